@@ -1,0 +1,56 @@
+/// An error that says what happened, to what, what was kept, and the command that helps.
+///
+/// Catch it by ``code``; ``message`` and ``help`` are for people.
+public struct LogSyncError: Error, Hashable, Sendable {
+    /// What went wrong, stable across releases; the command line prints ``rawValue``.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+    }
+
+    public let code: Code
+    /// One sentence: what happened, to which file, row or peer, and what was kept.
+    public let message: String
+    /// The way out, as a sentence or a command; nil where there is none.
+    public let help: String?
+
+    public init(_ code: Code, _ message: String, help: String? = nil) {
+        self.code = code
+        self.message = message
+        self.help = help
+    }
+}
+
+extension LogSyncError: CustomStringConvertible {
+    public var description: String { help.map { "\(message). \($0)" } ?? message }
+}
+
+/// The codes. Their exit codes stand in the command line's contract.
+extension LogSyncError.Code {
+    /// The command line or an argument is wrong (64).
+    public static let usage = Self(rawValue: "usage")
+    /// A file is not a database, or a store or schema is not what it should be (65).
+    public static let invalidStore = Self(rawValue: "invalid-store")
+    /// A table has neither a primary key nor another identity, or cannot be written by logsync (65).
+    public static let unsupportedTable = Self(rawValue: "unsupported-table")
+    /// A log file or its content is malformed or damaged (65).
+    public static let malformedLog = Self(rawValue: "malformed-log")
+    /// A newer version of logsync wrote this (65).
+    public static let newerFormat = Self(rawValue: "newer-format")
+    /// No such store (66).
+    public static let noStore = Self(rawValue: "no-store")
+    /// The database is there but is not replicated (66).
+    public static let notReplicated = Self(rawValue: "not-replicated")
+    /// The container or its marker is not there (69).
+    public static let containerUnavailable = Self(rawValue: "container-unavailable")
+    /// A file could not be created or already exists (73).
+    public static let cannotCreate = Self(rawValue: "cannot-create")
+    /// Reading or writing failed, or the disk is full (74).
+    public static let ioError = Self(rawValue: "io-error")
+    /// Locked by another process; try again (75).
+    public static let locked = Self(rawValue: "locked")
+    /// Not permitted (77).
+    public static let noPermission = Self(rawValue: "no-permission")
+    /// The configuration or the content's settings contradict the request (78).
+    public static let configuration = Self(rawValue: "configuration")
+}

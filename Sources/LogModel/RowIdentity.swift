@@ -1,0 +1,191 @@
+/// Says that two rows on two peers are the same row of a table.
+///
+/// An identity is a short canonical byte string, so that it can be compared, hashed, indexed and ordered as it is:
+///
+/// - surrogate: the byte 0, then 16 bytes;
+/// - natural: the byte 1, then the key's parts in key order, each a tag byte and its content
+///   (1 integer: 8 bytes, big endian, sign bit flipped; 2 real: 8 bytes of IEEE 754, big endian;
+///   3 text and 4 blob: a 4-byte big-endian count and the bytes; 5 reference: a 4-byte count and an identity).
+///
+/// Equal keys have equal bytes because ``KeyPart`` values are normalised before they get here (MODEL.md, natural keys).
+public struct RowIdentity: Hashable, Sendable {
+    public let bytes: Bytes
+
+    /// Takes bytes that were checked to be canonical, see ``init(checking:)``.
+    package init(unchecked bytes: Bytes) {
+        self.bytes = bytes
+    }
+
+    /// Reads an identity from bytes of unknown origin. Returns nil unless they are canonical.
+    public init?(checking bytes: Bytes) {
+        self.init(checking: bytes, depth: 0)
+    }
+
+    private init?(checking bytes: Bytes, depth: Int) {
+        self.bytes = bytes
+        switch bytes.first {
+        case 0: guard bytes.count == 17 else { return nil }
+        case 1: guard Self.parse(bytes.dropFirst(), depth: depth) != nil else { return nil }
+        default: return nil
+        }
+    }
+
+    /// A surrogate identity of 16 bytes.
+    public init(surrogate: some Collection<UInt8>) {
+        precondition(surrogate.count == 16)
+        bytes = ([0] + surrogate)[...]
+    }
+
+    public init(natural parts: [KeyPart]) {
+        var bytes: [UInt8] = [1]
+        for part in parts {
+            part.append(to: &bytes)
+        }
+        self.bytes = bytes[...]
+    }
+
+    public var isSurrogate: Bool { bytes.first == 0 }
+
+    /// The key's parts, or nil for a surrogate identity.
+    public var naturalParts: [KeyPart]? {
+        guard bytes.first == 1 else { return nil }
+        return Self.parse(bytes.dropFirst(), depth: 0)
+    }
+
+    /// How deep references within references may go; real schemas reach two or three.
+    private static let maximumDepth = 16
+
+    private static func parse(_ bytes: Bytes, depth: Int) -> [KeyPart]? {
+        guard depth < maximumDepth else { return nil }
+        var parts: [KeyPart] = []
+        var rest = bytes
+        func take(_ count: Int) -> Bytes? {
+            guard rest.count >= count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count)
+        }
+        func word() -> UInt64? { take(8).map { $0.reduce(0) { $0 << 8 | UInt64($1) } } }
+        func counted() -> Bytes? {
+            guard let count = take(4)?.reduce(0, { $0 << 8 | Int($1) }) else { return nil }
+            return take(count)
+        }
+        while let tag = rest.popFirst() {
+            switch tag {
+            case 1:
+                guard let word = word() else { return nil }
+                parts.append(.integer(Int64(bitPattern: word ^ 1 << 63)))
+            case 2:
+                guard let word = word() else { return nil }
+                parts.append(.real(Double(bitPattern: word)))
+            case 3:
+                guard let content = counted() else { return nil }
+                parts.append(.text(content))
+            case 4:
+                guard let content = counted() else { return nil }
+                parts.append(.blob(content))
+            case 5:
+                guard let content = counted(), let identity = RowIdentity(checking: content, depth: depth + 1)
+                else { return nil }
+                parts.append(.reference(identity))
+            default:
+                return nil
+            }
+        }
+        return parts
+    }
+}
+
+extension RowIdentity: Comparable {
+    public static func < (a: RowIdentity, b: RowIdentity) -> Bool {
+        a.bytes.lexicographicallyPrecedes(b.bytes)
+    }
+}
+
+extension RowIdentity: CustomStringConvertible {
+    public var description: String { Hex.encode(bytes) }
+}
+
+/// One part of a natural key, normalised so that keys which SQLite calls equal are equal.
+public enum KeyPart: Hashable, Sendable {
+    case integer(Int64)
+    case real(Double)
+    case text(Bytes)
+    case blob(Bytes)
+    case reference(RowIdentity)
+
+    /// Normalises a key column's value: a real that is a whole number within Int64 becomes that integer
+    /// (1 = 1.0, -0.0 = 0), and text is folded by the column's collation. NULL has no part; returns nil.
+    public init?(_ value: Value, collation: Collation) {
+        switch value {
+        case .null: return nil
+        case .integer(let integer): self = .integer(integer)
+        case .real(let real):
+            if let integer = Int64(exactly: real) { self = .integer(integer) } else { self = .real(real) }
+        case .text(let bytes): self = .text(collation.normalize(bytes))
+        case .blob(let bytes): self = .blob(bytes)
+        case .reference(let identity): self = .reference(identity)
+        }
+    }
+
+    /// The value that this part stands for where the key was written in its normal spelling.
+    public var value: Value {
+        switch self {
+        case .integer(let integer): .integer(integer)
+        case .real(let real): .real(real)
+        case .text(let bytes): .text(bytes)
+        case .blob(let bytes): .blob(bytes)
+        case .reference(let identity): .reference(identity)
+        }
+    }
+
+    fileprivate func append(to bytes: inout [UInt8]) {
+        func append(word: UInt64) { withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) } }
+        func append(counted content: Bytes) {
+            withUnsafeBytes(of: UInt32(content.count).bigEndian) { bytes.append(contentsOf: $0) }
+            bytes.append(contentsOf: content)
+        }
+        switch self {
+        case .integer(let integer):
+            bytes.append(1)
+            append(word: UInt64(bitPattern: integer) ^ 1 << 63)
+        case .real(let real):
+            bytes.append(2)
+            append(word: real.bitPattern)
+        case .text(let content):
+            bytes.append(3)
+            append(counted: content)
+        case .blob(let content):
+            bytes.append(4)
+            append(counted: content)
+        case .reference(let identity):
+            bytes.append(5)
+            append(counted: identity.bytes)
+        }
+    }
+}
+
+/// SQLite's built-in collations. Source: <https://www.sqlite.org/datatype3.html#collating_sequences>.
+public enum Collation: String, Hashable, Sendable {
+    case binary = "BINARY"
+    case nocase = "NOCASE"
+    case rtrim = "RTRIM"
+
+    /// Maps texts that compare equal under this collation to the same bytes.
+    ///
+    /// NOCASE folds ASCII A to Z only and, as its comparison stops at a NUL and then compares the lengths, sees of what
+    /// follows a NUL nothing but its length; RTRIM ignores trailing spaces.
+    public func normalize(_ text: Bytes) -> Bytes {
+        switch self {
+        case .binary: return text
+        case .nocase:
+            guard text.contains(where: { (0x41...0x5A).contains($0) || $0 == 0 }) else { return text }
+            let end = text.firstIndex(of: 0) ?? text.endIndex
+            let folded = text[..<end].map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+            return (folded + Array(repeating: 0, count: text.endIndex - end))[...]
+        case .rtrim:
+            var text = text
+            while text.last == 0x20 { text = text.dropLast() }
+            return text
+        }
+    }
+}
