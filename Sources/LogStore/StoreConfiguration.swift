@@ -1,0 +1,14 @@
+/// What a store takes from outside.
+package struct StoreConfiguration: Sendable {
+    package var clock: any WallClock = SystemClock()
+    /// 64 random bits a call.
+    package var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
+    /// How long to wait for another writer, in seconds, before ``LogSyncError/Code/locked`` is thrown.
+    package var busyTimeout: Double = 5
+    /// How far ahead of this machine's clock a transaction's time may lie before it is held, in milliseconds.
+    package var maximumDrift: Int64 = 24 * 3600 * 1000
+    /// After how long the write lock is given up between transactions, in seconds.
+    package var lockBudget: Double = 0.05
+
+    package init() {}
+}
