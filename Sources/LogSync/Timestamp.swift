@@ -44,9 +44,27 @@ extension Timestamp: CustomStringConvertible {
     }
 }
 
-extension Timestamp: Encodable {
+extension Timestamp: Codable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let timestamp = Timestamp(text) else {
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "a time is RFC 3339 in UTC, not \(text.debugDescription)")
+        }
+        self = timestamp
+    }
+
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
+    }
+
+    /// Reads what ``description`` writes. Returns nil for anything else.
+    public init?(_ text: some StringProtocol) {
+        let strategy = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        // What is no date is answered with nil.
+        guard let date = try? strategy.parse(String(text)) else { return nil }
+        milliseconds = Int64((date.timeIntervalSince1970 * 1000).rounded())
     }
 }
