@@ -72,6 +72,9 @@ final class WatchTable {
         sink?.finish()
     }
 
+    /// How many directories the kernel watches for all watches together.
+    var directoryCount: Int { directories.count }
+
     // MARK: - Directories
 
     /// Whether directories that are found are news to the watch.
