@@ -60,7 +60,11 @@ final class WatchTable {
     func cancel(_ id: Int) {
         guard watches.removeValue(forKey: id) != nil else { return }
         for (descriptor, directory) in directories {
-            for (path, ids) in directory where ids.contains(id) { detach([id], path, descriptor, isAlive: true) }
+            for (path, ids) in directory where ids.contains(id) {
+                // A directory that has gone took its watch along; what says so may still be in the queue.
+                let isAlive = (try? PosixFileSystem().status(path, followingLinks: false)) != nil
+                detach([id], path, descriptor, isAlive: isAlive)
+            }
         }
     }
 

@@ -110,12 +110,15 @@ import Testing
     @Test func `A file that cannot be read gets no verdict`() throws {
         let name = try #require(logName(1, 1, bytes))
         try put(bytes, as: name)
-        for failing in 1...6 {
+        let counting = FailingFileSystem()
+        _ = try FileClassifier(shape: testShape).classify(
+            name, of: ContentFolder(container: folder.path, name: try .notes, fileSystem: counting).peer(alice))
+        #expect(counting.calls.count > 3)
+        for failing in 1...counting.calls.count {
             let broken = FailingFileSystem(plan: .fail(EIO), failing: failing)
             let watched = ContentFolder(container: folder.path, name: try .notes, fileSystem: broken).peer(alice)
             let classifier = FileClassifier(shape: testShape, now: time.now)
-            let first = try? classifier.classify(name, of: watched)
-            #expect(first == nil || first == .complete)
+            #expect { try classifier.classify(name, of: watched) } throws: { ($0 as? LogSyncError)?.code == .ioError }
             #expect(try classifier.classify(name, of: watched) == .complete)
         }
     }
