@@ -207,7 +207,8 @@ final class WatchTable {
                 .containerUnavailable, "cannot watch \(path): \(reason)", help: "Watch it again once it is back")
         case ENOSPC, EMFILE:
             return LogSyncError(
-                .ioError, "cannot watch \(path): the system's limit of inotify watches or instances is reached; "
+                .ioError,
+                "cannot watch \(path): the system's limit of inotify watches or instances is reached; "
                     + "it can be polled",
                 help: "Raise fs.inotify.max_user_watches or fs.inotify.max_user_instances with sysctl")
         case EACCES:

@@ -174,7 +174,7 @@ extension PeerFolder {
         do throws(LogSyncError) {
             let receipt = try Receipt(decoding: bytes)
             return receipt.peer == id ? receipt : nil
-        } catch where error.code == .malformedLog {
+        } catch let error where error.code == .malformedLog {
             return nil
         }
     }

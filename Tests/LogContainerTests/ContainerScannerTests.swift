@@ -161,8 +161,10 @@ import Testing
         let scan = try scanner().scan()
         let expected = junk.map { path, kind in
             let relative = path.dropFirst("notes/".count)
-            return StrangeEntry(path: relative.split(separator: "/").prefix(
-                relative.hasPrefix("peers/\(alice.description.uppercased())") ? 2 : .max).joined(separator: "/"), kind: kind)
+            return StrangeEntry(
+                path: relative.split(separator: "/").prefix(
+                    relative.hasPrefix("peers/\(alice.description.uppercased())") ? 2 : .max
+                ).joined(separator: "/"), kind: kind)
         }
         #expect(scan.strange == expected.sorted { $0.path < $1.path })
         #expect(scan.peers[alice]?.logs.map(\.name) == [name])
@@ -264,7 +266,9 @@ import Testing
         let scanner = scanner()
         let clock = ContinuousClock()
         let first = try clock.measure { () throws in #expect(try scanner.scan().peers[alice]?.logs.count == 100_000) }
-        let full = try clock.measure { () throws in #expect(try scanner.scan(full: true).peers[alice]?.logs.count == 100_000) }
+        let full = try clock.measure { () throws in
+            #expect(try scanner.scan(full: true).peers[alice]?.logs.count == 100_000)
+        }
         try settle(scanner)
         let quiet = try clock.measure { () throws in #expect(try scanner.scan().changed == []) }
         close(open("\(logs)/junk", O_CREAT | O_WRONLY, 0o600))

@@ -47,10 +47,12 @@ import Testing
         try folder.makeDirectory("notes/peers")
         #expect(code { try content.checkAvailable() } == .containerUnavailable)
         let peer = content.peer(alice)
-        #expect(code { _ = try Publisher(folder: peer).publish(logBytes("x")) { logName(1, 1, logBytes("x"))?.named($0) } }
-            == .containerUnavailable)
-        #expect(code { _ = try peer.publishReceipt(.init(), counter: 0, nonce: "", written: 0) }
-            == .containerUnavailable)
+        #expect(
+            code { _ = try Publisher(folder: peer).publish(logBytes("x")) { logName(1, 1, logBytes("x"))?.named($0) } }
+                == .containerUnavailable)
+        #expect(
+            code { _ = try peer.publishReceipt(.init(), counter: 0, nonce: "", written: 0) }
+                == .containerUnavailable)
         #expect(code { try peer.write(PeerDescription(name: "a", created: 0)) } == .containerUnavailable)
         #expect(try folder.files() == [])
     }

@@ -100,7 +100,8 @@ extension EventsTests {
         }
 
         @Test(arguments: EventSource.allCases)
-        func `A directory that is a symbolic link is watched, and hints speak of the link`(source: EventSource) async throws
+        func `A directory that is a symbolic link is watched, and hints speak of the link`(source: EventSource)
+            async throws
         {
             try folder.makeDirectory("real/logs")
             try FileManager.default.createSymbolicLink(

@@ -75,7 +75,8 @@ extension EventsTests {
             try FileManager.default.moveItem(atPath: folder.path + "/old", toPath: folder.path + "/new")
             try folder.write("x", to: "new/deep/file")
             let path = folder.path
-            let found = await hint(in: stream) { $0 == .changed(directory: path + "/new/deep", name: "file") }
+            let found =
+                await hint(in: stream) { $0 == .changed(directory: path + "/new/deep", name: "file") }
                 ?? .overflow
             // Either the file's own hint, or that the directory was listed when it was watched anew.
             #expect(found == .changed(directory: path + "/new/deep", name: "file"))
@@ -142,9 +143,10 @@ extension EventsTests {
             let stream = try events.watch(directory: folder.path, recursive: true)
             let hold = DispatchSemaphore(value: 0)
             events.inbox.send { _ in hold.wait() }
-            let limit = Int(
-                try String(contentsOfFile: "/proc/sys/fs/inotify/max_queued_events", encoding: .utf8)
-                    .trimmingCharacters(in: .whitespacesAndNewlines)) ?? 16_384
+            let limit =
+                Int(
+                    try String(contentsOfFile: "/proc/sys/fs/inotify/max_queued_events", encoding: .utf8)
+                        .trimmingCharacters(in: .whitespacesAndNewlines)) ?? 16_384
             // Two events each, so that the queue is full long before the directory comes.
             for number in 0..<limit { close(open("\(folder.path)/\(number)", O_CREAT | O_WRONLY, 0o600)) }
             try folder.write("x", to: "unseen/deep/file")
@@ -182,7 +184,9 @@ extension EventsTests {
             await onThread { _ in }
             let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")
             let thread = try #require(
-                threads.first { (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)) == "logsync-inotify\n" })
+                threads.first {
+                    (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)) == "logsync-inotify\n"
+                })
             func ticks() throws -> Int {
                 let text = try String(contentsOfFile: "/proc/self/task/\(thread)/stat", encoding: .utf8)
                 let fields = text.split(separator: ")").last?.split(separator: " ") ?? []

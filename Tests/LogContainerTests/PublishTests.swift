@@ -13,7 +13,8 @@ import Testing
         _ = try makeContent(folder)
     }
 
-    private func publisher(_ fileSystem: any FileSystem = PosixFileSystem(), staging: String? = nil) throws -> Publisher {
+    private func publisher(_ fileSystem: any FileSystem = PosixFileSystem(), staging: String? = nil) throws -> Publisher
+    {
         let content = ContentFolder(container: folder.path, name: try .notes, fileSystem: fileSystem)
         return Publisher(folder: content.peer(alice), stagingDirectory: staging)
     }
@@ -205,7 +206,9 @@ import Testing
     @Test func `The staged file is synchronized before it is renamed, and the directory after`() throws {
         let recording = FailingFileSystem()
         _ = try publish(try publisher(recording))
-        let calls = recording.calls.filter { ["write", "synchronize", "close", "rename", "synchronizeDirectory"].contains($0) }
+        let calls = recording.calls.filter {
+            ["write", "synchronize", "close", "rename", "synchronizeDirectory"].contains($0)
+        }
         #expect(calls.suffix(6) == ["write", "write", "synchronize", "close", "rename", "synchronizeDirectory"])
     }
 

@@ -30,7 +30,8 @@ import Testing
     }
 
     @Test func `The document is one line, its checksum first, its other keys sorted`() throws {
-        let receipt = Receipt(peer: alice, counter: 5, nonce: "n", written: 0, content: .init(imported: .init([bob: 2])))
+        let receipt = Receipt(
+            peer: alice, counter: 5, nonce: "n", written: 0, content: .init(imported: .init([bob: 2])))
         let text = String(decoding: receipt.encoded(), as: UTF8.self)
         let body = text.dropFirst("{\"checksum\":\"".count + 32 + 2)
         #expect(
