@@ -74,7 +74,7 @@ let package = Package(
         .testTarget(name: "LogModelTests", dependencies: ["LogModel"], swiftSettings: settings),
         .testTarget(
             name: "LogFormatTests",
-            dependencies: ["LogFormat", "LogModel", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: ["LogFormat", "LogModel", "CZstd", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: settings),
         .testTarget(name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
         .testTarget(name: "LogStoreTests", dependencies: ["LogStore"], swiftSettings: settings),
