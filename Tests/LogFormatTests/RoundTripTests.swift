@@ -118,6 +118,20 @@ import Testing
         #expect(decoded.joined == [group])
     }
 
+    @Test func `deletes of integer keys, a byte each, fill a frame to its bound and come back`() throws {
+        let rows = 1_300_000
+        let group = RowGroup(
+            table: "event", kind: .delete,
+            identities: (0..<rows).map { RowIdentity(natural: [.integer(Int64($0))]) },
+            times: Array(repeating: .zero, count: rows))
+        let segment = try encode(
+            Transaction(header: TransactionHeader(dot: Dot(.a, 1), time: .zero), groups: [group]))
+        let (decoded, end) = try decode(segment.blocks, peer: .a)
+        #expect(end.frames == 2)
+        #expect(decoded.groups.map(\.rowCount).reduce(0, +) == rows)
+        #expect(decoded.groups.last?.identities.last == group.identities.last)
+    }
+
     @Test func `a frame read in part, or not at all, still gives the end and the chain`() throws {
         let transactions = smallTransactions(3)
         let file = try file(transactions)
