@@ -80,7 +80,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
         .testTarget(name: "LogStoreTests", dependencies: ["LogStore"], swiftSettings: settings),
-        .testTarget(name: "LogSyncTests", dependencies: ["LogSync"], swiftSettings: settings),
+        .testTarget(
+            name: "LogSyncTests",
+            dependencies: ["LogSync", "InotifyEvents", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
