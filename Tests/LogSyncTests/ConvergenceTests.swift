@@ -86,9 +86,9 @@ struct ConvergenceTests {
         let b = try await world.clone("b")
         try a.insert("one")
         try b.insert("two")
-        let exported = try await a.replicator().export()
+        let exported = try await a.with { try await $0.export() }
         #expect(exported.published == 1 && exported.imported == 0)
-        let imported = try await b.replicator().import()
+        let imported = try await b.with { try await $0.import() }
         #expect(imported.recorded == 1 && imported.published == 0 && imported.imported >= 1)
         #expect(try await b.status().outbox == 1)
         #expect(try b.ids() == ["one", "two"])

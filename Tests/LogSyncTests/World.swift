@@ -102,8 +102,25 @@ struct Machine: Sendable {
         try database.close()
     }
 
+    /// Puts the whole store in one file, as a program that makes backups does.
+    func checkpoint() throws {
+        let database = try database()
+        try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+        try database.close()
+    }
+
     func insert(_ id: String, _ body: String = "", at path: String? = nil) throws {
         try execute("INSERT INTO note(id, body) VALUES('\(id)', '\(body)')", at: path)
+    }
+
+    static func insert(_ id: String, _ database: DatabaseQueue) async throws {
+        try await database.write { try $0.execute(sql: "INSERT INTO note(id) VALUES(?)", arguments: [id]) }
+    }
+
+    static func has(_ id: String, _ database: DatabaseQueue) async throws -> Bool {
+        try await database.read { db in
+            try Bool.fetchOne(db, sql: "SELECT EXISTS(SELECT 1 FROM note WHERE id = ?)", arguments: [id]) ?? false
+        }
     }
 
     /// Every note as `id=body`.
@@ -132,9 +149,22 @@ struct Machine: Sendable {
     }
 
     @discardableResult
-    func sync(_ path: String? = nil) async throws -> SyncResult { try await replicator(path).sync() }
+    func sync(_ path: String? = nil) async throws -> SyncResult { try await with(path) { try await $0.sync() } }
 
-    func status(_ path: String? = nil) async throws -> StoreStatus { try await replicator(path).status() }
+    func status(_ path: String? = nil) async throws -> StoreStatus { try await with(path) { try await $0.status() } }
+
+    /// As a command does it that ends afterwards.
+    func with<T: Sendable>(_ path: String? = nil, _ body: (Replicator) async throws -> T) async throws -> T {
+        let replicator = try replicator(path)
+        do {
+            let result = try await body(replicator)
+            await replicator.close()
+            return result
+        } catch {
+            await replicator.close()
+            throw error
+        }
+    }
 
     func peer(_ path: String? = nil) async throws -> PeerID { try await status(path).peer.id }
 }
