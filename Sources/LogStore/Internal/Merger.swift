@@ -67,11 +67,25 @@ final class Merger {
                 try apply(group, index, GroupTarget(group, session.catalog[group.table]), mayDefer: true)
             }
             guard deferred.count == waiting.count else { continue }
-            // Nothing that is left refers to a row of this transaction: those references dangle.
+            // What is left refers to each other in a circle, or to rows that are not there at all.
+            try promiseIntegers(to: deferred)
             for (group, index) in deferred {
                 try apply(group, index, GroupTarget(group, session.catalog[group.table]), mayDefer: false)
             }
             deferred = []
+        }
+    }
+
+    /// Rows that refer to each other get their integers before any of them is there.
+    private func promiseIntegers(to rows: [(group: RowGroup, index: Int)]) throws {
+        let references = References(session: session)
+        for (group, index) in rows where group.kind == .insert {
+            guard let table = session.catalog[group.table], table.localInteger != nil else { continue }
+            let identity = group.identities[index]
+            guard try references.integer(of: identity, in: table) == nil else { continue }
+            let hint = group.integers.isEmpty ? nil : group.integers[index]
+            try references.reserve(
+                try standing.freeInteger(hint: hint, for: identity, in: table), for: identity, in: table)
         }
     }
 

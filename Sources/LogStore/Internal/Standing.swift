@@ -49,8 +49,9 @@ final class Standing {
         }
         let lowest = try connection.integer(
             "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(parent.id))
+        let present = try connection.integer("SELECT min(\(parent.rowid)) FROM \(parent.quoted)")
         // Below zero, where no program's next row comes by chance.
-        let integer = min(lowest ?? 0, 0) - 1
+        let integer = min(lowest ?? 0, present ?? 0, 0) - 1
         try references.reserve(integer, for: identity, in: parent)
         return .integer(integer)
     }
