@@ -53,13 +53,13 @@ final class Recorder {
         for table in session.catalog.tables { try rememberFormer(table) }
         for table in session.catalog.tables { try bury(table) }
         for table in session.catalog.tables { try follow(table) }
+        try dangling.settle()
         for table in session.catalog.tables { try identify(table) }
         // Deletions first: what they free is taken by the inserts of the same transaction.
         for table in session.catalog.tables.reversed() { try renounce(table) }
         try flushGroups()
         for table in session.catalog.tables { try compare(table) }
         for table in session.catalog.tables { try settlePending(table) }
-        try dangling.settle()
         session.orphanScans = []
         guard let writer else { return nil }
         let recorded = try writer.finish()
