@@ -45,7 +45,9 @@ import Testing
         #expect(try verdict { try readAll([]) } == .incomplete)
     }
 
-    @Test func `transactions missing, doubled, swapped or of another chain are damage though every hash is right`() throws {
+    @Test func `transactions missing, doubled, swapped or of another chain are damage though every hash is right`()
+        throws
+    {
         let transactions = smallTransactions(3)
         var chain = ChainHash.zero
         let segments = try transactions.map { transaction in
@@ -53,7 +55,8 @@ import Testing
             chain = segment.chain
             return segment.bytes
         }
-        func read(_ order: [Int], _ sequences: ClosedRange<UInt64> = 1...3, before: ChainHash = .zero) throws -> Verdict {
+        func read(_ order: [Int], _ sequences: ClosedRange<UInt64> = 1...3, before: ChainHash = .zero) throws -> Verdict
+        {
             try verdict {
                 try readAll(
                     try file(segments: order.map { segments[$0] }, peer: .a, sequences, before: before, after: chain)
