@@ -60,6 +60,10 @@ struct ForkTests {
         #expect(result.outcome == .integrity)
         #expect(result.held.contains { $0.reason == .fork && $0.peer.id == peer })
         #expect(try b.ids().contains("from c"))
+        // Its owner says so too, and leaves the other branch where it is.
+        let own = try await a.sync()
+        #expect(own.held.contains { $0.reason == .fork && $0.peer.id == peer && $0.file == branch })
+        #expect(try world.logs(peer).contains(branch))
     }
 
     @Test("A file of a newer format is held, and not taken for damage")

@@ -103,6 +103,12 @@ extension ReplicatedStore {
                     peer: names[other.id], sequence: said.published, file: nil, reason: .fork,
                     detail: "the peer says that this transaction is another than the one imported here"))
         }
+        for name in foreignFiles {
+            items.append(
+                HeldItem(
+                    peer: names[peer], sequence: name.last, file: name.description, reason: .fork,
+                    detail: "another store writes under the id of this one"))
+        }
         return items.sorted { ($0.peer.id, $0.sequence) < ($1.peer.id, $1.sequence) }
     }
 

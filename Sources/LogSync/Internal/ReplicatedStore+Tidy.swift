@@ -16,16 +16,15 @@ extension ReplicatedStore {
     func tidy() throws {
         let found = try scanner.scan().peers[peer]?.logs ?? []
         guard found.count > Self.maximumFiles else { return try removeContained(found) }
-        let current = found.filter { file in !found.contains { $0.name.contains(file.name) } }
-            .sorted { $0.name < $1.name }
+        let current = try found.filter { file in
+            try !found.contains { $0.name.contains(file.name) } && !isForeign(file.name)
+        }.sorted { $0.name < $1.name }
         let start = Self.mergeStart(current.map { Int(clamping: $0.size) })
         guard current.count - start > 1, let first = current[start...].first, let last = current.last else {
             return try removeContained(found)
         }
         let range = first.name.first...last.name.last
-        let run = try store.outbox(unpublishedOnly: false).filter {
-            $0.dot.peer == peer && $0.isPublished && range.contains($0.dot.sequence)
-        }
+        let run = try store.outbox(of: peer, range).filter(\.isPublished)
         // The outbox may have let older ones go, or a file of another program stand there: then all stays as it is.
         guard run.count == range.count, Self.firstRun(run).count == run.count else {
             return try removeContained(found)
@@ -56,6 +55,8 @@ extension ReplicatedStore {
                 guard try folder.verify(larger) == .intact, library.hasHeader(larger, of: peer) else { continue }
                 sound.insert(larger)
             }
+            // Another branch of this peer's history is not in the larger file; it stays for whoever heals it.
+            guard try !isForeign(file.name) else { continue }
             try folder.remove(file.name)
         }
     }

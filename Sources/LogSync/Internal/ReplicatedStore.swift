@@ -25,6 +25,10 @@ final class ReplicatedStore {
     var isSettledWithFolder = false
     /// What own files were found to be sound, by name, as they stood then.
     var soundFiles: [LogFileName: FoundFile<LogFileName>] = [:]
+    /// Whether own files hold another history than this store's, by name.
+    var foreignness: [LogFileName: Bool] = [:]
+    /// Those that do, as of the last mending.
+    var foreignFiles: [LogFileName] = []
     var publishedSchemas: Set<SchemaFingerprint> = []
     /// Complaints that were answered by writing the file again.
     var answered: Set<Receipt.Held> = []
@@ -78,6 +82,8 @@ final class ReplicatedStore {
         state = nil
         isSettledWithFolder = false
         soundFiles = [:]
+        foreignness = [:]
+        foreignFiles = []
         publishedSchemas = []
         answered = []
     }
