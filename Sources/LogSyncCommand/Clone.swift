@@ -17,7 +17,7 @@ struct Clone: AsyncParsableCommand {
     @Argument(help: "The database to make.")
     var store: String
 
-    @OptionGroup(title: "Everywhere") var common: CommonOptions
+    @OptionGroup var common: CommonOptions
 
     func run() async throws {
         try await common.run { session in

@@ -10,7 +10,7 @@ struct Init: AsyncParsableCommand {
             The journal becomes SQLite's write-ahead log, so that readers and writers do not wait for each other.
 
             EXAMPLE
-              logsync init music.db --container ~/Sync --content music --identity genres=name
+              logsync init music.db --container ~/Sync --content music
             """)
 
     @Argument(help: "The database.")
@@ -46,7 +46,7 @@ struct Init: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Leave this table alone; may be repeated.", valueName: "table"))
     var skip: [String] = []
 
-    @OptionGroup(title: "Everywhere") var common: CommonOptions
+    @OptionGroup var common: CommonOptions
 
     func run() async throws {
         let options = try initializeOptions()

@@ -23,7 +23,7 @@ struct Leave: AsyncParsableCommand {
         help: ArgumentHelp("How long to wait for a daemon or a long writer, then end with 75.", valueName: "seconds"))
     var wait: Seconds?
 
-    @OptionGroup(title: "Everywhere") var common: CommonOptions
+    @OptionGroup var common: CommonOptions
 
     private struct Report: Encodable {
         let format = 1

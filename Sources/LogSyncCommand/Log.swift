@@ -34,7 +34,7 @@ struct Log: AsyncParsableCommand {
     @Flag(help: "Go on with what happens; with --json one document a line.")
     var follow = false
 
-    @OptionGroup(title: "Everywhere") var common: CommonOptions
+    @OptionGroup var common: CommonOptions
 
     func validate() throws {
         if let limit, limit < 0 { throw ValidationError("--limit takes a number from 0 up.") }

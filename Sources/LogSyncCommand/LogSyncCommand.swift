@@ -19,7 +19,7 @@ struct LogSyncCommand: AsyncParsableCommand {
             """,
         version: Version.current,
         subcommands: [
-            Init.self, Clone.self, Sync.self, Import.self, Export.self, Status.self, Log.self, Show.self,
+            Init.self, Clone.self, Sync.self, Import.self, Export.self, Watch.self, Status.self, Log.self, Show.self,
             Peers.self, Leave.self,
         ])
 

@@ -26,7 +26,7 @@ struct PeersList: AsyncParsableCommand {
     @Argument(help: "The store.")
     var store: String
 
-    @OptionGroup(title: "Everywhere") var common: CommonOptions
+    @OptionGroup var common: CommonOptions
 
     func run() async throws {
         try await common.run { session in

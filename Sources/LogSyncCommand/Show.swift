@@ -10,7 +10,6 @@ struct Show: AsyncParsableCommand {
 
             EXAMPLE
               logsync show music.db laptop:12
-              logsync show ~/Sync/music/peers/…/logs/….tlog
             """)
 
     @Argument(help: ArgumentHelp("The store, or a log file.", valueName: "store|file"))
@@ -19,7 +18,7 @@ struct Show: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("The transaction.", valueName: "peer:sequence"))
     var transaction: String?
 
-    @OptionGroup(title: "Everywhere") var common: CommonOptions
+    @OptionGroup var common: CommonOptions
 
     func validate() throws {
         if let transaction, Self.split(transaction) == nil {

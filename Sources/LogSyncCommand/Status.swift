@@ -13,7 +13,7 @@ struct Status: AsyncParsableCommand {
     @Argument(help: "The store.")
     var store: String
 
-    @OptionGroup(title: "Everywhere") var common: CommonOptions
+    @OptionGroup var common: CommonOptions
 
     func run() async throws {
         try await common.run { session in

@@ -50,7 +50,7 @@ struct Session: Sendable {
         isQuiet = !options.verbose && (options.quiet || settings.quiet ?? false)
         let isVerbose = !options.quiet && (options.verbose || settings.verbose ?? false)
         let format = options.logFormat ?? settings.logFormat ?? (options.json ? .json : .text)
-        let level: Logger.Level = isVerbose ? .debug : isQuiet ? .error : .warning
+        let level: Logger.Level = isVerbose ? .debug : isQuiet ? .error : .notice
         logger = Logger(label: "logsync") { _ in LogOutput(format: format, level: level) }
     }
 

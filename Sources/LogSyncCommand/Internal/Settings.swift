@@ -54,9 +54,9 @@ struct Settings: Sendable {
         container = found[.container].map { Self.expandingHome($0.text, environment) }
         content = found[.content]?.text
         peer = found[.peer]?.text
-        poll = try found[.poll]?.parsed(as: "seconds")
-        debounce = try found[.debounce]?.parsed(as: "whole milliseconds")
-        wait = try found[.wait]?.parsed(as: "seconds")
+        poll = try found[.poll]?.parsed(as: "a number of seconds")
+        debounce = try found[.debounce]?.parsed(as: "a whole number of milliseconds")
+        wait = try found[.wait]?.parsed(as: "a number of seconds")
         metrics = try found[.metrics]?.parsed(as: "ADDRESS:PORT")
         onImport = found[.onImport]?.text
         logFormat = try found[.logFormat]?.parsed(as: "text or json")

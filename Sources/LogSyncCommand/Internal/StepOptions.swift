@@ -6,7 +6,7 @@ struct StepOptions: ParsableArguments {
     @Argument(help: "The stores.")
     var stores: [String]
 
-    @OptionGroup(title: "Everywhere") var common: CommonOptions
+    @OptionGroup var common: CommonOptions
 
     func run(_ title: String, _ step: @escaping @Sendable (Replicator) async throws -> SyncResult) async throws {
         let stores = stores
