@@ -23,7 +23,8 @@ struct Watch: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Look at the container at this interval instead of waiting for events (LOGSYNC_POLL).", valueName: "seconds"))
+            "Look at the container at this interval instead of waiting for events (LOGSYNC_POLL).", valueName: "seconds"
+        ))
     var poll: Seconds?
 
     @Option(
@@ -38,7 +39,9 @@ struct Watch: AsyncParsableCommand {
     var onImport: String?
 
     @Option(
-        help: ArgumentHelp("Serve metrics for Prometheus at http://ADDRESS:PORT/metrics (LOGSYNC_METRICS).", valueName: "address:port"))
+        help: ArgumentHelp(
+            "Serve metrics for Prometheus at http://ADDRESS:PORT/metrics (LOGSYNC_METRICS).", valueName: "address:port")
+    )
     var metrics: ListenAddress?
 
     @OptionGroup var common: CommonOptions

@@ -23,7 +23,8 @@ struct EventPrinter: Sendable {
         case .unavailable(let store, let error), .error(let store, let error):
             let isNamed = error.message.contains(store)
             Complaint.print(
-                isNamed ? error : LogSyncError(error.code, "\(store): \(error.message)", help: error.help), isJSON: false)
+                isNamed ? error : LogSyncError(error.code, "\(store): \(error.message)", help: error.help),
+                isJSON: false)
         case .ready(let store): try say("\(store) is ready")
         case .didImport(let event): try say("\(event.store): imported \(summary(event))")
         case .held(let store, let items):
