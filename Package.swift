@@ -79,7 +79,9 @@ let package = Package(
             dependencies: ["LogFormat", "LogModel", "CZstd", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: settings),
         .testTarget(name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
-        .testTarget(name: "LogStoreTests", dependencies: ["LogStore"], swiftSettings: settings),
+        .testTarget(
+            name: "LogStoreTests",
+            dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),
         .testTarget(name: "LogSyncTests", dependencies: ["LogSync"], swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
     ],
