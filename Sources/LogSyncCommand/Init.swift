@@ -83,7 +83,7 @@ struct Init: AsyncParsableCommand {
         let peer = report.peer.map { " as \($0.label)" } ?? ""
         let headline =
             if report.alreadyInitialized {
-                "\(report.store) is a store of \(place)\(peer); nothing was changed."
+                "\(report.store) already is a store of \(place)\(peer)."
             } else if report.dryRun {
                 "\(report.store) would become a store of \(place); nothing was done."
             } else if report.joined {
@@ -95,7 +95,7 @@ struct Init: AsyncParsableCommand {
         if !report.tables.isEmpty {
             lines += [""] + tableLines(report.tables) + [""]
         }
-        if !report.dryRun, !report.alreadyInitialized {
+        if !report.dryRun {
             lines.append(
                 "Transactions: \(report.recorded) recorded, \(report.published) published, \(report.imported) imported."
             )

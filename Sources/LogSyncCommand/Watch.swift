@@ -66,8 +66,8 @@ struct Watch: AsyncParsableCommand {
         let watches = paths.map { [configuration] path in
             StoreWatch(
                 store: path,
-                open: { try await blocking { try Replicator(store: path, configuration: configuration) } },
-                onOpen: { counts.setReplicator($0, of: path) },
+                make: { try Replicator(store: path, configuration: configuration, opensNow: false) },
+                onChange: { counts.setReplicator($0, of: path) },
                 onEvent: { event in
                     printer.print(event)
                     counts.count(event, of: path)

@@ -89,7 +89,7 @@ final class Tool: Sendable {
         try await start(program: program, arguments, environment: environment).end(within: seconds)
     }
 
-    private func start(program: String, _ arguments: [String], environment: [String: String]) throws -> Process {
+    func start(program: String, _ arguments: [String], environment: [String: String] = [:]) throws -> Process {
         let process = try Process(
             program, arguments, environment: self.environment(environment), folder: folder)
         started.withLock { $0.append(process) }
