@@ -82,7 +82,10 @@ let package = Package(
         .testTarget(
             name: "LogStoreTests",
             dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),
-        .testTarget(name: "LogSyncTests", dependencies: ["LogSync"], swiftSettings: settings),
+        .testTarget(
+            name: "LogSyncTests",
+            dependencies: ["LogSync", "InotifyEvents", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -50,13 +50,13 @@ extension Founder {
 
         let scan = try ContainerScanner(content: folder).scan(full: true)
         let schema = try schema(in: folder, scan)
-        let name = try self.peerName(peerName, in: folder)
+        let name = try self.peerName(peerName, scan)
+        let plan = try plan(InitializeOptions(), name: name, scan, folder)
         let temporary = target + ".logsync-clone"
         Self.removeStore(temporary)
         do {
             let made = try Store.create(
-                temporary, schema: schema, plan: plan(InitializeOptions(), name: name),
-                configuration: configuration.storeConfiguration)
+                temporary, schema: schema, plan: plan, configuration: configuration.storeConfiguration)
             closeQuietly(made)
             let (peer, imported) = try await fill(temporary, target, scan, files, progress)
             try Self.putInPlace(temporary, target)

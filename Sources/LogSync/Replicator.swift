@@ -188,8 +188,8 @@ public actor Replicator {
         return store
     }
 
-    /// Lets go of the store; it is opened again when it is needed.
-    func close() {
+    /// Lets go of the store's file; it is opened again when it is needed.
+    public func close() {
         do {
             try opened?.store.close()
         } catch {
