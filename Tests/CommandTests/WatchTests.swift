@@ -8,7 +8,7 @@ import Testing
     }
 
     private func event(_ daemon: Tool.Process, _ name: String, store: String = "") async throws -> JSON {
-        try await JSON(daemon.line { $0.contains("\"event\":\"\(name)\"") && $0.contains(store) })
+        try await JSON(daemon.line { $0.contains("\"event\":\"\(name)\"") && (store.isEmpty || $0.contains(store)) })
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
