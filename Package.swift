@@ -57,6 +57,7 @@ let package = Package(
             name: "LogSync",
             dependencies: [
                 "LogModel", "LogFormat", "LogContainer", "LogStore",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -81,7 +82,13 @@ let package = Package(
         .testTarget(
             name: "LogStoreTests",
             dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),
-        .testTarget(name: "LogSyncTests", dependencies: ["LogSync"], swiftSettings: settings),
+        .testTarget(
+            name: "LogSyncTests",
+            dependencies: [
+                "LogSync", "InotifyEvents", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

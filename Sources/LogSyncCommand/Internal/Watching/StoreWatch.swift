@@ -1,0 +1,59 @@
+import LogSync
+
+/// Keeps one store in step for as long as the daemon runs.
+///
+/// The replicator itself tries again where the store is missing or locked, or the container is not there; here is tried
+/// again what keeps a replicator from being made at all, as a state directory that cannot be written.
+struct StoreWatch: Sendable {
+    /// The store's absolute path, as it was given.
+    let store: String
+    let make: @Sendable () throws -> Replicator
+    /// Called when the replicator has been made, and with nil when it has ended.
+    let onChange: @Sendable (Replicator?) -> Void
+    let onEvent: @Sendable (ReplicationEvent) -> Void
+
+    private static let pause = Duration.seconds(5)
+
+    /// Runs until the task is cancelled.
+    func run() async {
+        var reported: LogSyncError?
+        while !Task.isCancelled {
+            do {
+                let replicator = try make()
+                reported = nil
+                onChange(replicator)
+                defer { onChange(nil) }
+                try await relay(replicator)
+            } catch {
+                // Cancellation comes in many forms, from SQLite's interrupt to an error of Swift's.
+                guard !Task.isCancelled else { return }
+                let error = LogSyncError(describing: error)
+                // The same trouble is said once, not every time.
+                if error != reported { onEvent(.error(store: store, error: error)) }
+                reported = error
+            }
+            // Only cancellation ends this early, and the loop sees it.
+            try? await Task.sleep(for: Self.pause)
+        }
+    }
+
+    private func relay(_ replicator: Replicator) async throws {
+        let events = replicator.events()
+        let listener = Task {
+            for await event in events { onEvent(event) }
+        }
+        do {
+            try await replicator.run()
+        } catch {
+            await drain(listener)
+            throw error
+        }
+        await drain(listener)
+    }
+
+    /// A stream that is cancelled still hands out what it holds.
+    private func drain(_ listener: Task<Void, Never>) async {
+        listener.cancel()
+        await listener.value
+    }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import LogSync
+
+/// Ends replication and keeps the data.
+struct Leave: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Stop replicating a store and keep its data.",
+        discussion: """
+            Publishes the last changes, removes everything logsync put into the database and no row of yours, and puts the
+            journal mode back. What this peer has published stays for the others. A daemon that watches the store is asked to let go.
+
+            EXAMPLE
+              logsync leave music.db
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @Flag(help: "Only say what would be done.")
+    var dryRun = false
+
+    @Option(
+        help: ArgumentHelp("How long to wait for a daemon or a long writer, then end with 75.", valueName: "seconds"))
+    var wait: Seconds?
+
+    @OptionGroup var common: CommonOptions
+
+    private struct Report: Encodable {
+        let format = 1
+        var store: String
+        var content: String
+        var peer: PeerName
+        var dryRun: Bool
+        /// The container was there, so that the last changes could be published.
+        var published: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case format, store, content, peer, dryRun, published
+        }
+    }
+
+    func run() async throws {
+        try await common.run { session in
+            let replicator = try await session.open(store, wait: wait)
+            let status = try await replicator.status()
+            if !dryRun { try await replicator.leave() }
+            let report = Report(
+                store: status.store, content: status.content, peer: status.peer, dryRun: dryRun,
+                published: !dryRun && status.container.available)
+            try session.report(report) { lines(report) }
+            return .done
+        }
+    }
+
+    private func lines(_ report: Report) -> [String] {
+        var lines = [
+            dryRun
+                ? "\(report.store) would be no store of \(report.content) any more; nothing was done."
+                : "\(report.store) is no store of \(report.content) any more; its data is kept."
+        ]
+        if !dryRun, !report.published {
+            lines.append("The container was not there: what was not yet published is in this database only.")
+        }
+        return lines.map(Terminal.printable)
+    }
+}
