@@ -43,7 +43,7 @@ extension Founder {
         try folder.checkAvailable()
         let files = StateFiles(directory: configuration.stateDirectory)
         try files.create()
-        let locks = try StoreLocks(files, store: target)
+        let locks = try StoreLocks(files, store: target, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: target)
         defer { locks.step.release() }
         try refuseExisting(target)

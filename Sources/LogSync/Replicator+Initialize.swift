@@ -68,7 +68,7 @@ actor Founder {
         }
         let files = StateFiles(directory: configuration.stateDirectory)
         try files.create()
-        let locks = try StoreLocks(files, store: place.path)
+        let locks = try StoreLocks(files, store: place.path, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: place.path)
         defer { locks.step.release() }
         try folder.create()
@@ -103,6 +103,7 @@ actor Founder {
         let store = try Store.open(place.path, configuration: configuration.storeConfiguration)
         defer { closeQuietly(store) }
         report.peer = PeerName(id: registration.peer, name: registration.name)
+        report.tables = try store.tables()
         let hasPublished = try store.outbox(unpublishedOnly: false).contains { $0.isPublished }
         if !options.dryRun, !hasPublished, try store.vector().sequences.keys.allSatisfy({ $0 == registration.peer }) {
             // Nobody has seen anything of this store, so what is missing was never there.

@@ -44,7 +44,7 @@ extension Replicator {
 
 extension ReplicatedStore {
     fileprivate func showFromOutbox(_ dot: Dot, _ body: (LogElement) throws -> Void) throws -> Bool {
-        guard let kept = try store.outbox(unpublishedOnly: false).first(where: { $0.dot == dot }) else { return false }
+        guard let kept = try store.outbox(of: dot.peer, dot.sequence...dot.sequence).first else { return false }
         var blocks: [[UInt8]] = []
         try store.forEachOutboxBlock(of: dot) { blocks.append($0) }
         var rest = blocks[...]

@@ -35,7 +35,7 @@ struct SeededGenerator: RandomNumberGenerator {
         CREATE TABLE hole(a TEXT, b TEXT, v, PRIMARY KEY(a, b));
         """
 
-    @Test(arguments: 1...40)
+    @Test(arguments: 1...120)
     func peersThatHaveTheSameTransactionsShowTheSame(seed: Int) throws {
         try run(seed: UInt64(seed), rounds: 30, uniques: true)
     }
@@ -108,6 +108,14 @@ struct SeededGenerator: RandomNumberGenerator {
     private func audit(_ peer: TestPeer, _ seed: UInt64) throws {
         _ = try peer.store.record()
         let problems = try peer.store.audit().problems
+        if isVerbose, let tables = ProcessInfo.processInfo.environment["LOGSYNC_DUMP"] {
+            for table in tables.split(separator: ",") {
+                print("   \(peer.name) \(table):", try peer.strings("SELECT * FROM \(table)").joined(separator: "  "))
+                let id = try peer.strings("SELECT id FROM logsync_table WHERE name = '\(table)'")[0]
+                print("      ", try peer.strings("SELECT row, hex(identity), sequence FROM logsync_clock_\(id)").joined(separator: "  "))
+            }
+            print("   reserved", try peer.strings("SELECT table_id, integer, hex(identity) FROM logsync_reserved").joined(separator: "  "))
+        }
         if !problems.isEmpty { Issue.record("seed \(seed): \(problems)") }
     }
 

@@ -113,6 +113,43 @@ struct Machine: Sendable {
         try execute("INSERT INTO note(id, body) VALUES('\(id)', '\(body)')", at: path)
     }
 
+    func count(_ sql: String) throws -> Int {
+        let database = try database()
+        defer { try? database.close() }
+        return try database.read { try Int.fetchOne($0, sql: sql) ?? 0 }
+    }
+
+    /// Keeps a write transaction open while `body` runs.
+    func holding(_ body: () async throws -> Void) async throws {
+        var configuration = GRDB.Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let database = try DatabaseQueue(path: path, configuration: configuration)
+        try await database.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE; DELETE FROM note") }
+        try await body()
+        try await database.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+    }
+
+    func expectLocked() async throws {
+        try insertRefused()
+        let error = await #expect(throws: LogSyncError.self) {
+            try await with { replicator in
+                try await replicator.acceptClock(of: try await replicator.status().peer.id)
+            }
+        }
+        #expect(error?.code == .locked)
+    }
+
+    /// Another writer is indeed at work.
+    private func insertRefused() throws {
+        var configuration = GRDB.Configuration()
+        configuration.busyMode = .immediateError
+        let database = try DatabaseQueue(path: path, configuration: configuration)
+        #expect(throws: DatabaseError.self) {
+            try database.write { try $0.execute(sql: "DELETE FROM note") }
+        }
+        try database.close()
+    }
+
     static func insert(_ id: String, _ database: DatabaseQueue) async throws {
         try await database.write { try $0.execute(sql: "INSERT INTO note(id) VALUES(?)", arguments: [id]) }
     }

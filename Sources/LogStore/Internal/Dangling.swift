@@ -48,7 +48,7 @@ final class Dangling {
 
     private func promise(_ integer: Int64, _ identity: RowIdentity, in table: TrackedTable) throws {
         let clock = ClockTable(table: table, connection: connection)
-        let isTaken = try clock.exists(integer)
+        let isTaken = try TableReader(table: table, session: session).exists(integer)
         let isElsewhere = try clock.row(of: identity) != nil
         guard !isTaken, !isElsewhere else { return }
         try References(session: session).reserve(integer, for: identity, in: table)

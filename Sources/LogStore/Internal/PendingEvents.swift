@@ -30,7 +30,9 @@ struct Life {
     var movedFrom: Int64?
     /// Whether every column is to be recorded whatever the digests say.
     var isForced = false
-    /// The identity given to it, once it is known.
+    /// Whether its identity was looked for.
+    var isIdentified = false
+    /// The identity given to it, once it is known; that of a natural key is made when the row is compared.
     var identity: RowIdentity?
 }
 

@@ -53,13 +53,14 @@ final class Recorder {
         for table in session.catalog.tables { try rememberFormer(table) }
         for table in session.catalog.tables { try bury(table) }
         for table in session.catalog.tables { try follow(table) }
-        for table in session.catalog.tables { try identify(table) }
+        try dangling.settle()
+        // A row whose reference came to mean another row is added on the way, in any table.
+        while try session.catalog.tables.contains(where: { try identify($0) }) {}
         // Deletions first: what they free is taken by the inserts of the same transaction.
         for table in session.catalog.tables.reversed() { try renounce(table) }
         try flushGroups()
         for table in session.catalog.tables { try compare(table) }
         for table in session.catalog.tables { try settlePending(table) }
-        try dangling.settle()
         session.orphanScans = []
         guard let writer else { return nil }
         let recorded = try writer.finish()
@@ -144,11 +145,18 @@ final class Recorder {
         var orphan: Int64?
         for row in try clock.rows(withUnique: clock.table.keyDigest(key)) where try clock.exists(row) {
             if row == hint { return row }
-            if let present = try reader.row(at: row) {
-                if reader.naturalIdentity({ present.values[$0] }) == key { return row }
-            } else {
+            guard let present = try reader.row(at: row), let record = try clock.record(at: row) else {
                 orphan = row
+                continue
             }
+            if reader.naturalIdentity({ present.values[$0] }) == key { return row }
+            // Another key is there: it is the record's own where digests have met by chance, or a row that came later.
+            let isItsOwn = clock.table.key.allSatisfy { part in
+                let id = clock.table.columns[part.index].id
+                return id < record.digests.count
+                    && record.digests[id] == UInt32(truncatingIfNeeded: present.digests[part.index])
+            }
+            if !isItsOwn { orphan = row }
         }
         return orphan
     }
@@ -333,12 +341,16 @@ final class Recorder {
 
     // MARK: Identities
 
-    private func identify(_ table: TrackedTable) throws {
-        guard let events = events[table.id] else { return }
+    /// Returns whether there was a row to identify.
+    private func identify(_ table: TrackedTable) throws -> Bool {
+        guard let events = events[table.id] else { return false }
+        var isAny = false
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, session: session)
         for place in events.places {
-            guard let life = events.lives[place] else { continue }
+            guard let life = events.lives[place], !life.isIdentified else { continue }
+            isAny = true
+            self.events[table.id]?.update(place) { $0.isIdentified = true }
             let former = try life.origin.flatMap { try clock.identity(at: $0) }
             var identity = former
             switch table.kind {
@@ -367,6 +379,7 @@ final class Recorder {
                 table.high = max(table.high, rowid)
             }
         }
+        return isAny
     }
 
     private func newSurrogate(_ table: TrackedTable, _ life: Life, _ place: Location) throws -> RowIdentity {

@@ -255,7 +255,9 @@ final class Standing {
         }
         var next = max(highest, 0) + 1
         if next > Self.greatestInteger { next = 1 }
-        while try reader(table).exists(next) || references.reservedIdentity(of: next, in: table) != nil { next += 1 }
+        while try reader(table).exists(next) || references.reservedIdentity(of: next, in: table) != nil
+            || isStillReferredTo(next, in: table)
+        { next += 1 }
         return next
     }
 

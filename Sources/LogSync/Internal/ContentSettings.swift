@@ -37,6 +37,7 @@ struct ContentSettings {
                 switch files.choice(for: sequence, where: isSound.contains) {
                 case .file(let name):
                     try read(name, of: peer.id, library)
+                    library.forget(name, of: peer.id)
                     sequence = name.last + 1
                 case .gap(let next): sequence = max(next, sequence + 1)
                 case .end: sequence = files.reach + 1

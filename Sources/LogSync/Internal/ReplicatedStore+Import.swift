@@ -35,11 +35,8 @@ extension ReplicatedStore {
     func importNext(_ plan: ImportPlan) throws -> ImportProgress {
         try begin(plan)
         if try !plan.hasNext() {
-            guard try acceptClocks(plan) else { return .finished }
-            try begin(plan)
-            guard try plan.hasNext() else { return .finished }
+            guard try acceptClocks(plan), try plan.hasNext() else { return .finished }
         }
-        try begin(plan)
         let step: ImportStep
         do {
             step = try store.importStep { try plan.next() }
@@ -105,6 +102,12 @@ extension ReplicatedStore {
                 HeldItem(
                     peer: names[other.id], sequence: said.published, file: nil, reason: .fork,
                     detail: "the peer says that this transaction is another than the one imported here"))
+        }
+        for name in foreignFiles {
+            items.append(
+                HeldItem(
+                    peer: names[peer], sequence: name.last, file: name.description, reason: .fork,
+                    detail: "another store writes under the id of this one"))
         }
         return items.sorted { ($0.peer.id, $0.sequence) < ($1.peer.id, $1.sequence) }
     }

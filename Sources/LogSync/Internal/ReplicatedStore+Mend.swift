@@ -23,8 +23,15 @@ extension ReplicatedStore {
         let reads = found.reduce(0) { $0 + $1.size } <= Self.maximumReading
         var bad: [LogFileName] = []
         var sound: [FoundFile<LogFileName>] = []
+        foreignFiles = []
         for file in found {
-            if try isSound(file, reads: reads) { sound.append(file) } else { bad.append(file.name) }
+            if try !isSound(file, reads: reads) {
+                bad.append(file.name)
+            } else if try isForeign(file.name) {
+                foreignFiles.append(file.name)
+            } else {
+                sound.append(file)
+            }
         }
         let complaints = try complaints(scan, sound)
         bad += complaints
@@ -74,6 +81,20 @@ extension ReplicatedStore {
         return true
     }
 
+    /// Whether a sound file of this peer's holds another history than this store recorded: somebody else wrote it.
+    func isForeign(_ name: LogFileName) throws -> Bool {
+        if let known = foreignness[name] { return known }
+        guard let recorded = try store.outbox(of: peer, name.last...name.last).first else { return false }
+        do {
+            let isForeign = try library.reader(name, of: peer).chainAfter() != recorded.chain
+            foreignness[name] = isForeign
+            return isForeign
+        } catch is LogFileError {
+            // Not sound after all; the next look says so.
+            return false
+        }
+    }
+
     /// Own files of which another peer says that they are damaged or incomplete where it reads them.
     ///
     /// One that is sound here is written again once: its copy went wrong on the way, and a file with a new time is what
@@ -97,9 +118,7 @@ extension ReplicatedStore {
     private func writeAgain(_ missing: [ClosedRange<UInt64>], replacing bad: [LogFileName]) throws -> Int {
         guard !missing.isEmpty || !bad.isEmpty else { return 0 }
         let folder = content.peer(peer)
-        var kept = try store.outbox(unpublishedOnly: false).filter { transaction in
-            transaction.dot.peer == peer && missing.contains { $0.contains(transaction.dot.sequence) }
-        }
+        var kept = try missing.flatMap { try store.outbox(of: peer, $0) }
         let wanted = missing.reduce(0) { $0 + Int(clamping: $1.count) }
         if kept.count < wanted {
             logger.error(

@@ -25,18 +25,25 @@ final class ReplicatedStore {
     var isSettledWithFolder = false
     /// What own files were found to be sound, by name, as they stood then.
     var soundFiles: [LogFileName: FoundFile<LogFileName>] = [:]
+    /// Whether own files hold another history than this store's, by name.
+    var foreignness: [LogFileName: Bool] = [:]
+    /// Those that do, as of the last mending.
+    var foreignFiles: [LogFileName] = []
     var publishedSchemas: Set<SchemaFingerprint> = []
     /// Complaints that were answered by writing the file again.
     var answered: Set<Receipt.Held> = []
     /// The names that peers give themselves in the folder.
     var folderNames: [PeerID: String] = [:]
-    var held: [HeldItem] = []
+    /// What the last import left; nil before the first.
+    var held: [HeldItem]?
 
     var logger: Logger { configuration.logger }
     var peer: PeerID { registration.peer }
 
     /// - Throws: `noStore`, `notReplicated`, `invalidStore`, `newerFormat`, `configuration`.
-    init(path: String, configuration: SyncConfiguration, files: StateFiles, nonce: String) throws {
+    init(
+        path: String, configuration: SyncConfiguration, files: StateFiles, nonce: String, library: FileLibrary? = nil
+    ) throws {
         place = try StorePlace(path)
         store = try Store.open(place.path, configuration: configuration.storeConfiguration)
         self.configuration = configuration
@@ -45,7 +52,7 @@ final class ReplicatedStore {
         registration = try store.registration()
         content = try Self.content(of: registration, configuration)
         scanner = ContainerScanner(content: content)
-        library = FileLibrary(content: content)
+        self.library = library ?? FileLibrary(content: content)
     }
 
     private static func content(
@@ -75,6 +82,8 @@ final class ReplicatedStore {
         state = nil
         isSettledWithFolder = false
         soundFiles = [:]
+        foreignness = [:]
+        foreignFiles = []
         publishedSchemas = []
         answered = []
     }

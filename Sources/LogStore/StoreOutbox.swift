@@ -1,0 +1,25 @@
+import LogFormat
+package import LogModel
+
+extension Store {
+    /// The transactions of one peer that the outbox has within a range, in order of sequence.
+    package func outbox(of peer: PeerID, _ sequences: ClosedRange<UInt64>) throws -> [OutboxTransaction] {
+        try database.read { session in
+            guard let number = session.peers[peer]?.number else { return [] }
+            return try session.connection.rows(
+                """
+                SELECT sequence, chain_before, chain, byte_count, published FROM logsync_outbox
+                WHERE peer = ? AND sequence BETWEEN ? AND ? ORDER BY sequence
+                """, .integer(number), .integer(Int64(clamping: sequences.lowerBound)),
+                .integer(Int64(clamping: sequences.upperBound))
+            ).compactMap { row in
+                guard case .blob(let before) = row[1], case .blob(let after) = row[2],
+                    let chainBefore = ChainHash(bytes: before), let chain = ChainHash(bytes: after)
+                else { return nil }
+                return OutboxTransaction(
+                    dot: Dot(peer, UInt64(row[0].asInteger)), chainBefore: chainBefore, chain: chain,
+                    byteCount: Int(row[3].asInteger), isPublished: row[4].asInteger != 0)
+            }
+        }
+    }
+}
