@@ -76,6 +76,10 @@ let package = Package(
         .testTarget(name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
         .testTarget(name: "LogStoreTests", dependencies: ["LogStore"], swiftSettings: settings),
         .testTarget(name: "LogSyncTests", dependencies: ["LogSync"], swiftSettings: settings),
+        // Black box: links nothing of ours, but needs the built tool beside it.
+        .testTarget(
+            name: "AcceptanceTests",
+            dependencies: ["LogSyncCommand", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -15,6 +15,7 @@ import argparse
 import random
 import sqlite3
 import sys
+import zlib
 
 WORDS = "amber birch cedar delta ember fjord grove heath islet jetty knoll larch moraine north ocean pine quay river".split()
 
@@ -26,6 +27,7 @@ def quoted(name):
 class Column:
     def __init__(self, name, declared, required, key):
         self.name, self.required, self.key = name, required, key
+        self.unique = bool(key)
         declared = declared.upper()
         self.date = "DATE" in declared
         if "INT" in declared:
@@ -53,6 +55,11 @@ class Table:
         keys = [c for c in self.columns if c.key]
         self.alias = keys[0] if len(keys) == 1 and keys[0].kind == "integer" and not indexed else None
         self.keys = sorted(keys, key=lambda c: c.key)
+        for _, index, unique, *_ in db.execute(f"PRAGMA index_list({quoted(name)})").fetchall():
+            if unique:
+                named = {row[2] for row in db.execute(f"PRAGMA index_info({quoted(index)})")}
+                for column in self.columns:
+                    column.unique = column.unique or column.name in named
         self.references = {}
         for _, _, parent, column, to, *_ in db.execute(f"PRAGMA foreign_key_list({quoted(name)})"):
             self.references[column] = (parent, to)
@@ -63,12 +70,15 @@ class Table:
 
 
 class Writer:
-    def __init__(self, path, seed, tag):
+    def __init__(self, path, seed, tag, collides=False):
         self.db = sqlite3.connect(path, timeout=60, isolation_level=None)
         self.db.execute("PRAGMA foreign_keys = ON")
         self.random = random.Random(f"{seed}/{tag}")
         self.tag = tag
         self.number = 0
+        # Where collisions are not wanted, what is unique here is unique among writers with other tags too.
+        self.collides = collides
+        self.base = zlib.crc32(tag.encode()) * 1000
         self.read_tables()
 
     def read_tables(self):
@@ -116,6 +126,8 @@ class Writer:
         if kind == "any":
             kind = r.choice(["integer", "real", "text", "blob"])
         if kind == "integer":
+            if column.unique and not (self.collides and r.random() < 0.7):
+                return self.base + self.number
             return r.choice([r.randint(1, 100), r.randint(1, 10**6), r.randint(2**40, 2**62) if not column.key else self.number])
         if kind == "numeric":
             return round(r.uniform(0.5, 30), 2)
@@ -123,6 +135,8 @@ class Writer:
             return r.choice([r.uniform(0, 1e6), float(r.randint(0, 50)), 1e300, 0.1])
         if kind == "blob":
             return r.randbytes(r.choice([0, 3, 40, 700])) + (f"{self.tag}{self.number}".encode() if column.key else b"")
+        if self.collides and column.unique and r.random() < 0.4:
+            return r.choice(WORDS)
         words = " ".join(r.choices(WORDS, k=r.choice([1, 2, 4])))
         return r.choice([f"{words} {self.tag}{self.number}", f"{words} {self.tag}{self.number}", f"é{words} {self.tag}{self.number}\U0001f4d7"])
 
@@ -286,7 +300,7 @@ def main():
     if options.command == "make":
         make(options)
         return
-    writer = Writer(options.store, options.seed, options.tag)
+    writer = Writer(options.store, options.seed, options.tag, collides=options.command == "churn")
     if options.command == "add":
         fill(writer, options.rows)
     else:
