@@ -265,9 +265,8 @@ import Testing
     }
 }
 
-/// Containers and disks that cannot take what they are given, made with mounts that only the tool itself sees.
-@Suite(.turn, .enabled(if: MountTests.isPossible, "mounting in a namespace of its own is not permitted here"))
-struct MountTests {
+/// Mounts that only the tool itself sees.
+private enum Mounts {
     static let isPossible: Bool = {
         guard Program.isInstalled(Program.unshare) else { return false }
         let process = Process()
@@ -278,7 +277,11 @@ struct MountTests {
         process.waitUntilExit()
         return process.terminationStatus == 0
     }()
+}
 
+/// Containers and disks that cannot take what they are given, made with mounts.
+@Suite(.turn, .enabled(if: Mounts.isPossible, "mounting in a namespace of its own is not permitted here"))
+struct MountTests {
     /// Runs a script that may mount; `$C` is the container, `$S` the stores' folder, `$T` an empty folder, `$L` the tool.
     private func mounted(_ script: String, as peer: Peer) async throws -> Finished {
         let scratch = peer.sandbox.folder("scratch")

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// A comparer that finds nothing proves nothing.

@@ -1,3 +1,5 @@
+import Testing
+
 /// What a program may do to one kind of table, a step at a time.
 struct CaptureCase: Sendable, CustomTestStringConvertible {
     var name: String

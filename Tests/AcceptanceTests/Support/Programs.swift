@@ -114,7 +114,7 @@ final class Running: Sendable {
         var all = ProcessInfo.processInfo.environment
         for (key, value) in environment { all[key] = value }
         process.environment = all
-        for path in [outputPath, errorPath] { FileManager.default.createFile(atPath: path, contents: nil) }
+        for path in [outputPath, errorPath] { _ = FileManager.default.createFile(atPath: path, contents: nil) }
         guard let output = FileHandle(forWritingAtPath: outputPath),
             let errors = FileHandle(forWritingAtPath: errorPath)
         else { throw Failure("no file for the output of \(program)") }
