@@ -72,7 +72,10 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(name: "LogModelTests", dependencies: ["LogModel"], swiftSettings: settings),
-        .testTarget(name: "LogFormatTests", dependencies: ["LogFormat"], swiftSettings: settings),
+        .testTarget(
+            name: "LogFormatTests",
+            dependencies: ["LogFormat", "LogModel", "CZstd", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: settings),
         .testTarget(name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
         .testTarget(name: "LogStoreTests", dependencies: ["LogStore"], swiftSettings: settings),
         .testTarget(name: "LogSyncTests", dependencies: ["LogSync"], swiftSettings: settings),

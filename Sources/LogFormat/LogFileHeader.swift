@@ -46,7 +46,7 @@ package struct LogFileHeader: Hashable, Sendable {
                 UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self))
             )
         }
-        guard headerLength >= prefixLength + 8, headerLength <= maximumLength else {
+        guard headerLength >= prefixLength + 8, headerLength <= maximumLength, headerLength < totalLength else {
             throw LogFileError.damaged("a header cannot be \(headerLength) bytes long", offset: 12)
         }
         let length = Int(headerLength)

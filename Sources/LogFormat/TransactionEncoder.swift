@@ -158,23 +158,43 @@ extension RowGroup {
     /// Gives an upper bound of each row's encoded size, and of what the group takes besides.
     fileprivate func withRowSizes<R>(_ body: (UnsafeBufferPointer<Int>, _ overhead: Int) throws -> R) throws -> R {
         var overhead = 64 + table.utf8.count
-        var fixed = 12 + (integers.isEmpty ? 0 : 10)
+        var fixed = 1
         for column in columns {
             overhead += 96 + column.name.utf8.count + (column.referencedTable?.utf8.count ?? 0)
-            fixed += 2 + (column.times.isEmpty ? 0 : 12) + (column.bases.isEmpty ? 0 : 31)
+            fixed += 1 + (column.bases.isEmpty ? 0 : 31)
         }
         return try withUnsafeTemporaryAllocation(of: Int.self, capacity: rowCount) { sizes in
             identities.withUnsafeBufferPointer { identities in
                 for row in identities.indices {
-                    sizes.initializeElement(at: row, to: fixed + 5 + identities[row].bytes.count)
+                    sizes.initializeElement(at: row, to: fixed + identities[row].bytes.count)
                 }
+            }
+            times.addEncodedSizes(to: sizes)
+            var previous: Int64 = 0
+            for row in integers.indices {
+                sizes[row] += (integers[row] &- previous).zigzag.varintLength
+                previous = integers[row]
             }
             for column in columns {
                 column.values.withUnsafeBufferPointer { values in
                     for row in values.indices { sizes[row] += values[row].encodedSize }
                 }
+                column.times.addEncodedSizes(to: sizes)
             }
             return try body(UnsafeBufferPointer(sizes), overhead)
+        }
+    }
+}
+
+extension [HybridTime] {
+    /// Adds to each row's size what its time takes.
+    fileprivate func addEncodedSizes(to sizes: UnsafeMutableBufferPointer<Int>) {
+        guard let first, contains(where: { $0 != first }) else { return }
+        var previous = first.milliseconds
+        for row in indices {
+            sizes[row] +=
+                (self[row].milliseconds - previous).zigzag.varintLength + UInt64(self[row].counter).varintLength
+            previous = self[row].milliseconds
         }
     }
 }

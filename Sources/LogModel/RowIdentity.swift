@@ -16,18 +16,47 @@ public struct RowIdentity: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// Reads an identity from bytes of unknown origin. Returns nil unless they are canonical.
+    /// Reads an identity from bytes of unknown origin. Returns nil unless they are canonical,
+    /// which a whole number written as a real is not.
     public init?(checking bytes: Bytes) {
         self.init(checking: bytes, depth: 0)
     }
 
     private init?(checking bytes: Bytes, depth: Int) {
+        guard bytes.withUnsafeBytes({ Self.isCanonical($0, depth: depth) }) else { return nil }
         self.bytes = bytes
-        switch bytes.first {
-        case 0: guard bytes.count == 17 else { return nil }
-        case 1: guard Self.parse(bytes.dropFirst(), depth: depth) != nil else { return nil }
-        default: return nil
+    }
+
+    /// Whether `bytes` are an identity, found without allocating anything.
+    private static func isCanonical(_ bytes: UnsafeRawBufferPointer, depth: Int) -> Bool {
+        if bytes.first == 0 { return bytes.count == 17 }
+        guard bytes.first == 1, depth < maximumDepth else { return false }
+        var position = 1
+        while position < bytes.count {
+            let tag = bytes[position]
+            position += 1
+            let remaining = bytes.count - position
+            switch tag {
+            case 1, 2:
+                guard remaining >= 8 else { return false }
+                let word = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+                if tag == 2, Int64(exactly: Double(bitPattern: word)) != nil { return false }
+                position += 8
+            case 3, 4, 5:
+                guard remaining >= 4 else { return false }
+                let count = Int(UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self)))
+                guard count <= remaining - 4 else { return false }
+                position += 4
+                if tag == 5 {
+                    let content = UnsafeRawBufferPointer(rebasing: bytes[position..<position + count])
+                    guard isCanonical(content, depth: depth + 1) else { return false }
+                }
+                position += count
+            default:
+                return false
+            }
         }
+        return true
     }
 
     /// A surrogate identity of 16 bytes.

@@ -33,14 +33,15 @@ struct GroupDecoder {
         let table = try reader.name("table")
         let rowCount = try reader.count(of: "rows")
         guard rowCount > 0 else { throw reader.damaged("a group without rows") }
-        try account(rows: rowCount, columns: 0, &reader)
+        try account(cells: rowCount, &reader)
         var group = RowGroup(table: table, kind: kind)
         group.identities = try IdentityDecoder(payload: payload).decode(rowCount, from: &reader)
         group.times = try times(rowCount, from: &reader)
         if flags & GroupFlags.integers != 0 { group.integers = try integers(rowCount, from: &reader) }
         // A column takes at least a name's length, a letter, an operation, flags and an encoding.
         let columnCount = try reader.count(of: "columns", size: 5)
-        try account(rows: rowCount, columns: columnCount, &reader)
+        // Neither is above 2³¹.
+        try account(cells: rowCount * columnCount, &reader)
         var names: Set<[UInt8]> = []
         group.columns.reserveCapacity(columnCount)
         for _ in 0..<columnCount {
@@ -53,12 +54,11 @@ struct GroupDecoder {
         return group
     }
 
-    private mutating func account(rows: Int, columns: Int, _ reader: inout ByteReader) throws {
-        let (product, overflow) = rows.multipliedReportingOverflow(by: max(columns, 1))
-        guard !overflow, product <= Limits.cellsPerFrame - cells else {
+    private mutating func account(cells count: Int, _ reader: inout ByteReader) throws {
+        guard count <= Limits.cellsPerFrame - cells else {
             throw reader.damaged("a frame with more than \(Limits.cellsPerFrame) cells")
         }
-        cells += product
+        cells += count
     }
 
     private func column(of identities: [RowIdentity], from reader: inout ByteReader) throws -> RowGroup.Column {

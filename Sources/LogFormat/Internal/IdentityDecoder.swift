@@ -128,7 +128,11 @@ struct IdentityDecoder {
         case 2:
             var words: [UInt64] = []
             words.reserveCapacity(count)
-            for _ in 0..<count { words.append(try reader.word()) }
+            for _ in 0..<count {
+                let word = try reader.word()
+                guard !IdentityPart.isWhole(word.bigEndian) else { throw reader.damaged("a key with 1.0 for 1") }
+                words.append(word)
+            }
             return .words(tag: tag, words)
         case 3, 4:
             var ranges: [Range<Int>] = []

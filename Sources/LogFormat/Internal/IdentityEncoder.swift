@@ -26,8 +26,12 @@ struct IdentityPart {
         tag = bytes[position]
         let start = position + 1
         switch tag {
-        case 1, 2:
+        case 1:
             content = start..<start + 8
+        case 2:
+            content = start..<start + 8
+            guard content.upperBound <= bytes.count, !Self.isWhole(bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self))
+            else { return nil }
         case 3, 4, 5:
             guard start + 4 <= bytes.count else { return nil }
             let count = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self))
@@ -36,6 +40,11 @@ struct IdentityPart {
             return nil
         }
         guard content.upperBound <= bytes.count else { return nil }
+    }
+
+    /// Whether a real, as it stands in an identity, would have to be an integer.
+    static func isWhole(_ bigEndian: UInt64) -> Bool {
+        Int64(exactly: Double(bitPattern: UInt64(bigEndian: bigEndian))) != nil
     }
 }
 
