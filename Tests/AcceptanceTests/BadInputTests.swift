@@ -17,8 +17,8 @@ import Testing
         return document["error"]
     }
 
-    @Test("A file that is not a database is refused and left as it was", arguments: ["text", "empty", "cut off"])
-    func notADatabase(kind: String) async throws {
+    @Test(arguments: ["text", "empty", "cut off"])
+    func `a file that is not a database is refused and left as it was`(kind: String) async throws {
         try await withSandbox { sandbox in
             let peer = sandbox.peer("one")
             switch kind {
@@ -39,8 +39,7 @@ import Testing
         }
     }
 
-    @Test("A store that is not there, or is not replicated, is said so and never made")
-    func missingStores() async throws {
+    @Test func `a store that is not there, or is not replicated, is said so and never made`() async throws {
         try await withSandbox { sandbox in
             let peer = sandbox.peer("missing")
             for command in ["sync", "import", "export", "status", "log", "conflicts", "peers", "leave", "verify", "rescan"] {
@@ -56,8 +55,7 @@ import Testing
         }
     }
 
-    @Test("A store that another program keeps locked is left alone: try again")
-    func lockedStores() async throws {
+    @Test func `a store that another program keeps locked is left alone: try again`() async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: "music", rows: 2)
             func lock() async throws -> Running {
@@ -96,8 +94,7 @@ import Testing
         }
     }
 
-    @Test("A writer that holds the store for a second or two is waited for")
-    func shortLocksAreWaitedFor() async throws {
+    @Test func `a writer that holds the store for a second or two is waited for`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 2)
             let holder = try sandbox.start(
@@ -122,8 +119,7 @@ import Testing
         }
     }
 
-    @Test("A table without an identity is refused by name with the ways out, and they work")
-    func tablesWithoutIdentity() async throws {
+    @Test func `a table without an identity is refused by name with the ways out, and they work`() async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", sql: "CREATE TABLE \"event log\" (at TEXT, what TEXT); INSERT INTO \"event log\" VALUES ('now', 'this'); CREATE TABLE word (word TEXT PRIMARY KEY);")
             let before = try Data(contentsOf: URL(fileURLWithPath: one.path))
@@ -144,8 +140,7 @@ import Testing
         }
     }
 
-    @Test("A table that SQLite alone cannot write is refused by name")
-    func unwritableTables() async throws {
+    @Test func `a table that SQLite alone cannot write is refused by name`() async throws {
         try await withSandbox { sandbox in
             let one = sandbox.peer("one")
             try await one.python(
@@ -160,8 +155,7 @@ import Testing
         }
     }
 
-    @Test("Migration bookkeeping is cloned and never replicated")
-    func migrationTablesAreLocal() async throws {
+    @Test func `migration bookkeeping is cloned and never replicated`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(
                 sql: "CREATE TABLE django_migrations (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO django_migrations VALUES (1, 'first'); CREATE TABLE word (word TEXT PRIMARY KEY);")
@@ -173,8 +167,8 @@ import Testing
         }
     }
 
-    @Test("A container that is absent, emptied or unmarked is unavailable: changes wait, and no row is touched", arguments: ["absent", "emptied", "unmarked"])
-    func unavailableContainers(how: String) async throws {
+    @Test(arguments: ["absent", "emptied", "unmarked"])
+    func `a container that is absent, emptied or unmarked is unavailable: changes wait, and no row is touched`(how: String) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 4)
             let away = sandbox.root.appendingPathComponent("away")
@@ -208,8 +202,7 @@ import Testing
         }
     }
 
-    @Test("A folder that was wiped for good is rebuilt from a store")
-    func wipedFoldersAreRebuilt() async throws {
+    @Test func `a folder that was wiped for good is rebuilt from a store`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 4)
             try await exchange(one, two)
@@ -226,8 +219,7 @@ import Testing
         }
     }
 
-    @Test("init needs a container, a good content name and a place outside of it; clone overwrites nothing")
-    func badArguments() async throws {
+    @Test func `init needs a container, a good content name and a place outside of it; clone overwrites nothing`() async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: "music", rows: 1)
             let nowhere = sandbox.root.appendingPathComponent("nowhere").path
@@ -252,8 +244,7 @@ import Testing
         }
     }
 
-    @Test("init --dry-run tells what it would do and does nothing")
-    func dryRun() async throws {
+    @Test func `init --dry-run tells what it would do and does nothing`() async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: "trading", rows: 1)
             let before = try Data(contentsOf: URL(fileURLWithPath: one.path))
@@ -295,8 +286,7 @@ struct MountTests {
         return try await peer.sandbox.run(Program.unshare, ["-rm", Program.shell, "-c", "set -e\n" + script], environment: environment)
     }
 
-    @Test("A container that may only be read: changes are recorded and wait, others' changes are imported")
-    func readOnlyContainers() async throws {
+    @Test func `a container that may only be read: changes are recorded and wait, others' changes are imported`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 3)
             try await two.add(rows: 2, tag: "right")
@@ -313,8 +303,8 @@ struct MountTests {
         }
     }
 
-    @Test("A container that is full: nothing half-written counts, and once there is room it goes on", arguments: ["8k", "64k"])
-    func fullContainers(room: String) async throws {
+    @Test(arguments: ["8k", "64k"])
+    func `a container that is full: nothing half-written counts, and once there is room it goes on`(room: String) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "trading", rows: 3)
             try await one.write("UPDATE Categories SET Picture = randomblob(400000);")
@@ -336,8 +326,7 @@ struct MountTests {
         }
     }
 
-    @Test("A store whose disk is full stays sound, and imports once there is room")
-    func fullStoreDisk() async throws {
+    @Test func `a store whose disk is full stays sound, and imports once there is room`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "trading", rows: 3)
             try await one.write("UPDATE Categories SET Picture = randomblob(900000);")

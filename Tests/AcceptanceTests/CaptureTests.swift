@@ -21,15 +21,13 @@ import Testing
         }
     }
 
-    @Test("Whatever is written to a table, the other side shows it after each step", arguments: CaptureCase.keys + CaptureCase.others)
-    func everyStepArrives(kind: CaptureCase) async throws {
+    @Test(arguments: CaptureCase.keys + CaptureCase.others)
+    func `whatever is written to a table, the other side shows it after each step`(kind: CaptureCase) async throws {
         try await run([kind], comparingEach: true)
     }
 
-    @Test(
-        "Whatever was written to a table between two recordings, the other side shows the outcome",
-        arguments: CaptureCase.keys + CaptureCase.others)
-    func allStepsArriveAtOnce(kind: CaptureCase) async throws {
+    @Test(arguments: CaptureCase.keys + CaptureCase.others)
+    func `whatever was written to a table between two recordings, the other side shows the outcome`(kind: CaptureCase) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 3)
             // Every end of the list, so that every state in between is recorded against the first.
@@ -46,8 +44,8 @@ import Testing
         }
     }
 
-    @Test("Random writes to every kind of table arrive", arguments: Array(1...Scale.choose(2, long: 12)))
-    func randomWritesArrive(seed: Int) async throws {
+    @Test(arguments: Array(1...Scale.choose(2, long: 12)))
+    func `random writes to every kind of table arrive`(seed: Int) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 8)
             for round in 1...4 {
@@ -60,8 +58,7 @@ import Testing
         }
     }
 
-    @Test("An UPDATE that changes nothing records nothing")
-    func idleUpdatesRecordNothing() async throws {
+    @Test func `an UPDATE that changes nothing records nothing`() async throws {
         try await withSandbox { sandbox in
             let (one, _) = try await sandbox.pair(schema: "kinds", rows: 5)
             let vector = try await one.status()["vector"]
@@ -77,8 +74,7 @@ import Testing
         }
     }
 
-    @Test("The app goes on writing when logsync is not there any more, and keeps all of it")
-    func triggersCallNothingOfLogsync() async throws {
+    @Test func `the app goes on writing when logsync is not there any more, and keeps all of it`() async throws {
         try await withSandbox { sandbox in
             let (one, _) = try await sandbox.pair(schema: "kinds", rows: 2)
             let triggers = try await one.rows("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'logsync%';")
@@ -88,8 +84,7 @@ import Testing
         }
     }
 
-    @Test("Connections that check foreign keys, and those that do not, are both captured")
-    func foreignKeysOffIsCaptured() async throws {
+    @Test func `connections that check foreign keys, and those that do not, are both captured`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 4)
             try await one.write(
@@ -100,8 +95,7 @@ import Testing
         }
     }
 
-    @Test("A dangling reference is kept, turns its key's enforcement off, and finds its row when that comes")
-    func danglingReferencesFindTheirRow() async throws {
+    @Test func `a dangling reference is kept, turns its key's enforcement off, and finds its row when that comes`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2)
             try await one.write("INSERT INTO child_restrict VALUES (900001, 'early', 900007);", foreignKeys: false)
@@ -118,8 +112,7 @@ import Testing
         }
     }
 
-    @Test("A vacuumed store loses no row's history")
-    func vacuumIsHarmless() async throws {
+    @Test func `a vacuumed store loses no row's history`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 6)
             try await one.write("DELETE FROM text_key WHERE rowid % 2 = 0; DELETE FROM badge WHERE rowid < 3; DELETE FROM null_pair WHERE rowid < 3;")

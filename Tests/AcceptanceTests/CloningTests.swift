@@ -1,10 +1,8 @@
 import Testing
 
 @Suite(.turn) struct CloningTests {
-    @Test(
-        "A clone equals its original row for row, integers, indexes and views included",
-        arguments: ["music", "trading", "kinds"])
-    func clonesAreEqual(schema: String) async throws {
+    @Test(arguments: ["music", "trading", "kinds"])
+    func `a clone equals its original row for row, integers, indexes and views included`(schema: String) async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: schema, rows: Scale.choose(40, long: 1000))
             try await one.write("PRAGMA user_version = 7; PRAGMA application_id = 1234;")
@@ -18,8 +16,7 @@ import Testing
         }
     }
 
-    @Test("Gaps in the integers, the greatest integer and spent AUTOINCREMENT numbers survive cloning")
-    func integersSurvive() async throws {
+    @Test func `gaps in the integers, the greatest integer and spent AUTOINCREMENT numbers survive cloning`() async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: "kinds", rows: 3)
             try await one.write(
@@ -37,8 +34,8 @@ import Testing
         }
     }
 
-    @Test("Encoding, page size and auto_vacuum are the clone's too", arguments: ["UTF-16le", "UTF-16be", "UTF-8"])
-    func headersSurvive(encoding: String) async throws {
+    @Test(arguments: ["UTF-16le", "UTF-16be", "UTF-8"])
+    func `Encoding, page size and auto_vacuum are the clone's too`(encoding: String) async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database(
                 "one",
@@ -56,8 +53,8 @@ import Testing
         }
     }
 
-    @Test("An empty database with a schema is cloned, and what comes into it later arrives", arguments: ["music", "kinds"])
-    func emptyDatabaseIsCloned(schema: String) async throws {
+    @Test(arguments: ["music", "kinds"])
+    func `an empty database with a schema is cloned, and what comes into it later arrives`(schema: String) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: schema, rows: 0)
             try await sandbox.expect(.equal, [one, two])
@@ -68,10 +65,8 @@ import Testing
         }
     }
 
-    @Test(
-        "What Python writes here and the shell writes there makes both stores equal again",
-        arguments: ["music", "trading"])
-    func bothSidesWrite(schema: String) async throws {
+    @Test(arguments: ["music", "trading"])
+    func `what Python writes here and the shell writes there makes both stores equal again`(schema: String) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: schema, rows: 20)
             let edits =
@@ -102,8 +97,7 @@ import Testing
         }
     }
 
-    @Test("init says the same again without harm, and joins a content that exists")
-    func initializingTwiceIsHarmless() async throws {
+    @Test func `init says the same again without harm, and joins a content that exists`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 5)
             let before = try await one.status()["vector"]

@@ -28,9 +28,7 @@ import Testing
         return finished.code != 0
     }
 
-    @Test(
-        "The comparer tells apart what differs in one value, row, reference or index",
-        arguments: [
+    @Test(arguments: [
             "UPDATE fact SET value = -0.0 WHERE name = 'zero'",
             "UPDATE fact SET value = 1.0 WHERE name = 'one'",
             "UPDATE fact SET value = '1' WHERE name = 'one'",
@@ -45,7 +43,7 @@ import Testing
             "DROP INDEX person_name",
             "CREATE VIEW brief AS SELECT 1",
         ])
-    func differencesAreFound(change: String) async throws {
+    func `the comparer tells apart what differs in one value, row, reference or index`(change: String) async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", sql: Self.schema + Self.rows)
             let two = try await sandbox.database("two", sql: Self.schema + Self.rows + change + ";")
@@ -54,8 +52,7 @@ import Testing
         }
     }
 
-    @Test("Other integers for the same rows mean the same, and are not equal")
-    func renumberingMeansTheSame() async throws {
+    @Test func `other integers for the same rows mean the same, and are not equal`() async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", sql: Self.schema + Self.rows)
             let two = try await sandbox.database("two", sql: Self.schema + Self.renumbered)
@@ -65,8 +62,7 @@ import Testing
         }
     }
 
-    @Test("A union lacks no row of either side and has none twice")
-    func unionsAreChecked() async throws {
+    @Test func `a union lacks no row of either side and has none twice`() async throws {
         try await withSandbox { sandbox in
             let base = try await sandbox.database("base", sql: Self.schema + Self.rows)
             let one = try await sandbox.database(
@@ -87,8 +83,7 @@ import Testing
         }
     }
 
-    @Test("A broken reference and a broken full-text index are faults of their own")
-    func brokenConstraintsAreFound() async throws {
+    @Test func `a broken reference and a broken full-text index are faults of their own`() async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", sql: Self.schema + Self.rows)
             try await one.write("UPDATE person SET boss = 99 WHERE id = 3;", foreignKeys: false)
@@ -100,8 +95,8 @@ import Testing
         }
     }
 
-    @Test("Every step of the capture cases is SQL that the example schema takes", arguments: CaptureCase.keys + CaptureCase.others)
-    func captureStepsAreValid(kind: CaptureCase) async throws {
+    @Test(arguments: CaptureCase.keys + CaptureCase.others)
+    func `every step of the capture cases is SQL that the example schema takes`(kind: CaptureCase) async throws {
         try await withSandbox { sandbox in
             let store = try await sandbox.database("plain", schema: "kinds", rows: 3)
             for (number, sql) in kind.steps.enumerated() {

@@ -15,10 +15,8 @@ struct SeededGenerator: RandomNumberGenerator {
 }
 
 @Suite(.turn) struct ConvergenceTests {
-    @Test(
-        "Three peers that write anything and sync in any order end up with the same",
-        arguments: ["music", "trading", "kinds"], Array(1...Scale.choose(1, long: 20)))
-    func threePeersConverge(schema: String, seed: Int) async throws {
+    @Test(arguments: ["music", "trading", "kinds"], Array(1...Scale.choose(1, long: 20)))
+    func `three peers that write anything and sync in any order end up with the same`(schema: String, seed: Int) async throws {
         try await withSandbox { sandbox in
             var random = SeededGenerator(seed: seed)
             let (one, two) = try await sandbox.pair(schema: schema, rows: 5)
@@ -56,8 +54,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test("Concurrent edits of one cell: one is shown everywhere, and all are listed until somebody writes")
-    func conflictsAreListed() async throws {
+    @Test func `concurrent edits of one cell: one is shown everywhere, and all are listed until somebody writes`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT, uses INTEGER); INSERT INTO word VALUES ('a', 'x', 1), ('b', 'x', 1);")
             try await one.write("UPDATE word SET meaning = 'left' WHERE word = 'a'; UPDATE word SET uses = 5 WHERE word = 'b';")
@@ -79,8 +76,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test("An edit that lost to a deletion is listed, not gone")
-    func lostEditsAreListed() async throws {
+    @Test func `an edit that lost to a deletion is listed, not gone`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT); INSERT INTO word VALUES ('a', 'x');")
             try await one.write("DELETE FROM word;")
@@ -95,8 +91,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test("Two rows with one unique value: the older stands everywhere, the younger is parked and comes back")
-    func uniqueRowsArePark() async throws {
+    @Test func `two rows with one unique value: the older stands everywhere, the younger is parked and comes back`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2)
             try await one.write("INSERT INTO account (email, nick) VALUES ('same@x', 'older');")
@@ -122,8 +117,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test("A counter adds up what both sides counted, the app's own trigger included")
-    func countersAddUp() async throws {
+    @Test func `a counter adds up what both sides counted, the app's own trigger included`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2, options: ["--policy", "counter.value=sum"])
             let start = Int(try await one.value("SELECT value FROM counter WHERE name = 'tickets made';")) ?? 0

@@ -12,8 +12,8 @@ import Testing
         }
     }
 
-    @Test("A store copied with cp becomes a peer of its own, and no row of either is lost", arguments: ["same machine", "another machine"])
-    func copiedStores(where place: String) async throws {
+    @Test(arguments: ["same machine", "another machine"])
+    func `a store copied with cp becomes a peer of its own, and no row of either is lost`(where place: String) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 5)
             try await exchange(one, two)
@@ -33,8 +33,7 @@ import Testing
         }
     }
 
-    @Test("The copy that syncs first does not take the original's name")
-    func copySyncsFirst() async throws {
+    @Test func `the copy that syncs first does not take the original's name`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 3)
             let before = try await one.identifier()
@@ -52,8 +51,8 @@ import Testing
         }
     }
 
-    @Test("A store put back from a backup loses no row, neither of before nor of after", arguments: ["published", "not published"])
-    func restoredBackups(state: String) async throws {
+    @Test(arguments: ["published", "not published"])
+    func `a store put back from a backup loses no row, neither of before nor of after`(state: String) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 4)
             try await exchange(one, two)
@@ -75,8 +74,7 @@ import Testing
         }
     }
 
-    @Test("A backup that is restored twice, each time with other rows written, loses none of them")
-    func restoredTwice() async throws {
+    @Test func `a backup that is restored twice, each time with other rows written, loses none of them`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 2)
             let backup = sandbox.folder("stores").appendingPathComponent("backup.sqlite").path
@@ -94,8 +92,7 @@ import Testing
         }
     }
 
-    @Test("A store that was moved is the same peer")
-    func movedStores() async throws {
+    @Test func `a store that was moved is the same peer`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 2)
             let identifier = try await one.identifier()

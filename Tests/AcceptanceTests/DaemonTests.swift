@@ -2,8 +2,8 @@ import Foundation
 import Testing
 
 @Suite struct DaemonTests {
-    @Test("With two daemons watching, a commit is visible on the other side within milliseconds", .alone)
-    func latencyIsLow() async throws {
+    @Test(.alone)
+    func `with two daemons watching, a commit is visible on the other side within milliseconds`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 20)
             let here = try await Daemon(watching: one)
@@ -52,8 +52,8 @@ import Testing
         }
     }
 
-    @Test("Daemons on both sides, writers on both sides, and one-shot commands beside them: all converges", .turn)
-    func daemonsAndWriters() async throws {
+    @Test(.turn)
+    func `daemons on both sides, writers on both sides, and one-shot commands beside them: all converges`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 5)
             let here = try await Daemon(watching: one)
@@ -76,8 +76,8 @@ import Testing
         }
     }
 
-    @Test("One daemon serves several stores, tells what it imported, and runs a command with the same", .turn)
-    func eventsAndCommands() async throws {
+    @Test(.turn)
+    func `one daemon serves several stores, tells what it imported, and runs a command with the same`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, n INTEGER);")
             let told = sandbox.folder("output").appendingPathComponent("told")
@@ -93,8 +93,8 @@ import Testing
         }
     }
 
-    @Test("A daemon waits for a container that goes away, and goes on when it is back", .turn)
-    func containerGoesAndComes() async throws {
+    @Test(.turn)
+    func `a daemon waits for a container that goes away, and goes on when it is back`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY);")
             let here = try await Daemon(watching: one, options: ["--poll", "0.2"])

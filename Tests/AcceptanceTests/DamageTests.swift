@@ -25,10 +25,8 @@ import Testing
         try Data(bytes).write(to: file)
     }
 
-    @Test(
-        "A damaged log file holds what depends on it and nothing else, says so, and mends when it is right again",
-        arguments: Damage.allCases)
-    func damageHoldsOnlyWhatDependsOnIt(kind: Damage) async throws {
+    @Test(arguments: Damage.allCases)
+    func `a damaged log file holds what depends on it and nothing else, says so, and mends when it is right again`(kind: Damage) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")
             let three = try await sandbox.clone("three")
@@ -76,8 +74,8 @@ import Testing
         }
     }
 
-    @Test("The owner puts back what is damaged or missing in its folder", arguments: [Damage.truncated, .flippedInside, .missing])
-    func ownersMend(kind: Damage) async throws {
+    @Test(arguments: [Damage.truncated, .flippedInside, .missing])
+    func `the owner puts back what is damaged or missing in its folder`(kind: Damage) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")
             try await exchange(one, two)
@@ -98,8 +96,8 @@ import Testing
         }
     }
 
-    @Test("Any one bit that flips is noticed", arguments: Array(0..<Scale.choose(6, long: 200)))
-    func anyFlippedBitIsNoticed(place: Int) async throws {
+    @Test(arguments: Array(0..<Scale.choose(6, long: 200)))
+    func `any one bit that flips is noticed`(place: Int) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")
             try await exchange(one, two)
@@ -121,8 +119,7 @@ import Testing
         }
     }
 
-    @Test("A file of a newer format is held as such, and holds nothing else up")
-    func newerFormats() async throws {
+    @Test func `a file of a newer format is held as such, and holds nothing else up`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")
             try await exchange(one, two)
@@ -145,8 +142,7 @@ import Testing
         }
     }
 
-    @Test("A log file of another peer in the wrong folder, and one whose name promises what it does not hold, are not imported")
-    func misplacedFiles() async throws {
+    @Test func `a log file of another peer in the wrong folder, and one whose name promises what it does not hold, are not imported`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")
             try await two.write("INSERT INTO word VALUES ('of two', 'x');")
@@ -171,8 +167,7 @@ import Testing
         }
     }
 
-    @Test("What carriers leave in the folder is ignored, and doctor lists it")
-    func junkIsIgnored() async throws {
+    @Test func `what carriers leave in the folder is ignored, and doctor lists it`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")
             try await one.write("INSERT INTO word VALUES ('first', 'of one');")
@@ -225,8 +220,8 @@ import Testing
         }
     }
 
-    @Test("Files that come late, in any order and more than once, arrive all the same", arguments: Array(1...Scale.choose(3, long: 30)))
-    func filesInAnyOrder(seed: Int) async throws {
+    @Test(arguments: Array(1...Scale.choose(3, long: 30)))
+    func `files that come late, in any order and more than once, arrive all the same`(seed: Int) async throws {
         try await withSandbox { sandbox in
             var random = SeededGenerator(seed: seed)
             let (one, two) = try await sandbox.pair(schema: "music", rows: 2)
@@ -253,21 +248,24 @@ import Testing
     }
 }
 
-/// A log file of a format that does not exist yet: the version raised, the name made to fit.
+/// A log file of a format that does not exist yet: the version raised, and every hash made to fit.
 enum NewerFormat {
+    /// From the format's document: the version is at 8, the header's length at 12, and the header ends with the first
+    /// eight bytes of its own SHA-256.
     static func rewriting(_ file: URL) throws -> URL {
         var bytes = [UInt8](try Data(contentsOf: file))
-        guard bytes.count > 8 else { throw Failure("a log file of \(bytes.count) bytes") }
-        bytes[versionOffset] = 99
+        guard bytes.count > 24 else { throw Failure("a log file of \(bytes.count) bytes") }
+        bytes[8] = 99
+        let length = bytes[12..<16].reversed().reduce(0) { $0 << 8 | Int($1) }
+        guard length >= 32, length < bytes.count else { throw Failure("a header of \(length) bytes") }
+        bytes.replaceSubrange(length - 8..<length, with: Array(SHA256.hash(data: bytes[..<(length - 8)])).prefix(8))
         let hash = SHA256.hash(data: bytes).prefix(16).map { String(format: "%02x", $0) }.joined()
         var parts = file.deletingPathExtension().lastPathComponent.split(separator: "-").map(String.init)
+        guard parts.count == 3 else { throw Failure("a log file named \(file.lastPathComponent)") }
         parts[2] = hash
         let renamed = file.deletingLastPathComponent().appendingPathComponent(parts.joined(separator: "-") + ".tlog")
         try Data(bytes).write(to: renamed)
         try FileManager.default.removeItem(at: file)
         return renamed
     }
-
-    /// Where the format's version stands in a log file's header.
-    static let versionOffset = 4
 }

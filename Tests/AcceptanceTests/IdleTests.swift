@@ -2,8 +2,7 @@ import Foundation
 import Testing
 
 @Suite(.turn) struct IdleTests {
-    @Test("Syncs with nothing to do make no transaction and write no file")
-    func idleSyncsWriteNothing() async throws {
+    @Test func `syncs with nothing to do make no transaction and write no file`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 5)
             try await one.add(rows: 2, tag: "left")
@@ -22,8 +21,7 @@ import Testing
         }
     }
 
-    @Test("An idle daemon writes nothing into the folder")
-    func idleDaemonsWriteNothing() async throws {
+    @Test func `an idle daemon writes nothing into the folder`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 3)
             try await exchange(one, two)
@@ -40,8 +38,7 @@ import Testing
         }
     }
 
-    @Test("What was imported is not recorded again, whatever the merging wrote")
-    func importsAreNotRecorded() async throws {
+    @Test func `what was imported is not recorded again, whatever the merging wrote`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 5)
             try await one.churn(operations: 80, tag: "left")

@@ -2,10 +2,8 @@ import Testing
 
 /// Two machines give the same integer to different rows.
 @Suite(.turn) struct IntegerTests {
-    @Test(
-        "Rows made on both sides with the same integers are all kept, and every reference points where its author meant",
-        arguments: ["music", "trading", "kinds"])
-    func collidingIntegersKeepBothRows(schema: String) async throws {
+    @Test(arguments: ["music", "trading", "kinds"])
+    func `rows made on both sides with the same integers are all kept, and every reference points where its author meant`(schema: String) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: schema, rows: 6)
             let base = try await one.copy("base")
@@ -20,8 +18,7 @@ import Testing
         }
     }
 
-    @Test("Children, grandchildren, join rows and self-references of colliding rows follow their own")
-    func referencesFollow() async throws {
+    @Test func `Children, grandchildren, join rows and self-references of colliding rows follow their own`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 1)
             for (peer, who) in [(one, "left"), (two, "right")] {
@@ -62,8 +59,7 @@ import Testing
         }
     }
 
-    @Test("Collisions that repeat do not drift apart")
-    func collisionsRepeat() async throws {
+    @Test func `collisions that repeat do not drift apart`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 3)
             for round in 1...Scale.choose(3, long: 12) {
@@ -79,8 +75,7 @@ import Testing
         }
     }
 
-    @Test("A row that got another integer here can be edited and deleted here, and there it is the same row")
-    func renumberedRowsAreTheSameRow() async throws {
+    @Test func `a row that got another integer here can be edited and deleted here, and there it is the same row`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 1)
             try await one.write("INSERT INTO Artist VALUES (2, 'left'), (3, 'left too');")
@@ -96,8 +91,7 @@ import Testing
         }
     }
 
-    @Test("An undeclared reference is translated when init is told of it")
-    func undeclaredReferencesAreTranslated() async throws {
+    @Test func `an undeclared reference is translated when init is told of it`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(
                 sql: """
@@ -115,8 +109,7 @@ import Testing
         }
     }
 
-    @Test("A table whose integers mean the same everywhere is merged by them")
-    func naturalIntegersAreMerged() async throws {
+    @Test func `a table whose integers mean the same everywhere is merged by them`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(
                 sql: "CREATE TABLE year (number INTEGER PRIMARY KEY, motto TEXT, colour TEXT); INSERT INTO year VALUES (2000, 'a', 'red');",

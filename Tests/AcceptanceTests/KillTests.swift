@@ -70,8 +70,7 @@ struct KillPoint: Sendable, CustomStringConvertible {
 struct KillTests {
     private static let limit = Scale.choose(24, long: 2000)
 
-    @Test("sync killed anywhere while it records and publishes is completed by the next")
-    func killedWhileRecording() async throws {
+    @Test func `sync killed anywhere while it records and publishes is completed by the next`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 5)
             let points = try await points(["sync", one.path], of: one) { try await one.add(rows: 2, tag: "watched") }
@@ -93,8 +92,7 @@ struct KillTests {
         }
     }
 
-    @Test("sync killed anywhere while it imports shows whole transactions only, and is completed by the next")
-    func killedWhileImporting() async throws {
+    @Test func `sync killed anywhere while it imports shows whole transactions only, and is completed by the next`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 5)
             let points = try await points(["sync", two.path], of: two) {
@@ -122,8 +120,7 @@ struct KillTests {
         }
     }
 
-    @Test("init killed anywhere is completed by the next, and leaves a database that its app can use")
-    func killedWhileInitializing() async throws {
+    @Test func `init killed anywhere is completed by the next, and leaves a database that its app can use`() async throws {
         try await withSandbox { sandbox in
             let database = try await sandbox.database("database", schema: "music", rows: 5)
             func arguments(_ name: String) -> [String] {
@@ -149,8 +146,7 @@ struct KillTests {
         }
     }
 
-    @Test("clone killed anywhere can be done again or carried on, with nothing to repair by hand")
-    func killedWhileCloning() async throws {
+    @Test func `clone killed anywhere can be done again or carried on, with nothing to repair by hand`() async throws {
         try await withSandbox { sandbox in
             let (one, _) = try await sandbox.pair(schema: "music", rows: 5)
             func arguments(_ peer: Peer) -> [String] {
@@ -174,8 +170,7 @@ struct KillTests {
         }
     }
 
-    @Test("A watching daemon that is killed loses nothing")
-    func killedDaemon() async throws {
+    @Test func `a watching daemon that is killed loses nothing`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 3)
             for round in 1...Scale.choose(3, long: 30) {

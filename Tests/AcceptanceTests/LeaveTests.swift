@@ -1,8 +1,8 @@
 import Testing
 
 @Suite(.turn) struct LeaveTests {
-    @Test("leave removes every trace and no row, and puts the journal mode back", arguments: ["delete", "truncate", "wal"], ["music", "kinds"])
-    func leaveRemovesEveryTrace(journal: String, schema: String) async throws {
+    @Test(arguments: ["delete", "truncate", "wal"], ["music", "kinds"])
+    func `leave removes every trace and no row, and puts the journal mode back`(journal: String, schema: String) async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: schema, rows: 8)
             try await one.write("PRAGMA journal_mode = \(journal);")
@@ -29,8 +29,7 @@ import Testing
         }
     }
 
-    @Test("A store that left can join again, and the rows are the same rows")
-    func leavingAndJoiningAgain() async throws {
+    @Test func `a store that left can join again, and the rows are the same rows`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "trading", rows: 6)
             try await one.logsync(["leave", one.path])

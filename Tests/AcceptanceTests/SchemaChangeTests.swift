@@ -71,8 +71,8 @@ import Testing
             after: "UPDATE word SET meaning = 'rebuilt' WHERE word = 'a'; INSERT INTO word (word) VALUES ('c'); DELETE FROM word WHERE word = 'b';"),
     ]
 
-    @Test("Both apps change their schema, at their own time, and go on writing", arguments: changes, Writer.allCases)
-    func bothSidesChange(change: Change, writer: Writer) async throws {
+    @Test(arguments: changes, Writer.allCases)
+    func `both apps change their schema, at their own time, and go on writing`(change: Change, writer: Writer) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: Self.schema)
             // Before a change rows that were captured are not yet recorded.
@@ -95,8 +95,7 @@ import Testing
         }
     }
 
-    @Test("A table that one app drops is no deletion of its rows")
-    func droppedTablesDeleteNothing() async throws {
+    @Test func `a table that one app drops is no deletion of its rows`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: Self.schema)
             try await one.write("DROP TABLE word;")
@@ -110,8 +109,7 @@ import Testing
         }
     }
 
-    @Test("A clone made after the change has the new schema and every row")
-    func clonesHaveTheNewSchema() async throws {
+    @Test func `a clone made after the change has the new schema and every row`() async throws {
         try await withSandbox { sandbox in
             let (one, _) = try await sandbox.pair(sql: Self.schema)
             for change in Self.changes where ["ADD COLUMN", "RENAME COLUMN"].contains(change.testDescription) {

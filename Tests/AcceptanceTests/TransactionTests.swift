@@ -4,8 +4,7 @@ import Testing
 @Suite(.turn) struct TransactionTests {
     private static let schema = "CREATE TABLE item (id INTEGER PRIMARY KEY, batch TEXT, n INTEGER);"
 
-    @Test("Five thousand rows written in one transaction while nothing ran arrive as one, and no reader sees a part")
-    func largeTransactionArrivesWhole() async throws {
+    @Test func `five thousand rows written in one transaction while nothing ran arrive as one, and no reader sees a part`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: Self.schema)
             let before = try await two.transactions().count
@@ -44,8 +43,7 @@ import Testing
         }
     }
 
-    @Test("What was rolled back, or was never committed because its writer died, never arrives")
-    func rolledBackNeverArrives() async throws {
+    @Test func `what was rolled back, or was never committed because its writer died, never arrives`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: Self.schema)
             let vector = try await one.status()["vector"]
@@ -75,8 +73,7 @@ import Testing
         }
     }
 
-    @Test("A row made and deleted between two recordings leaves nothing behind")
-    func nothingRemainsOfWhatCameAndWent() async throws {
+    @Test func `a row made and deleted between two recordings leaves nothing behind`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: Self.schema + "CREATE TABLE word (word TEXT PRIMARY KEY);")
             let vector = try await one.status()["vector"]
@@ -88,8 +85,7 @@ import Testing
         }
     }
 
-    @Test("Changes of two tables that were committed together become visible together")
-    func tablesBecomeVisibleTogether() async throws {
+    @Test func `changes of two tables that were committed together become visible together`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(
                 sql: "CREATE TABLE a (k TEXT PRIMARY KEY); CREATE TABLE b (k TEXT PRIMARY KEY);")
@@ -126,8 +122,7 @@ import Testing
         }
     }
 
-    @Test("log tells author, time, counts and table, and takes a limit, a token and a table")
-    func logIsReadable() async throws {
+    @Test func `log tells author, time, counts and table, and takes a limit, a token and a table`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(
                 sql: "CREATE TABLE a (k TEXT PRIMARY KEY, v); CREATE TABLE b (k TEXT PRIMARY KEY);")

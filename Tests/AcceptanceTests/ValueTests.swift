@@ -13,8 +13,7 @@ import Testing
          "'{\\"json\\": [1, 2]}'"]
         """
 
-    @Test("Every value arrives bit for bit, in columns of every affinity and in a first recording, an insert and an update")
-    func valuesArriveBitForBit() async throws {
+    @Test func `every value arrives bit for bit, in columns of every affinity and in a first recording, an insert and an update`() async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: "kinds", rows: 1)
             let write = """
@@ -44,8 +43,7 @@ import Testing
         }
     }
 
-    @Test("Strict tables keep every type, and ANY keeps what it was given")
-    func strictTablesKeepTypes() async throws {
+    @Test func `strict tables keep every type, and ANY keeps what it was given`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 1)
             try await one.write(
@@ -62,8 +60,7 @@ import Testing
         }
     }
 
-    @Test("Keys of every value are told apart, and equal ones are not")
-    func keysOfEveryValue() async throws {
+    @Test func `keys of every value are told apart, and equal ones are not`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 1)
             try await one.write(
@@ -89,8 +86,7 @@ import Testing
         }
     }
 
-    @Test("A blob of three megabytes is replaced, shortened and emptied")
-    func largeBlobs() async throws {
+    @Test func `a blob of three megabytes is replaced, shortened and emptied`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "trading", rows: 2)
             for picture in ["randomblob(3000000)", "randomblob(3000001)", "x''", "NULL", "zeroblob(3000000)"] {
