@@ -27,6 +27,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CSQLiteShim", linkerSettings: [.linkedLibrary("sqlite3")]),
+        .systemLibrary(name: "CFileSystem"),
         .systemLibrary(name: "CInotifyTools", providers: [.apt(["libinotifytools0-dev"])]),
         .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
         .target(name: "LogModel", swiftSettings: settings),
@@ -37,7 +38,7 @@ let package = Package(
         .target(
             name: "LogContainer",
             dependencies: [
-                "LogModel", "LogFormat", .product(name: "Crypto", package: "swift-crypto"),
+                "LogModel", "LogFormat", "CFileSystem", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings),

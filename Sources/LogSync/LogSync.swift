@@ -1,1 +1,4 @@
-// Placeholder until the module's first file.
+// What an app needs beside this module: values, the rows an import changed, and the folder's events.
+@_exported public import LogContainer
+@_exported public import LogModel
+@_exported public import LogStore

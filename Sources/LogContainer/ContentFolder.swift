@@ -1,0 +1,120 @@
+import Glibc
+
+package import LogModel
+
+/// One content's folder in a container: `CONTAINER/CONTENT-NAME`.
+///
+/// Only ``create(rewritingMarker:)`` makes the folder, and nothing ever makes the container itself: a path that is not
+/// there is an unmounted or wiped folder far more often than a new one, and writing into it would hide that.
+package struct ContentFolder: Sendable {
+    package let fileSystem: any FileSystem
+    /// The shared folder. May be a symbolic link; nothing below it may.
+    package let container: String
+    package let name: ContentName
+
+    package init(container: String, name: ContentName, fileSystem: any FileSystem = PosixFileSystem()) {
+        self.container = container
+        self.name = name
+        self.fileSystem = fileSystem
+    }
+
+    package var path: String { "\(container)/\(name)" }
+    package var markerPath: String { "\(path)/\(Self.markerName)" }
+    package var peersPath: String { "\(path)/\(Self.peersName)" }
+
+    static let markerName = "logsync.json"
+    static let peersName = "peers"
+
+    package func peer(_ id: PeerID) -> PeerFolder { PeerFolder(content: self, id: id) }
+
+    /// Whether the folder already has its marker, so that `init` would join.
+    ///
+    /// - Throws: as ``checkAvailable()``, except where only the folder or its marker is missing.
+    package func exists() throws(LogSyncError) -> Bool {
+        try checkContainer()
+        guard try markerState() != .missing else { return false }
+        try checkAvailable()
+        return true
+    }
+
+    /// Makes the folder and its marker within an existing container, or finds them made.
+    ///
+    /// - Parameter rewritingMarker: whether a marker that cannot be read is written anew; for `rebuild` only.
+    /// - Throws: ``LogSyncError/Code/containerUnavailable`` where the container is not there or the marker cannot be
+    ///   read; ``LogSyncError/Code/newerFormat``; ``LogSyncError/Code/configuration`` where the marker names another
+    ///   content; ``LogSyncError/Code/noPermission``; ``LogSyncError/Code/ioError``.
+    package func create(rewritingMarker: Bool = false) throws(LogSyncError) {
+        try checkContainer()
+        do throws(FileSystemError) {
+            try fileSystem.ensureDirectory(path, in: container)
+            let state = try readMarker()
+            if state == .missing || (rewritingMarker && state == .unreadable) {
+                try fileSystem.replaceFile(
+                    markerPath, with: Marker(content: name).bytes, staging: "\(path)/\(StagingName.marker)")
+            }
+            try fileSystem.ensureDirectory(peersPath, in: path)
+        } catch {
+            throw error.explained(kept: Kept.store)
+        }
+        try checkAvailable()
+    }
+
+    /// Checks that the container is there and is the right one. Nothing is to be written, and nothing concluded from
+    /// what is missing, unless this returns.
+    ///
+    /// - Throws: ``LogSyncError/Code/containerUnavailable`` where the container, the folder or its marker is not there
+    ///   or the marker cannot be read (yet); ``LogSyncError/Code/newerFormat`` where a newer logsync wrote it;
+    ///   ``LogSyncError/Code/configuration`` where it belongs to another content;
+    ///   ``LogSyncError/Code/noPermission``; ``LogSyncError/Code/ioError``.
+    package func checkAvailable() throws(LogSyncError) {
+        try checkContainer()
+        switch try markerState() {
+        case .valid: return
+        case .missing:
+            throw LogSyncError(
+                .containerUnavailable, "\(path) has no marker (\(Self.markerName)): it is unmounted, wiped or not yet "
+                    + "delivered; \(Kept.outbox)", help: FileSystemError.unavailableHelp)
+        case .unreadable:
+            throw LogSyncError(
+                .containerUnavailable, "\(markerPath) is incomplete or damaged; \(Kept.outbox)",
+                help: "Wait for the sync engine to deliver it; logsync rebuild writes it anew from the store")
+        case .otherContent(let other):
+            throw LogSyncError(
+                .configuration, "\(path) belongs to the content \(other.debugDescription), not to "
+                    + "\"\(name)\"; \(Kept.outbox)", help: "logsync attach names the folder that is meant")
+        case .newer(let format):
+            throw LogSyncError(
+                .newerFormat, "\(path) has format \(format), this logsync knows \(Marker.currentFormat); \(Kept.outbox)",
+                help: "Install a newer logsync on this machine")
+        }
+    }
+
+    private func checkContainer() throws(LogSyncError) {
+        do throws(FileSystemError) {
+            let status = try fileSystem.status(container, followingLinks: true)
+            guard status.isDirectory else { throw FileSystemError("open", container, number: ENOTDIR) }
+        } catch {
+            throw error.explained(kept: Kept.outbox, isRoot: true)
+        }
+    }
+
+    private func markerState() throws(LogSyncError) -> Marker.State {
+        do throws(FileSystemError) {
+            return try readMarker()
+        } catch {
+            throw error.explained(kept: Kept.outbox, isRoot: true)
+        }
+    }
+
+    private func readMarker() throws(FileSystemError) -> Marker.State {
+        do throws(FileSystemError) {
+            guard try fileSystem.status(path, followingLinks: false).isDirectory else {
+                throw FileSystemError("open", path, number: ENOTDIR)
+            }
+            return Marker.State(
+                reading: try fileSystem.readWhole(markerPath, limit: Marker.maximumLength), content: name)
+        } catch where error.number == ENOENT {
+            return .missing
+        }
+    }
+}

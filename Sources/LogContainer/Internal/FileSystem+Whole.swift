@@ -1,0 +1,64 @@
+import Glibc
+
+extension FileSystem {
+    /// Reads a small file. Returns nil where it is longer than `limit`.
+    func readWhole(_ path: String, limit: Int) throws(FileSystemError) -> [UInt8]? {
+        let bytes = try open(path).read(at: 0, count: limit + 1)
+        return bytes.count <= limit ? bytes : nil
+    }
+
+    /// Makes one directory, or finds it made, and makes that last. Its parent has to be there.
+    func ensureDirectory(_ path: String, in parent: String) throws(FileSystemError) {
+        do throws(FileSystemError) {
+            try makeDirectory(path)
+        } catch where error.number == EEXIST {
+            guard try status(path, followingLinks: false).isDirectory else {
+                throw FileSystemError("create", path, number: ENOTDIR)
+            }
+            return
+        }
+        try synchronizeDirectory(parent)
+    }
+
+    /// Replaces a small file atomically: a reader sees the old bytes or the new.
+    ///
+    /// - Parameter staging: where to write first, in the same directory; whatever was left there is removed.
+    func replaceFile(_ path: String, with bytes: [UInt8], staging: String) throws(FileSystemError) {
+        removeIfPresent(staging)
+        do throws(FileSystemError) {
+            let file = try create(staging)
+            try file.write(bytes)
+            try file.synchronize()
+            try file.close()
+            try rename(staging, to: path)
+        } catch {
+            removeIfPresent(staging)
+            throw error
+        }
+        try synchronizeDirectory(path.parentDirectory)
+    }
+
+    /// Tidies up after a failure, where a second failure would only hide the first.
+    func removeIfPresent(_ path: String) {
+        try? remove(path)
+    }
+
+    /// Feeds a file's bytes to `body`, at most a mebibyte at a time.
+    func forEachChunk(of file: any ReadableFile, _ body: ([UInt8]) -> Void) throws(FileSystemError) {
+        var offset: UInt64 = 0
+        while true {
+            let chunk = try file.read(at: offset, count: 1 << 20)
+            if chunk.isEmpty { return }
+            body(chunk)
+            offset += UInt64(chunk.count)
+        }
+    }
+}
+
+extension String {
+    /// The path up to the last slash.
+    var parentDirectory: String {
+        guard let slash = lastIndex(of: "/") else { return "." }
+        return slash == startIndex ? "/" : String(self[..<slash])
+    }
+}

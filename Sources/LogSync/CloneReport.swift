@@ -1,0 +1,25 @@
+/// What `clone` made.
+public struct CloneReport: Sendable, Encodable {
+    public let format = 1
+    public var store: String
+    public var content: String
+    /// The container's path.
+    public var container: String
+    public var peer: PeerName
+    /// How many transactions were imported.
+    public var imported = 0
+    public var held: [HeldItem] = []
+
+    public var outcome: Outcome { Outcome(held: held) }
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, content, container, peer, imported, held
+    }
+}
+
+/// How far a long piece of work has come.
+public struct SyncProgress: Sendable {
+    /// Transactions imported so far, and those that are known to be there.
+    public var imported: Int
+    public var total: Int
+}

@@ -1,0 +1,65 @@
+/// A log file or transaction that cannot be imported yet, and why.
+public struct HeldItem: Hashable, Sendable, Encodable {
+    public enum Reason: String, Hashable, Sendable, Codable, CaseIterable {
+        /// The file is still arriving.
+        case incomplete
+        /// The file has its full length and not its hash, or holds what it cannot hold.
+        case damaged
+        /// An earlier transaction of the same peer is missing.
+        case gap
+        /// A transaction of another peer that it depends on is missing.
+        case dependency
+        /// Its time lies too far ahead of this machine's clock; `logsync peers accept-clock` lets it in.
+        case clock
+        /// A newer version of logsync wrote it.
+        case newerFormat = "newer-format"
+        /// A value that is kept in a file of its own is missing.
+        case missingBlob = "missing-blob"
+        /// One dot, different bytes: two stores wrote under one identity.
+        case fork
+    }
+
+    public var peer: PeerName
+    /// The first transaction that waits.
+    public var sequence: UInt64
+    /// The log file's name; nil where the file itself is missing.
+    public var file: String?
+    public var reason: Reason
+    /// One sentence for people.
+    public var detail: String?
+
+    public init(peer: PeerName, sequence: UInt64, file: String?, reason: Reason, detail: String? = nil) {
+        self.peer = peer
+        self.sequence = sequence
+        self.file = file
+        self.reason = reason
+        self.detail = detail
+    }
+}
+
+/// How completely a step did its work.
+public enum Outcome: String, Hashable, Sendable, Codable {
+    /// Everything that is in the container is in the store (exit 0).
+    case complete
+    /// Something is held that may come by itself (exit 3).
+    case held
+    /// Something is damaged or forked; the rest was done (exit 4).
+    case integrity
+
+    public init(held: [HeldItem]) {
+        if held.contains(where: { $0.reason == .damaged || $0.reason == .fork }) {
+            self = .integrity
+        } else {
+            self = held.isEmpty ? .complete : .held
+        }
+    }
+
+    /// The exit code of the command line's contract.
+    public var exitCode: Int32 {
+        switch self {
+        case .complete: 0
+        case .held: 3
+        case .integrity: 4
+        }
+    }
+}

@@ -1,0 +1,28 @@
+public import LogModel
+
+/// One line of a store's history.
+public struct LoggedTransaction: Sendable, Encodable {
+    /// Grows with each transaction recorded or imported here; opaque to callers but for its order.
+    public var token: Int64
+    public var peer: PeerName
+    public var sequence: UInt64
+    public var time: Timestamp
+    public var author: String?
+    public var context: String?
+    /// By table.
+    public var changes: [String: ChangeCounts]
+}
+
+/// The JSON document that `log` prints.
+public struct LogReport: Sendable, Encodable {
+    public let format = 1
+    public var transactions: [LoggedTransaction]
+
+    public init(transactions: [LoggedTransaction]) {
+        self.transactions = transactions
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case format, transactions
+    }
+}

@@ -1,0 +1,28 @@
+public import LogStore
+public import Logging
+
+/// What a replicator takes from outside.
+public struct SyncConfiguration: Sendable {
+    /// Where state files and locks are kept, outside any container; made where it is missing.
+    public var stateDirectory: String
+    public var clock: any WallClock = SystemClock()
+    /// Look at the container at this interval instead of waiting for events; nil chooses by file system.
+    public var pollInterval: Duration?
+    /// For how long further events are gathered after the first, which is acted on at once.
+    public var debounce: Duration = .milliseconds(10)
+    /// How far ahead of this machine's clock a transaction's time may lie before it is held.
+    public var maximumDrift: Duration = .seconds(24 * 3600)
+    /// How long to wait for another logsync or a long writer before ``LogSyncError/Code/locked`` is thrown.
+    public var wait: Duration = .seconds(10)
+    /// Errors and identity trouble are logged here, once.
+    public var logger = Logger(label: "logsync")
+    /// 64 random bits a call.
+    public var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
+    /// This machine's id; nil where unknown.
+    public var machineID: String? = SyncConfiguration.currentMachineID
+
+    /// - Parameter stateDirectory: where state files and locks are kept.
+    public init(stateDirectory: String = SyncConfiguration.defaultStateDirectory) {
+        self.stateDirectory = stateDirectory
+    }
+}
