@@ -1,3 +1,4 @@
+import Foundation
 package import LogFormat
 package import LogModel
 
@@ -8,82 +9,213 @@ package import LogModel
 /// reports an I/O error or a full disk; the store is then as it was before the call).
 package final class Store: Sendable {
     package let path: String
+    let database: StoreConnection
 
-    private init(path: String) { self.path = path }
+    init(_ database: StoreConnection) {
+        path = database.path
+        self.database = database
+    }
 
-    // MARK: Making and opening
-
-    /// What `init` would do, without doing it. Throws `unsupportedTable` where it would refuse.
-    package static func examine(_ path: String, plan: InitializePlan, configuration: StoreConfiguration) throws
-        -> [TableReport]
-    { fatalError() }
-
-    /// Makes an existing database a store: schema, triggers, settings, and its rows recorded as the first transaction.
-    package static func initialize(_ path: String, plan: InitializePlan, configuration: StoreConfiguration) throws
-        -> (store: Store, tables: [TableReport])
-    { fatalError() }
-
-    /// Makes a new file from a schema (``schemaText()`` of another peer), ready to merge everything. Never overwrites.
-    package static func create(
-        _ path: String, schema: String, plan: InitializePlan, configuration: StoreConfiguration
-    ) throws -> Store { fatalError() }
+    // MARK: Opening
 
     /// Throws `noStore`, `notReplicated`, `invalidStore` (not a database), `newerFormat`.
-    package static func open(_ path: String, configuration: StoreConfiguration) throws -> Store { fatalError() }
+    package static func open(_ path: String, configuration: StoreConfiguration) throws -> Store {
+        let database = try StoreConnection(path, configuration: configuration)
+        try database.withConnection { connection in
+            guard try isReplicated(connection) else {
+                throw LogSyncError(
+                    .notReplicated, "\(path) is a database, but it is not replicated",
+                    help: "Make it a store with `logsync init`.")
+            }
+            let version = try Facts(connection).value("format")?.asInteger ?? 0
+            guard version <= StoreSchema.formatVersion else {
+                throw LogSyncError(
+                    .newerFormat, "\(path) was written by a newer logsync (store format \(version)); it was left alone",
+                    help: "Use that version here too.")
+            }
+        }
+        return Store(database)
+    }
 
-    /// Removes every trace of replication and no row; puts the journal mode back.
-    package func leave() throws { fatalError() }
+    static func isReplicated(_ connection: Connection) throws -> Bool {
+        try connection.integer(
+            "SELECT EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'logsync_store')") == 1
+    }
 
-    package func close() throws { fatalError() }
+    package func close() throws {
+        try database.close()
+    }
 
     // MARK: Who this is
 
-    package func registration() throws -> StoreRegistration { fatalError() }
-    package func setLocation(path: String, inode: UInt64?, machineID: String?) throws { fatalError() }
-    package func setContainer(_ path: String) throws { fatalError() }
+    package func registration() throws -> StoreRegistration {
+        try database.read { session in
+            let facts = session.facts
+            let succeeds = try facts.text("succeeds")?.split(separator: ",").compactMap { PeerID($0) } ?? []
+            return StoreRegistration(
+                peer: session.ownID, name: try facts.text("name") ?? "", content: try facts.text("content") ?? "",
+                container: try facts.text("container") ?? "", created: try facts.value("created")?.asInteger ?? 0,
+                succeeds: succeeds, machineID: try facts.text("machine"),
+                inode: try facts.value("inode").flatMap { $0.isNull ? nil : UInt64(bitPattern: $0.asInteger) },
+                path: try facts.text("path"), originalJournalMode: try facts.text("journal") ?? "delete")
+        }
+    }
+
+    package func setLocation(path: String, inode: UInt64?, machineID: String?) throws {
+        try database.write { session in
+            try session.facts.set("path", .text(path))
+            try session.facts.set("inode", inode.map { .integer(Int64(bitPattern: $0)) } ?? .null)
+            try session.facts.set("machine", machineID.map { .text($0) } ?? .null)
+        }
+    }
+
+    package func setContainer(_ path: String) throws {
+        try database.write { try $0.facts.set("container", .text(path)) }
+    }
+
     /// From now on this store is another peer, which succeeds the present one. What it had recorded and not published
     /// stays in the outbox under the former peer's name.
-    package func becomeSuccessor(_ peer: PeerID, name: String) throws { fatalError() }
+    package func becomeSuccessor(_ peer: PeerID, name: String) throws {
+        try database.write { session in
+            let former = session.ownID
+            let succeeds = try session.facts.text("succeeds").map { "\($0),\(former)" } ?? former.description
+            try session.become(peer)
+            try session.facts.set("succeeds", .text(succeeds))
+            try session.facts.set("name", .text(name))
+            try session.facts.set("created", .integer(session.configuration.clock.now()))
+            // Its first transaction says all that it has seen.
+            try session.connection.run("UPDATE logsync_peer SET declared = 0")
+            try session.reloadPeers()
+            try Settings(session).set("peer", peer.description, name)
+            try Settings(session).set("retired", former.description, "1")
+        }
+    }
 
     // MARK: Record and publish
 
     /// Turns what was captured into a transaction, if there is anything.
-    package func record(author: String? = nil, context: String? = nil) throws -> RecordedTransaction? { fatalError() }
+    package func record(author: String? = nil, context: String? = nil) throws -> RecordedTransaction? {
+        // A look without the write lock first: most of the time there is nothing.
+        guard try needsRecording() else { return nil }
+        return try database.write { try Self.record($0, author: author, context: context) }
+    }
+
+    static func record(_ session: Session, author: String?, context: String?) throws -> RecordedTransaction? {
+        if try Reconciling.isNeeded(session) { try Reconciling(session: session).reconcile() }
+        let recorded = try Recorder(session, author: author, context: context).record()
+        if recorded != nil, session.hasKept {
+            // What was written may have made room for a parked row.
+            try Settling(session, standing: Standing(session)).settle([]) { _, _, _, _ in }
+        }
+        return recorded
+    }
+
+    private func needsRecording() throws -> Bool {
+        try database.read { try Reconciling.isNeeded($0) || Recorder.hasPending($0) }
+    }
 
     /// The outbox in order of peer and sequence.
-    package func outbox(unpublishedOnly: Bool) throws -> [OutboxTransaction] { fatalError() }
+    package func outbox(unpublishedOnly: Bool) throws -> [OutboxTransaction] {
+        try database.read { session in
+            let condition = unpublishedOnly ? "WHERE NOT published" : ""
+            return try session.connection.rows(
+                """
+                SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox \(condition)
+                ORDER BY peer, sequence
+                """
+            ).compactMap { row in
+                guard case .blob(let before) = row[2], case .blob(let after) = row[3],
+                    let chainBefore = ChainHash(bytes: before), let chain = ChainHash(bytes: after)
+                else { return nil }
+                return OutboxTransaction(
+                    dot: Dot(session.peers.id(row[0].asInteger), UInt64(row[1].asInteger)), chainBefore: chainBefore,
+                    chain: chain, byteCount: Int(row[4].asInteger), isPublished: row[5].asInteger != 0)
+            }
+        }
+    }
+
     /// Streams a transaction's blocks, verbatim.
-    package func forEachOutboxBlock(of dot: Dot, _ body: ([UInt8]) throws -> Void) throws { fatalError() }
-    package func markPublished(_ dots: [Dot]) throws { fatalError() }
+    package func forEachOutboxBlock(of dot: Dot, _ body: ([UInt8]) throws -> Void) throws {
+        try database.read { session in
+            guard let peer = session.peers[dot.peer]?.number else { return }
+            let statement = try session.connection.prepare(
+                "SELECT bytes FROM logsync_outbox_block WHERE peer = ? AND sequence = ? ORDER BY part")
+            statement.bind(peer, at: 1)
+            statement.bind(Int64(dot.sequence), at: 2)
+            defer { statement.reset() }
+            while try statement.step() { try body(Array(statement.bytes(0))) }
+        }
+    }
+
+    package func markPublished(_ dots: [Dot]) throws {
+        guard !dots.isEmpty else { return }
+        try database.write { session in
+            for dot in dots {
+                guard let peer = session.peers[dot.peer]?.number else { continue }
+                try session.connection.run(
+                    "UPDATE logsync_outbox SET published = 1 WHERE peer = ? AND sequence = ?", .integer(peer),
+                    .integer(Int64(dot.sequence)))
+            }
+        }
+    }
 
     // MARK: Import
 
-    package func vector() throws -> VersionVector { fatalError() }
+    package func vector() throws -> VersionVector {
+        try database.read { $0.peers.vector }
+    }
+
     /// The chain hash of a peer at this store's vector; 32 zero bytes where nothing of it was imported.
-    package func chain(of peer: PeerID) throws -> ChainHash { fatalError() }
+    package func chain(of peer: PeerID) throws -> ChainHash {
+        try database.read { $0.peers[peer]?.chain ?? .zero }
+    }
+
     /// What a transaction of `peer` right after this store's vector depends on, given its header's changes.
-    package func readiness(of header: TransactionHeader, chainBefore: ChainHash) throws -> Readiness { fatalError() }
+    package func readiness(of header: TransactionHeader, chainBefore: ChainHash) throws -> Readiness {
+        try database.read { try Self.readiness(of: header, chainBefore: chainBefore, $0) }
+    }
+
+    static func readiness(of header: TransactionHeader, chainBefore: ChainHash, _ session: Session) throws -> Readiness {
+        let peers = session.peers
+        let known = peers[header.dot.peer]
+        let sequence = known?.sequence ?? 0
+        if header.dot.sequence <= sequence { return .alreadyImported }
+        if header.dot.sequence > sequence + 1 { return .gap(sequence + 1) }
+        if chainBefore != known?.chain ?? .zero { return .fork }
+        let dependencies = try peers.dependencies(of: header, on: session.connection)
+        let vector = peers.vector
+        let missing = dependencies.dots.filter { !vector.covers($0) }
+        if !missing.isEmpty { return .missing(missing) }
+        let ahead = header.time.milliseconds - session.configuration.clock.now()
+        if ahead > session.configuration.maximumDrift, !(known?.acceptsClock ?? false) { return .clock(ahead) }
+        return .ready
+    }
 
     /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent,
     /// all in one SQLite transaction. Each must be ready; one that throws while streaming undoes the whole step.
-    package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep { fatalError() }
+    package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep {
+        try database.write { session in
+            var step = ImportStep()
+            step.recorded = try Self.record(session, author: nil, context: nil)
+            let deadline = ContinuousClock.now + .seconds(session.configuration.lockBudget)
+            repeat {
+                guard let incoming = try next() else { break }
+                let readiness = try Self.readiness(of: incoming.header, chainBefore: incoming.chainBefore, session)
+                guard readiness == .ready else {
+                    throw LogSyncError(
+                        .malformedLog, "transaction \(incoming.header.dot) cannot be imported now (\(readiness)); it was held")
+                }
+                step.imported.append(try Merger(session, incoming.header).merge(incoming))
+            } while ContinuousClock.now < deadline
+            return step
+        }
+    }
 
     /// Lets transactions of this peer in, however far ahead their times lie.
-    package func acceptClock(of peer: PeerID) throws { fatalError() }
-
-    // MARK: Looking
-
-    package func summary() throws -> StoreSummary { fatalError() }
-    /// Whether anything was captured since the last recording; cheap.
-    package func hasPendingChanges() throws -> Bool { fatalError() }
-    /// Moves whenever any connection commits.
-    package func dataVersion() throws -> Int64 { fatalError() }
-    /// Newest first. `after` returns those with greater tokens, oldest first.
-    package func history(limit: Int?, after token: Int64?, author: String?, peer: PeerID?, table: String?) throws
-        -> [HistoryEntry]
-    { fatalError() }
-    /// The app's schema as SQL, for `schemas/FINGERPRINT.sql`, and its fingerprint.
-    package func schemaText() throws -> (text: String, fingerprint: SchemaFingerprint) { fatalError() }
-    /// Peers' names as the content's settings have them.
-    package func peerNames() throws -> [PeerID: String] { fatalError() }
+    package func acceptClock(of peer: PeerID) throws {
+        try database.write { session in
+            let number = try session.peers.number(of: peer, on: session.connection)
+            try session.peers.acceptClock(of: number, on: session.connection)
+        }
+    }
 }

@@ -145,6 +145,9 @@ package struct InitializePlan: Sendable {
     package var skip: [String] = []
     package var keepJournal = false
     package var machineID: String?
+    /// The settings that the content already has, where this store joins it: (kind, target, value) as in the rows of
+    /// `logsync_setting`. They go before flags; flags that contradict them are refused by the caller.
+    package var settings: [(kind: String, target: String, value: String)] = []
 
     package init(content: String, container: String, peerName: String) {
         self.content = content

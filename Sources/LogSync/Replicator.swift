@@ -1,5 +1,8 @@
+public import Foundation
+import LogContainer
 public import LogModel
 import LogStore
+import Logging
 
 /// Keeps one store and its container in step: *record → publish → scan → import → did import*.
 ///
@@ -8,72 +11,221 @@ import LogStore
 /// let result = try await replicator.sync()
 /// print(result.imported, result.held)
 /// ```
+///
+/// Any number of replicators, in any number of processes, may work on one store: each step takes a lock on it. All
+/// methods throw ``LogSyncError``, or `CancellationError` where their task was cancelled; what was done is kept.
 public actor Replicator {
     /// The store's absolute path.
     public nonisolated let path: String
+    nonisolated let configuration: SyncConfiguration
+    nonisolated let hub = EventHub<ReplicationEvent>()
+    private nonisolated let executor = QueueExecutor(label: "logsync.replicator")
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Opens a store. Throws `noStore`, `notReplicated`, `invalidStore`, `newerFormat`.
-    public init(store path: String, configuration: SyncConfiguration) throws {
-        fatalError()
+    let files: StateFiles
+    private let nonce: String
+    private var opened: ReplicatedStore?
+    private var locks: StoreLocks?
+    var background: Task<Void, Never>?
+
+    /// Opens a store.
+    ///
+    /// - Parameter opensNow: false to open it when it is first needed, for ``run()`` on a store that may come later.
+    /// - Throws: `noStore`, `notReplicated`, `invalidStore`, `newerFormat`; `cannotCreate` where the state directory
+    ///   cannot be made.
+    public init(store path: String, configuration: SyncConfiguration, opensNow: Bool = true) throws {
+        self.path = StorePlace.absolute(path)
+        self.configuration = configuration
+        files = StateFiles(directory: configuration.stateDirectory)
+        nonce = String(configuration.random(), radix: 16)
+        try files.create()
+        guard opensNow else { return }
+        let store = try ReplicatedStore(path: path, configuration: configuration, files: files, nonce: nonce)
+        locks = try StoreLocks(files, store: store.place.path)
+        opened = store
     }
 
-    /// Makes an existing database a store and joins the content where it exists already.
-    ///
-    /// It may be called again without harm. Throws `configuration` where the options contradict what is there.
-    public static func initialize(
-        _ store: String, container: String, content: String, options: InitializeOptions = InitializeOptions(),
-        configuration: SyncConfiguration
-    ) async throws -> InitializeReport { fatalError() }
-
-    /// Makes a new store from the container. Throws `cannotCreate` where the file exists.
-    public static func clone(
-        to store: String, container: String, content: String, peerName: String? = nil,
-        configuration: SyncConfiguration, progress: @escaping @Sendable (SyncProgress) -> Void = { _ in }
-    ) async throws -> CloneReport { fatalError() }
+    // MARK: One round
 
     /// Records and publishes local changes, then imports all that has arrived.
-    public func sync() async throws -> SyncResult { fatalError() }
+    ///
+    /// - Throws: `containerUnavailable` where the container is not there; local changes are then recorded nevertheless.
+    public func sync() async throws -> SyncResult { try await round(.everything) }
 
     /// Imports all that has arrived; local changes are recorded first and wait in the outbox.
-    public func `import`() async throws -> SyncResult { fatalError() }
+    public func `import`() async throws -> SyncResult { try await round([.scan, .import]) }
 
     /// Records and publishes local changes.
-    public func export() async throws -> SyncResult { fatalError() }
+    public func export() async throws -> SyncResult { try await round([.scan, .publish]) }
 
-    /// Syncs as things happen, until the task is cancelled; what was done is kept.
-    public func run() async throws { fatalError() }
+    func round(_ parts: RoundParts, isFull: Bool = true) async throws -> SyncResult {
+        var result = SyncResult(store: path)
+        let (look, isOutdated) = try await record(parts, isFull, &result)
+        // What was recorded waits in the outbox.
+        if let error = look?.error { throw error }
+        if isOutdated, let scan = look?.scan {
+            // An older state of itself takes in what its former self had done since, before it tells anything of its own.
+            try await importAll(scan, &result)
+        }
+        if parts.contains(.publish) { try await publish(look?.scan, &result) }
+        if parts.contains(.import), let scan = look?.scan { try await importAll(scan, &result) }
+        try await acknowledge(look?.scan)
+        result.held = opened?.held ?? []
+        return result
+    }
 
-    /// Runs in the background until ``stop()``.
-    public func start() { fatalError() }
+    // MARK: Record
 
-    /// Stops what ``start()`` started, after the step under way.
-    public func stop() async { fatalError() }
+    private func record(
+        _ parts: RoundParts, _ isFull: Bool, _ result: inout SyncResult
+    ) async throws -> (look: Look?, isOutdated: Bool) {
+        let (look, isOutdated, recorded) = try await step(settles: true) { store in
+            let look = parts.contains(.scan) || !store.isSettledWithFolder ? Look(store, isFull: isFull) : nil
+            let isOutdated = try store.settleIdentity(look?.scan)
+            let recorded = try store.store.record()
+            try store.noteRecorded()
+            return (look, isOutdated, recorded)
+        }
+        if recorded != nil { result.recorded += 1 }
+        return (look, isOutdated)
+    }
+
+    // MARK: Publish
+
+    private func publish(_ scan: ContainerScan?, _ result: inout SyncResult) async throws {
+        while true {
+            let count = try await step { try $0.publishNext() }
+            if count == 0 { break }
+            result.published += count
+        }
+        guard scan != nil else { return }
+        // What was published just now is sound, and a scan from before would not show it.
+        _ = try await step { try $0.mend(try $0.scan(full: false)) }
+    }
+
+    // MARK: Import
+
+    private func importAll(_ scan: ContainerScan, _ result: inout SyncResult) async throws {
+        let plan = try await step { try $0.plan(scan) }
+        while true {
+            let progress = try await step { store in
+                let progress = try store.importNext(plan)
+                if case .imported(let step) = progress, let event = try store.event(step) { announce(event) }
+                return progress
+            }
+            if case .finished = progress { break }
+            if case .imported(let step) = progress {
+                if step.recorded != nil { result.recorded += 1 }
+                result.imported += step.imported.count
+            }
+            try Task.checkCancellation()
+        }
+        try await step { store in store.held = try store.heldItems(plan, scan) }
+    }
+
+    private func acknowledge(_ scan: ContainerScan?) async throws {
+        try await step { try $0.acknowledge(scan) }
+    }
+
+    // MARK: Did import
+
+    private func announce(_ event: DidImport) {
+        hub.send(.didImport(event))
+        NotificationCenter.default.post(
+            name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])
+    }
 
     /// What happens from now on.
-    public nonisolated func events() -> AsyncStream<ReplicationEvent> { fatalError() }
+    public nonisolated func events() -> AsyncStream<ReplicationEvent> { hub.stream() }
 
     /// Imports from now on.
-    public nonisolated var didImport: AsyncStream<DidImport> { fatalError() }
+    public nonisolated var didImport: AsyncStream<DidImport> {
+        let events = hub.stream()
+        let (stream, continuation) = AsyncStream.makeStream(of: DidImport.self)
+        let task = Task {
+            for await case .didImport(let event) in events { continuation.yield(event) }
+            continuation.finish()
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return stream
+    }
 
-    public func status() async throws -> StoreStatus { fatalError() }
+    // MARK: Steps
 
-    /// The store's transactions, newest first; with `after` those with greater tokens, oldest first.
-    public func log(
-        limit: Int? = nil, after token: Int64? = nil, author: String? = nil, peer: String? = nil, table: String? = nil
-    ) async throws -> [LoggedTransaction] { fatalError() }
+    /// Does one step while no other process is at the store.
+    ///
+    /// - Parameter settles: whether the step settles the store's identity; the others need it settled.
+    func step<T>(settles: Bool = false, _ body: (ReplicatedStore) throws -> T) async throws -> T {
+        let store = try store()
+        guard let locks else { throw CancellationError() }
+        try await locks.step.acquire(wait: configuration.wait, of: path)
+        defer { locks.step.release() }
+        try store.refresh()
+        guard settles || store.state != nil, store.isCurrent else {
+            if !store.isCurrent { close() }
+            throw LogSyncError(
+                .locked, "\(path) was replaced or became another peer in the middle of the work; what was done is kept",
+                help: "Run the command again")
+        }
+        return try body(store)
+    }
 
-    /// Streams one transaction from the outbox or the container.
-    public func show(_ dot: Dot, _ body: @Sendable (LogElement) throws -> Void) async throws { fatalError() }
+    /// Looks at the store without keeping others out.
+    func look<T>(_ body: (ReplicatedStore) throws -> T) throws -> T {
+        let store = try store()
+        try store.refresh()
+        return try body(store)
+    }
 
-    /// Streams a log file.
-    public static func show(file: String, _ body: (LogElement) throws -> Void) throws { fatalError() }
+    /// The store, opened where it is not, or where another file has taken its path.
+    private func store() throws -> ReplicatedStore {
+        if let opened, opened.isCurrent { return opened }
+        close()
+        let store = try ReplicatedStore(path: path, configuration: configuration, files: files, nonce: nonce)
+        locks = try StoreLocks(files, store: store.place.path)
+        opened = store
+        return store
+    }
 
-    /// Finds a peer by its id, or by its name where that is unique. Throws `usage` otherwise.
-    public func peer(named text: String) async throws -> PeerName { fatalError() }
+    /// Lets go of the store; it is opened again when it is needed.
+    func close() {
+        do {
+            try opened?.store.close()
+        } catch {
+            configuration.logger.warning("\(path) could not be closed: \(error)")
+        }
+        opened = nil
+        locks = nil
+    }
 
-    /// Lets transactions of this peer in, however far ahead their times lie.
-    public func acceptClock(of peer: PeerID) async throws { fatalError() }
+    /// Waits until no other process has the store open.
+    func takeAlone() async throws {
+        _ = try store()
+        try await locks?.takeAlone(wait: configuration.wait, of: path)
+    }
 
-    /// Ends replication and keeps the data; the peer's folder stays for the others.
-    public func leave() async throws { fatalError() }
+    func giveBack() { locks?.giveBack() }
+}
+
+/// What a round does besides recording.
+struct RoundParts: OptionSet {
+    let rawValue: Int
+    static let scan = RoundParts(rawValue: 1)
+    static let publish = RoundParts(rawValue: 2)
+    static let `import` = RoundParts(rawValue: 4)
+    static let everything: RoundParts = [.scan, .publish, .import]
+}
+
+/// What a look at the container gave: what is there, or why it cannot be seen.
+struct Look {
+    var scan: ContainerScan?
+    var error: (any Error)?
+
+    init(_ store: ReplicatedStore, isFull: Bool) {
+        do {
+            scan = try store.scan(full: isFull)
+        } catch {
+            self.error = error
+        }
+    }
 }

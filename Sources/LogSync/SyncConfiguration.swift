@@ -1,3 +1,4 @@
+public import LogContainer
 public import LogStore
 public import Logging
 
@@ -8,6 +9,9 @@ public struct SyncConfiguration: Sendable {
     public var clock: any WallClock = SystemClock()
     /// Look at the container at this interval instead of waiting for events; nil chooses by file system.
     public var pollInterval: Duration?
+    /// Tells of changes in folders that the kernel reports; without it, they are polled. `InotifyFolderEvents.shared`
+    /// of the product InotifyEvents is one.
+    public var events: (any FolderEvents)?
     /// For how long further events are gathered after the first, which is acted on at once.
     public var debounce: Duration = .milliseconds(10)
     /// How far ahead of this machine's clock a transaction's time may lie before it is held.
@@ -20,6 +24,9 @@ public struct SyncConfiguration: Sendable {
     public var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
     /// This machine's id; nil where unknown.
     public var machineID: String? = SyncConfiguration.currentMachineID
+
+    /// The container's file system.
+    package var fileSystem: any FileSystem = PosixFileSystem()
 
     /// - Parameter stateDirectory: where state files and locks are kept.
     public init(stateDirectory: String = SyncConfiguration.defaultStateDirectory) {

@@ -1,6 +1,74 @@
 import ArgumentParser
+import Foundation
+import LogSync
 
+/// The tool's entry: takes the command line apart, runs the subcommand, ends with its code.
 @main
 struct LogSyncCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "logsync", abstract: "Replicate SQLite databases through a shared folder.")
+    static let configuration = CommandConfiguration(
+        commandName: "logsync",
+        abstract: "Replicates SQLite databases between machines through a shared folder.",
+        discussion: """
+            A store is a SQLite database that logsync replicates; a container is the shared folder.
+
+            EXAMPLE
+              logsync init notes.db --container ~/Sync --content notes
+              logsync watch notes.db
+
+            See 'logsync SUBCOMMAND --help' for an example of each.
+            """,
+        version: Version.current,
+        subcommands: [
+            Init.self, Clone.self, Sync.self, Import.self, Export.self, Watch.self, Status.self, Log.self, Show.self,
+            Peers.self, Leave.self,
+        ])
+
+    static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        await Foundation.exit(run(arguments).rawValue)
+    }
+
+    private static func run(_ arguments: [String]) async -> ExitCode {
+        let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
+        do {
+            var command = try parseAsRoot(arguments)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return .success
+        } catch let code as ExitCode {
+            return code
+        } catch let error as LogSyncError {
+            Complaint.print(error, isJSON: isJSON)
+            return ExitCode(ExitStatus(error.code).rawValue)
+        } catch where exitCode(for: error).isSuccess {
+            return show(fullMessage(for: error))
+        } catch {
+            return complain(error, isJSON: isJSON)
+        }
+    }
+
+    /// Help and the version, which were asked for.
+    private static func show(_ text: String) -> ExitCode {
+        do {
+            try Terminal.print(text)
+            return .success
+        } catch {
+            return ExitCode(ExitStatus.ioError.rawValue)
+        }
+    }
+
+    private static func complain(_ error: any Error, isJSON: Bool) -> ExitCode {
+        var known = LogSyncError(describing: error)
+        if exitCode(for: error) == .validationFailure {
+            // The last line of what argument-parser would say names the help of the subcommand that was meant.
+            let last = fullMessage(for: error).split(separator: "\n").last.map { $0.trimmingCharacters(in: .whitespaces) }
+            let help = last.flatMap { $0.hasPrefix("See '") ? $0 : nil }
+            known = LogSyncError(.usage, message(for: error), help: help)
+        }
+        Complaint.print(known, isJSON: isJSON)
+        return ExitCode(ExitStatus(known.code).rawValue)
+    }
 }

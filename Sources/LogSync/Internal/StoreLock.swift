@@ -32,14 +32,11 @@ final class StoreLock {
 
     /// Waits for the lock, letting others of this actor run meanwhile.
     ///
-    /// - Parameter isShared: whether others may hold it as well.
     /// - Throws: `locked` after `wait`; `CancellationError`.
-    func acquire(
-        isShared: Bool = false, wait: Duration, of store: String, isolation: isolated (any Actor)? = #isolation
-    ) async throws {
+    func acquire(wait: Duration, of store: String, isolation: isolated (any Actor)? = #isolation) async throws {
         let deadline = ContinuousClock.now + wait
         var pause = Duration.milliseconds(1)
-        while try !tryAcquire(isShared ? LOCK_SH : LOCK_EX) {
+        while try !tryAcquire(LOCK_EX) {
             guard ContinuousClock.now < deadline else {
                 throw LogSyncError(
                     .locked, "\(store) is in use by another logsync process; nothing was changed",
@@ -47,6 +44,17 @@ final class StoreLock {
             }
             try await Task.sleep(for: pause)
             pause = min(pause * 2, .milliseconds(50))
+        }
+    }
+
+    /// Takes the lock shared, or says at once that another has it alone.
+    ///
+    /// - Throws: `locked`.
+    func acquireShared() throws {
+        guard try tryAcquire(LOCK_SH) else {
+            throw LogSyncError(
+                .locked, "another logsync process needs the store for itself; nothing was changed",
+                help: "Try again when it has finished")
         }
     }
 

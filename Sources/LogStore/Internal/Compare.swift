@@ -1,0 +1,185 @@
+import LogModel
+
+/// The comparison of touched rows with their clock records: what differs is recorded.
+extension Recorder {
+    func compare(_ table: TrackedTable) throws {
+        guard let events = events[table.id] else { return }
+        let reader = TableReader(table: table, session: session)
+        for place in events.places {
+            guard let life = events.lives[place], let row = try currentRow(place, life, reader: reader) else { continue }
+            let identity =
+                try life.identity ?? reader.naturalIdentity { try translated(row.values[$0], $0, in: table) }
+            guard let identity else { continue }
+            try compare(row, identity, life, place, reader: reader)
+        }
+        try flushGroups()
+    }
+
+    private func currentRow(_ place: Location, _ life: Life, reader: TableReader) throws -> TableReader.Row? {
+        if reader.table.hasRowid, let rowid = life.rowid ?? place.rowid { return try reader.row(at: rowid) }
+        return try reader.row(withKey: place.keyValues)
+    }
+
+    private func compare(
+        _ row: TableReader.Row, _ identity: RowIdentity, _ life: Life, _ place: Location, reader: TableReader
+    ) throws {
+        let table = reader.table
+        let clock = ClockTable(table: table, connection: connection)
+        let rowid = table.hasRowid ? life.rowid ?? place.rowid : nil
+        guard let position = life.origin ?? life.former, let record = try clock.record(at: position) else {
+            let taken = life.renamedFrom.flatMap { unknownCells[table.id]?[$0] } ?? [:]
+            return try insert(row, identity, life, at: rowid, replacing: nil, unknown: taken, reader: reader)
+        }
+        let recorded = record.identity ?? (table.storesIdentity ? nil : identity)
+        if recorded != identity, let recorded {
+            // Another key, or the same key with a parent that is another row now.
+            let transaction = try transaction()
+            let time = raised(life.milliseconds, above: record.state.allStamps)
+            try transaction.append(table, .delete, recorded, time: time, integer: nil, cells: [])
+            session.count(-1, record.state, row: session.rowDigest(table, recorded), table: table)
+            return try insert(
+                row, identity, life, at: position, replacing: record, unknown: record.state.unknown, reader: reader)
+        }
+        if life.restarted {
+            session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
+            return try insert(row, identity, life, at: position, replacing: record, unknown: [:], reader: reader)
+        }
+        try update(row, identity, life, at: position, record, reader: reader)
+    }
+
+    // MARK: Insert
+
+    /// - Parameter replacing: the record at `position`, whose entries this insert covers and whose shares of the state
+    ///   digest have been taken away.
+    private func insert(
+        _ row: TableReader.Row, _ identity: RowIdentity, _ life: Life, at position: Int64?,
+        replacing former: ClockRecord?, unknown: [String: CellState], reader: TableReader
+    ) throws {
+        let table = reader.table
+        let transaction = try transaction()
+        let kept = try KeptRows(session).remove(table.name, identity)
+        let covered = (former?.state.allStamps ?? []) + (kept?.allStamps ?? [])
+        let time = raised(life.milliseconds, above: covered)
+        let stamp = Stamp(peer: transaction.stamp.peer, sequence: transaction.stamp.sequence, time: time)
+
+        var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
+        for column in table.droppedColumns { state.setCell(column, CellState()) }
+        var cells = try cells(of: row, identity, at: table.columns.indices, omitKey: true, in: table)
+        for (name, cell) in unknown.sorted(by: { $0.key < $1.key }) {
+            guard let value = cell.versions.max(by: { precedes($0.stamp, $1.stamp) })?.value else { continue }
+            state.unknown[name] = CellState(versions: [Version(stamp: stamp, value: value)])
+            cells.append(TransactionWriter.Cell(column: name, value: value))
+        }
+        let record = ClockRecord(
+            state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
+            identity: table.storesIdentity || identity.isSurrogate ? identity : nil,
+            uniques: uniques(of: row, identity, in: table))
+        let clock = ClockTable(table: table, connection: connection)
+        if let former, let position {
+            try clock.update(record, at: position, formerUniques: former.uniques)
+            if table.findsByKeyDigest { try clock.addUniques(record.uniques, row: position) }
+        } else {
+            if let position { try clock.vacate(position) }
+            _ = try clock.insert(record, at: position)
+        }
+        session.count(1, state, row: session.rowDigest(table, identity), table: table)
+        try transaction.append(
+            table, .insert, identity, time: time, integer: table.localInteger == nil ? nil : position, cells: cells)
+    }
+
+    // MARK: Update
+
+    private func update(
+        _ row: TableReader.Row, _ identity: RowIdentity, _ life: Life, at position: Int64, _ former: ClockRecord,
+        reader: TableReader
+    ) throws {
+        let table = reader.table
+        let digest = reader.digest(row.digests)
+        if digest == former.digest && !life.isForced && former.digests.count == table.columnCount { return }
+        var changed = table.columns.indices.filter { index in
+            let id = table.columns[index].id
+            guard id < former.digests.count else { return !isDefault(row.values[index], index, in: table) }
+            return former.digests[id] != UInt32(truncatingIfNeeded: row.digests[index])
+        }
+        // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
+        if life.isForced {
+            changed = Array(Set(changed + table.columns.indices.filter { table.columns[$0].reference != nil })).sorted()
+        } else if changed.isEmpty && digest != former.digest && former.digests.count == table.columnCount {
+            changed = Array(table.columns.indices)
+        }
+        var record = former
+        record.state.extend(to: table.columnCount)
+        record.digests = reader.columnDigests(row.digests)
+        record.digest = digest
+        record.uniques = uniques(of: row, identity, in: table)
+        if !changed.isEmpty {
+            try write(changed, of: row, identity, life, into: &record, at: position, in: table)
+        }
+        try ClockTable(table: table, connection: connection)
+            .update(record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
+    }
+
+    private func write(
+        _ changed: [Int], of row: TableReader.Row, _ identity: RowIdentity, _ life: Life, into record: inout ClockRecord,
+        at position: Int64, in table: TrackedTable
+    ) throws {
+        let transaction = try transaction()
+        let rowDigest = session.rowDigest(table, identity)
+        let former = changed.map { record.state.cell(table.columns[$0].id) }
+        let time = raised(life.milliseconds, above: former.flatMap(\.stamps))
+        let stamp = Stamp(peer: transaction.stamp.peer, sequence: transaction.stamp.sequence, time: time)
+        for (index, cell) in zip(changed, former) {
+            let id = table.columns[index].id
+            session.count(-1, cell, row: rowDigest, column: table.columnDigests[id])
+            session.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
+            record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: nil)]))
+        }
+        try transaction.append(
+            table, .update, identity, time: time, integer: table.localInteger == nil ? nil : position,
+            cells: try cells(of: row, identity, at: changed, omitKey: false, in: table))
+    }
+
+    // MARK: Helpers
+
+    /// A row's cells as the log has them. A key column whose spelling is the identity's may be left out.
+    func cells(
+        of row: TableReader.Row, _ identity: RowIdentity, at positions: some Sequence<Int>, omitKey: Bool,
+        in table: TrackedTable
+    ) throws -> [TransactionWriter.Cell] {
+        let parts = omitKey ? identity.naturalParts ?? [] : []
+        var cells: [TransactionWriter.Cell] = []
+        for position in positions {
+            let value = try translated(row.values[position], position, in: table)
+            if let part = table.key.firstIndex(where: { $0.index == position }), parts.indices.contains(part),
+                parts[part].value == value
+            {
+                continue
+            }
+            let column = table.columns[position]
+            cells.append(TransactionWriter.Cell(column: column.name, reference: column.reference, value: value))
+        }
+        return cells
+    }
+
+    private func uniques(of row: TableReader.Row, _ identity: RowIdentity, in table: TrackedTable) -> [Int32] {
+        if table.findsByKeyDigest { return identity.isSurrogate ? [] : [table.keyDigest(identity)] }
+        return table.uniqueSlots.isEmpty ? [] : table.uniqueDigests { row.values[$0] }
+    }
+
+    private func isDefault(_ value: Value, _ position: Int, in table: TrackedTable) -> Bool {
+        value == session.defaultValue(of: table, position)
+    }
+
+    func precedes(_ a: Stamp, _ b: Stamp) -> Bool {
+        (a.time, session.peers.id(a.peer), a.sequence) < (b.time, session.peers.id(b.peer), b.sequence)
+    }
+}
+
+extension ClockState {
+    /// Makes the base speak of more columns: those that it did not know have no entries.
+    mutating func extend(to count: Int) {
+        guard columnCount < count, base != nil else { return }
+        for column in columnCount..<count where cells[column] == nil { cells[column] = CellState() }
+        columnCount = count
+    }
+}

@@ -1,0 +1,139 @@
+import LogModel
+
+/// Rows that do not stand in a table of this store: parked, dead with entries left, or of a table that is not here.
+struct KeptRows {
+    enum State: String {
+        case parked
+        case dead
+        case unknownTable = "unknown"
+    }
+
+    struct Row {
+        var table: String
+        var identity: RowIdentity
+        var state: State
+        var reason: String?
+        var clock: ClockState
+        /// Its author's integer, a hint for when it stands again.
+        var integer: Int64?
+    }
+
+    private let session: Session
+    private var connection: Connection { session.connection }
+
+    init(_ session: Session) { self.session = session }
+
+    func row(_ table: String, _ identity: RowIdentity) throws -> Row? {
+        guard session.hasKept else { return nil }
+        let rows = try connection.rows(
+            "SELECT table_name, identity, state, reason, clock, integer FROM logsync_kept WHERE table_name = ? AND identity = ?",
+            .text(table), .blob(identity.bytes))
+        return try rows.first.flatMap(Self.decode)
+    }
+
+    func rows(_ state: State, of table: String? = nil) throws -> [Row] {
+        guard session.hasKept else { return [] }
+        return try connection.rows(
+            """
+            SELECT table_name, identity, state, reason, clock, integer FROM logsync_kept
+            WHERE state = ?1 AND (?2 IS NULL OR table_name = ?2)
+            """, .text(state.rawValue), table.map { .text($0) } ?? .null
+        ).compactMap(Self.decode)
+    }
+
+    func count(_ state: State) throws -> Int {
+        Int(try connection.integer("SELECT count(*) FROM logsync_kept WHERE state = ?", .text(state.rawValue)) ?? 0)
+    }
+
+    /// Keeps a row. Its shares of the state digest are the caller's to count.
+    func put(_ row: Row) throws {
+        session.hasKept = true
+        try connection.run(
+            """
+            INSERT OR REPLACE INTO logsync_kept(table_name, identity, state, reason, clock, integer)
+            VALUES(?, ?, ?, ?, ?, ?)
+            """, .text(row.table), .blob(row.identity.bytes), .text(row.state.rawValue),
+            row.reason.map { .text($0) } ?? .null, .blob(ClockCodec.encodeKept(row.clock)[...]),
+            row.integer.map { .integer($0) } ?? .null)
+    }
+
+    /// Takes a row out, with its shares of the state digest.
+    func remove(_ table: String, _ identity: RowIdentity) throws -> ClockState? {
+        guard let row = try row(table, identity) else { return nil }
+        try connection.run(
+            "DELETE FROM logsync_kept WHERE table_name = ? AND identity = ?", .text(table), .blob(identity.bytes))
+        session.countKept(-1, row)
+        return row.clock
+    }
+
+    /// Takes a row out and leaves its shares of the state digest as they are.
+    func take(_ table: String, _ identity: RowIdentity) throws {
+        try connection.run(
+            "DELETE FROM logsync_kept WHERE table_name = ? AND identity = ?", .text(table), .blob(identity.bytes))
+    }
+
+    private static func decode(_ row: [Value]) throws -> Row? {
+        guard case .blob(let identity) = row[1], case .blob(let clock) = row[4],
+            let state = State(rawValue: String(text: row[2]))
+        else { return nil }
+        return Row(
+            table: String(text: row[0]), identity: RowIdentity(unchecked: identity), state: state,
+            reason: row[3].isNull ? nil : String(text: row[3]), clock: try ClockCodec.decodeKept(clock),
+            integer: row[5].isNull ? nil : row[5].asInteger)
+    }
+}
+
+extension Session {
+    /// Adds or takes away a kept row's shares of the state digest. All its cells are by name.
+    func countKept(_ sign: Int, _ row: KeptRows.Row) {
+        let digest = rowDigest(row.table, row.identity)
+        for stamp in row.clock.insertEntries { count(sign, row: digest, column: Self.insertColumn, stamp) }
+        for (name, cell) in row.clock.unknown { count(sign, cell, row: digest, column: Self.columnDigest(name)) }
+    }
+
+    /// What a column shows where it has no entry.
+    func defaultValue(of table: TrackedTable, _ position: Int) -> Value {
+        let key = "\(table.id).\(table.columns[position].id)"
+        if let known = defaults[key] { return known }
+        var value = Value.null
+        if let sql = table.schema.column(table.columns[position].name)?.defaultSQL,
+            let read = try? connection.scalar("SELECT \(sql)")
+        {
+            // The default's SQL was accepted by SQLite when the column was declared; one that needs a row's context
+            // cannot be evaluated alone, and no column that was added later may have such a default.
+            value = Affinity(table.schema.column(table.columns[position].name)?.declaredType ?? "").apply(to: read)
+        }
+        defaults[key] = value
+        return value
+    }
+}
+
+/// A column's type affinity. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
+enum Affinity {
+    case integer, text, blob, real, numeric
+
+    init(_ declaredType: String) {
+        let type = declaredType.uppercased()
+        if type.contains("INT") {
+            self = .integer
+        } else if type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT") {
+            self = .text
+        } else if type.isEmpty || type.contains("BLOB") {
+            self = .blob
+        } else if type.contains("REAL") || type.contains("FLOA") || type.contains("DOUB") {
+            self = .real
+        } else {
+            self = .numeric
+        }
+    }
+
+    /// What a column of this affinity makes of a constant default.
+    func apply(to value: Value) -> Value {
+        switch (self, value) {
+        case (.real, .integer(let integer)): .real(Double(integer))
+        case (.text, .integer(let integer)): .text(String(integer))
+        case (.integer, .real(let real)), (.numeric, .real(let real)): Int64(exactly: real).map { .integer($0) } ?? value
+        default: value
+        }
+    }
+}

@@ -1,0 +1,322 @@
+import LogFormat
+import LogModel
+
+/// Merges one transaction of another peer into the store (MODEL.md, replicated state), within the caller's write
+/// transaction, when nothing local is pending.
+///
+/// Rows that one transaction alone has to do with take a short way: an insert of a new row, an update or delete that
+/// has seen all there is. Every other row is spelled out (``FullRow``), changed as the model says, and put back.
+final class Merger {
+    let session: Session
+    let header: TransactionHeader
+    let standing: Standing
+    let stamp: Stamp
+    let coverage: Coverage
+    /// Whether values have to be read back, because this store's columns may change what they are given.
+    let readsBack: Bool
+    private let dependencies: VersionVector
+    var tables: [String: TableChanges] = [:]
+    private var counts: [String: ChangeCounts] = [:]
+    /// Rows that refer to rows still to come.
+    private var deferred: [(group: RowGroup, index: Int)] = []
+    /// Rows that a constraint refused, or that were taken out to make room.
+    var floating: [FullRow] = []
+
+    private var connection: Connection { session.connection }
+
+    init(_ session: Session, _ header: TransactionHeader) throws {
+        self.session = session
+        self.header = header
+        standing = Standing(session)
+        dependencies = try session.peers.dependencies(of: header, on: session.connection)
+        let author = try session.peers.number(of: header.dot.peer, on: session.connection)
+        coverage = Coverage(dependencies, peers: session.peers)
+        stamp = Stamp(peer: author, sequence: header.dot.sequence, time: header.time)
+        let schema = try session.schemaFingerprint()
+        readsBack = header.schema == nil || header.schema != schema
+    }
+
+    func merge(_ incoming: IncomingTransaction) throws -> ImportedTransaction {
+        try incoming.forEachGroup { group in
+            counts[group.table, default: ChangeCounts()] += ChangeCounts(
+                inserted: group.kind == .insert ? group.rowCount : 0,
+                updated: group.kind == .update ? group.rowCount : 0,
+                deleted: group.kind == .delete ? group.rowCount : 0)
+            let target = GroupTarget(group, session.catalog[group.table])
+            for index in 0..<group.rowCount { try apply(group, index, target, mayDefer: true) }
+        }
+        try applyDeferred()
+        try Settling(session, standing: standing).settle(floating, noting: { self.note($0, $1, $2, $3) })
+        try advance(to: incoming.chain)
+        return ImportedTransaction(
+            dot: header.dot, time: header.time, author: header.author, context: header.context, tables: tables)
+    }
+
+    private func advance(to chain: ChainHash) throws {
+        try session.peers.advance(stamp.peer, to: header.dot.sequence, chain: chain, on: connection)
+        try session.peers.keepDependencies(
+            dependencies, changed: header.dependencyChanges, of: stamp.peer, on: connection)
+        try History.append(header, peer: stamp.peer, counts: counts, on: connection)
+    }
+
+    private func applyDeferred() throws {
+        while !deferred.isEmpty {
+            let waiting = deferred
+            deferred = []
+            for (group, index) in waiting {
+                try apply(group, index, GroupTarget(group, session.catalog[group.table]), mayDefer: true)
+            }
+            guard deferred.count == waiting.count else { continue }
+            // Nothing that is left refers to a row of this transaction: those references dangle.
+            for (group, index) in deferred {
+                try apply(group, index, GroupTarget(group, session.catalog[group.table]), mayDefer: false)
+            }
+            deferred = []
+        }
+    }
+
+    // MARK: One row
+
+    private func apply(_ group: RowGroup, _ index: Int, _ target: GroupTarget, mayDefer: Bool) throws {
+        let identity = group.identities[index]
+        var stamp = stamp
+        stamp.time = group.times[index]
+        guard let table = target.table else {
+            return try change(group, index, nil, stamp, kept: try KeptRows(session).row(group.table, identity))
+        }
+        if mayDefer, target.hasReferences || table.keyHasReference,
+            try refersToMissing(group, index, target)
+        {
+            deferred.append((group, index))
+            return
+        }
+        if let position = floating.firstIndex(where: { $0.identity == identity && $0.table == table.name }) {
+            let full = floating.remove(at: position)
+            return try change(group, index, target, stamp, floating: full)
+        }
+        let position = try standing.locate(identity, in: table)
+        if position == nil, let kept = try KeptRows(session).row(table.name, identity) {
+            return try change(group, index, target, stamp, kept: kept)
+        }
+        guard let position else {
+            switch group.kind {
+            case .insert: return try insertNew(group, index, target, table, stamp)
+            case .update: return try change(group, index, target, stamp, kept: nil)
+            case .delete: return
+            }
+        }
+        guard let record = try ClockTable(table: table, connection: connection).record(at: position) else {
+            throw LogSyncError(
+                .invalidStore, "a row of \(table.name) has no clock record; nothing was imported",
+                help: "Run `logsync rescan` on the store.")
+        }
+        if try applyDirectly(group, index, target, table, record, at: position, stamp) { return }
+        let row = try standing.currentRow(identity, at: position, in: table)
+        let full = try standing.expand(record, row, identity, at: position, in: table)
+        try change(group, index, target, stamp, standing: (full, record, row, position))
+    }
+
+    private func refersToMissing(_ group: RowGroup, _ index: Int, _ target: GroupTarget) throws -> Bool {
+        for case (let column, let name?) in zip(group.columns, target.references) {
+            if try standing.local(column.values[index], name) == nil { return true }
+        }
+        guard let table = target.table, table.keyHasReference else { return false }
+        return try standing.localKey(group.identities[index], in: table) == nil
+    }
+
+    // MARK: Short ways
+
+    private func insertNew(
+        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ table: TrackedTable, _ stamp: Stamp
+    ) throws {
+        let identity = group.identities[index]
+        var full: FullRow?
+        let isPlain = target.isComplete && group.columns.allSatisfy { $0.times.isEmpty && $0.operation == .set }
+        if !isPlain {
+            var row = FullRow(
+                table: table.name, identity: identity, integer: group.integers.isEmpty ? nil : group.integers[index])
+            row.insert(stamp, cells: cells(group, index, table), coverage)
+            full = row
+        }
+        if let full {
+            session.countFull(1, full)
+            note(table.name, .insert, nil, nil)
+            if try standing.stand(full, in: table) {
+                try noteKey(of: full, .insert, in: table)
+            } else {
+                floating.append(full)
+            }
+            return
+        }
+        let values = try values(group, index, target, table)
+        let integer = group.integers.isEmpty ? nil : group.integers[index]
+        guard let inserted = try standing.insert(values, identity, integer: integer, in: table) else {
+            var row = FullRow(table: table.name, identity: identity, integer: integer)
+            row.insert(stamp, cells: cells(group, index, table), coverage)
+            session.countFull(1, row)
+            note(table.name, .insert, nil, nil)
+            floating.append(row)
+            return
+        }
+        let reader = standing.reader(table)
+        let row: TableReader.Row
+        if readsBack, let back = try inserted.rowid.map({ try reader.row(at: $0) })
+            ?? reader.row(withKey: try standing.localKey(identity, in: table) ?? [])
+        {
+            row = back
+        } else {
+            row = TableReader.Row(values: values.map { $0 ?? .null })
+        }
+        var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
+        for column in table.droppedColumns { state.setCell(column, CellState()) }
+        if readsBack {
+            for (position, given) in values.enumerated() where given != row.values[position] {
+                let version = Version(stamp: stamp, value: try standing.identityValue(given ?? .null, position, in: table))
+                state.setCell(table.columns[position].id, CellState(versions: [version]))
+            }
+        }
+        let stores = table.storesIdentity || identity.isSurrogate
+        let uniques =
+            table.findsByKeyDigest
+            ? (identity.isSurrogate ? [] : [table.keyDigest(identity)]) : table.uniqueDigests { row.values[$0] }
+        _ = try ClockTable(table: table, connection: connection).insert(
+            ClockRecord(
+                state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
+                identity: stores ? identity : nil, uniques: uniques),
+            at: inserted.rowid)
+        session.count(1, state, row: session.rowDigest(table, identity), table: table)
+        note(table.name, .insert, key(of: row, inserted.rowid, in: table), nil)
+    }
+
+    /// An update or delete whose author had seen every entry that it touches. False where it had not.
+    private func applyDirectly(
+        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ table: TrackedTable, _ record: ClockRecord,
+        at position: Int64, _ stamp: Stamp
+    ) throws -> Bool {
+        switch group.kind {
+        case .insert:
+            return false
+        case .delete:
+            guard record.state.allStamps.allSatisfy(coverage.covers) else { return false }
+            let identity = group.identities[index]
+            let row = try standing.currentRow(identity, at: position, in: table)
+            try standing.remove(identity, at: position, in: table)
+            let uniques =
+                table.findsByKeyDigest && !identity.isSurrogate ? [table.keyDigest(identity)] : record.uniques
+            try ClockTable(table: table, connection: connection).delete(position, uniques: uniques)
+            session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
+            note(table.name, .delete, row.map { key(of: $0, position, in: table) }, nil)
+            return true
+        case .update:
+            guard target.isKnown, target.hasNoKey,
+                group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
+            else { return false }
+            return try updateDirectly(group, index, target, table, record, at: position, stamp)
+        }
+    }
+
+    private func updateDirectly(
+        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ table: TrackedTable, _ former: ClockRecord,
+        at position: Int64, _ stamp: Stamp
+    ) throws -> Bool {
+        let identity = group.identities[index]
+        var record = former
+        record.state.extend(to: table.columnCount)
+        for case let column? in target.positions {
+            guard record.state.cell(table.columns[column].id).isCovered(by: coverage) else { return false }
+        }
+        let key = try table.hasRowid ? [.integer(position)] : standing.localKey(identity, in: table) ?? []
+        let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
+        let assignments = target.positions.compactMap { $0 }.map { "\(SQL.name(table.columns[$0].name)) = ?" }
+        let statement = try connection.prepare(
+            "UPDATE \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
+        var argument = 1
+        var given: [(position: Int, value: Value, original: Value)] = []
+        for (column, place) in zip(group.columns, target.positions) {
+            guard let place else { continue }
+            let value = try standing.localOrPromised(column.values[index], target.reference(of: column, at: place))
+            given.append((place, value, column.values[index]))
+            statement.bind(value, at: argument)
+            argument += 1
+        }
+        for value in key {
+            statement.bind(value, at: argument)
+            argument += 1
+        }
+        guard try statement.runUnlessConstrained() else { return false }
+        guard let row = try standing.currentRow(identity, at: position, in: table) else { return false }
+        let rowDigest = session.rowDigest(table, identity)
+        for (place, value, original) in given {
+            let id = table.columns[place].id
+            session.count(-1, record.state.cell(id), row: rowDigest, column: table.columnDigests[id])
+            session.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
+            let kept = row.values[place] == value ? nil : original
+            record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: kept)]))
+        }
+        let reader = standing.reader(table)
+        record.digests = reader.columnDigests(row.digests)
+        record.digest = reader.digest(row.digests)
+        if !table.findsByKeyDigest { record.uniques = table.uniqueDigests { row.values[$0] } }
+        try ClockTable(table: table, connection: connection)
+            .update(record, at: position, formerUniques: former.uniques)
+        note(table.name, .update, self.key(of: row, position, in: table), nil)
+        return true
+    }
+}
+
+extension Merger {
+    /// Counts a change of a table, with the row's key where it is known.
+    func note(_ table: String, _ kind: RowGroup.Kind, _ key: [Value]?, _ row: FullRow?) {
+        var changes = tables[table] ?? TableChanges()
+        switch kind {
+        case .insert: changes.counts.inserted += 1
+        case .update: changes.counts.updated += 1
+        case .delete: changes.counts.deleted += 1
+        }
+        tables[table] = changes
+        if let key { noteKey(key, kind, in: table) }
+    }
+
+    func noteKey(_ key: [Value], _ kind: RowGroup.Kind, in table: String) {
+        let most = TableChanges.maximumKeys
+        switch kind {
+        case .insert: if tables[table]?.inserted.count ?? 0 < most { tables[table, default: TableChanges()].inserted.append(key) }
+        case .update: if tables[table]?.updated.count ?? 0 < most { tables[table, default: TableChanges()].updated.append(key) }
+        case .delete: if tables[table]?.deleted.count ?? 0 < most { tables[table, default: TableChanges()].deleted.append(key) }
+        }
+    }
+}
+
+/// Where a group's columns go in this store's table.
+struct GroupTarget {
+    let table: TrackedTable?
+    /// By the group's columns: the position in the table, nil for a column that is not here.
+    let positions: [Int?]
+    /// By the group's columns: the table that its references name.
+    let references: [String?]
+    /// Whether every column of the group is here.
+    let isKnown: Bool
+    /// Whether the group gives every column of the table a value and no other.
+    let isComplete: Bool
+    let hasNoKey: Bool
+    let hasReferences: Bool
+
+    init(_ group: RowGroup, _ table: TrackedTable?) {
+        self.table = table
+        let positions = group.columns.map { table?.positions[$0.name.lowercased()] }
+        self.positions = positions
+        references = zip(group.columns, positions).map { column, position in
+            column.referencedTable ?? position.flatMap { table?.columns[$0].reference }
+        }
+        isKnown = positions.allSatisfy { $0 != nil }
+        hasReferences = references.contains { $0 != nil }
+        let given = Set(positions.compactMap { $0 })
+        let keys = Set(table?.key.map(\.index) ?? [])
+        isComplete = isKnown && table.map { given.union(keys).count == $0.columns.count } ?? false
+        hasNoKey = given.isDisjoint(with: keys)
+    }
+
+    func reference(of column: RowGroup.Column, at position: Int) -> String? {
+        column.referencedTable ?? table?.columns[position].reference
+    }
+}

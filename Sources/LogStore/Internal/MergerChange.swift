@@ -1,0 +1,210 @@
+import LogModel
+
+/// The long way of merging: a row is spelled out, changed as the model says, and put back.
+extension Merger {
+    private var connection: Connection { session.connection }
+
+    // MARK: Where the row is
+
+    func change(
+        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ stamp: Stamp,
+        standing former: (full: FullRow, record: ClockRecord, row: TableReader.Row?, position: Int64)
+    ) throws {
+        guard let table = target.table else { return }
+        var full = former.full
+        operate(group, index, table, stamp, on: &full)
+        session.countFull(-1, former.full)
+        session.countFull(1, full)
+        let uniques = former.record.uniques
+        guard full.isAlive else {
+            try standing.float(full, at: former.position, uniques: uniques, in: table)
+            if let integer = full.integer { try References(session: session).release(integer, in: table) }
+            if full.hasCells { try keep(full, .dead) }
+            note(table.name, .delete, former.row.map { key(of: $0, former.position, in: table) }, nil)
+            return
+        }
+        note(table.name, .update, former.row.map { key(of: $0, former.position, in: table) }, nil)
+        if try !rewrite(full, from: former, in: table) {
+            try standing.float(full, at: former.position, uniques: uniques, in: table)
+            floating.append(full)
+        }
+    }
+
+    func change(
+        _ group: RowGroup, _ index: Int, _ target: GroupTarget?, _ stamp: Stamp, kept: KeptRows.Row?
+    ) throws {
+        let identity = group.identities[index]
+        var full = FullRow(
+            table: group.table, identity: identity, integer: group.integers.isEmpty ? nil : group.integers[index])
+        if let kept {
+            full.state = kept.clock
+            full.integer = kept.integer ?? full.integer
+            _ = try KeptRows(session).remove(kept.table, kept.identity)
+        }
+        let wasParked = kept?.state == .parked
+        operate(group, index, target?.table, stamp, on: &full)
+        session.countFull(1, full)
+        guard let table = target?.table else {
+            note(group.table, group.kind, nil, nil)
+            if full.isAlive || full.hasCells { try keep(full, .unknownTable) }
+            return
+        }
+        if full.isAlive {
+            note(table.name, wasParked ? .update : .insert, nil, nil)
+            if try standing.stand(full, in: table) {
+                try noteKey(of: full, .insert, in: table)
+            } else {
+                floating.append(full)
+            }
+        } else {
+            note(table.name, group.kind, nil, nil)
+            if full.hasCells { try keep(full, .dead) }
+        }
+    }
+
+    func change(
+        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ stamp: Stamp, floating former: FullRow
+    ) throws {
+        guard let table = target.table else { return }
+        var full = former
+        operate(group, index, table, stamp, on: &full)
+        session.countFull(-1, former)
+        session.countFull(1, full)
+        note(table.name, group.kind, nil, nil)
+        if full.isAlive {
+            if try !standing.stand(full, in: table) { floating.append(full) }
+        } else if full.hasCells {
+            try keep(full, .dead)
+        }
+    }
+
+    // MARK: What happens to it
+
+    private func operate(
+        _ group: RowGroup, _ index: Int, _ table: TrackedTable?, _ stamp: Stamp, on full: inout FullRow
+    ) {
+        switch group.kind {
+        case .insert:
+            full.insert(stamp, cells: cells(group, index, table), coverage)
+        case .delete:
+            full.delete(stamp, coverage)
+        case .update:
+            for column in group.columns {
+                let name = table.flatMap { table in
+                    table.positions[column.name.lowercased()].map { table.columns[$0].name }
+                } ?? column.name
+                var own = stamp
+                if !column.times.isEmpty { own.time = column.times[index] }
+                switch column.operation {
+                case .set: full.set(name, column.values[index], own, coverage)
+                case .fill: full.fill(name, column.values[index], own)
+                case .add:
+                    let base = column.bases[index]
+                    full.add(
+                        name,
+                        Addition(
+                            basePeer: session.peers[base.peer]?.number ?? 0, baseSequence: base.sequence,
+                            peer: stamp.peer, stamp: own, cumulative: column.values[index]))
+                }
+            }
+        }
+    }
+
+    /// An insert's cells by column name. Key columns that the group leaves out are the identity's.
+    func cells(
+        _ group: RowGroup, _ index: Int, _ table: TrackedTable?
+    ) -> [(name: String, time: HybridTime, value: Value)] {
+        var cells: [(name: String, time: HybridTime, value: Value)] = []
+        var given: Set<String> = []
+        for column in group.columns {
+            let position = table?.positions[column.name.lowercased()]
+            let name = position.flatMap { table?.columns[$0].name } ?? column.name
+            given.insert(name)
+            let time = column.times.isEmpty ? group.times[index] : column.times[index]
+            cells.append((name, time, column.values[index]))
+        }
+        if let table, let parts = group.identities[index].naturalParts, parts.count == table.key.count {
+            for (part, key) in zip(parts, table.key) where !given.contains(table.columns[key.index].name) {
+                cells.append((table.columns[key.index].name, group.times[index], part.value))
+            }
+        }
+        return cells
+    }
+
+    /// An insert's values by column position, as this store has them.
+    func values(
+        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ table: TrackedTable
+    ) throws -> [Value?] {
+        var values = [Value?](repeating: nil, count: table.columns.count)
+        for (column, position) in zip(group.columns, target.positions) {
+            guard let position else { continue }
+            values[position] = try standing.localOrPromised(
+                column.values[index], target.reference(of: column, at: position))
+        }
+        if let parts = group.identities[index].naturalParts {
+            for (part, key) in zip(parts, table.key) where values[key.index] == nil {
+                values[key.index] = try standing.localOrPromised(part.value, table.columns[key.index].reference)
+            }
+        }
+        return values
+    }
+
+    /// Shows a standing row's new state in its table. False where a constraint refuses it.
+    private func rewrite(
+        _ full: FullRow, from former: (full: FullRow, record: ClockRecord, row: TableReader.Row?, position: Int64),
+        in table: TrackedTable
+    ) throws -> Bool {
+        let shown = try standing.shownValues(full, in: table)
+        var changed: [(position: Int, value: Value)] = []
+        for (position, value) in shown.enumerated() {
+            let value = value ?? session.defaultValue(of: table, position)
+            if former.row?.values[position] != value { changed.append((position, value)) }
+        }
+        if !changed.isEmpty {
+            let key = try table.hasRowid
+                ? [.integer(former.position)] : standing.localKey(full.identity, in: table) ?? []
+            let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
+            let assignments = changed.map { "\(SQL.name(table.columns[$0.position].name)) = ?" }
+            let statement = try connection.prepare(
+                "UPDATE \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
+            for (index, value) in (changed.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
+            guard try statement.runUnlessConstrained() else { return false }
+        }
+        guard let row = try standing.currentRow(full.identity, at: former.position, in: table) else { return false }
+        let record = try standing.compress(full, shownAs: row, in: table)
+        try ClockTable(table: table, connection: connection)
+            .update(record, at: former.position, formerUniques: former.record.uniques.isEmpty && table.findsByKeyDigest
+                ? record.uniques : former.record.uniques)
+        return true
+    }
+
+    private func keep(_ full: FullRow, _ state: KeptRows.State) throws {
+        try KeptRows(session).put(
+            KeptRows.Row(
+                table: full.table, identity: full.identity, state: state, clock: full.state, integer: full.integer))
+    }
+
+    // MARK: What changed, for those who listen
+
+    func key(of row: TableReader.Row, _ rowid: Int64?, in table: TrackedTable) -> [Value] {
+        if table.schema.integerKey != nil { return [.integer(rowid ?? 0)] }
+        let key = table.schema.keyColumns.compactMap { table.positions[$0.name.lowercased()] }
+        return key.isEmpty ? rowid.map { [.integer($0)] } ?? [] : key.map { row.values[$0] }
+    }
+
+    func noteKey(of full: FullRow, _ kind: RowGroup.Kind, in table: TrackedTable) throws {
+        guard let position = try standing.locate(full.identity, in: table),
+            let row = try standing.currentRow(full.identity, at: position, in: table)
+        else { return }
+        noteKey(key(of: row, position, in: table), kind, in: table.name)
+    }
+}
+
+extension Session {
+    /// Adds or takes away the shares of a row whose cells are all by name.
+    func countFull(_ sign: Int, _ full: FullRow) {
+        let digest = rowDigest(full.table, full.identity)
+        for stamp in full.state.inserts { count(sign, row: digest, column: Self.insertColumn, stamp) }
+        for (name, cell) in full.state.unknown { count(sign, cell, row: digest, column: Self.columnDigest(name)) }
+    }
+}

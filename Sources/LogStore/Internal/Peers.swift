@@ -1,0 +1,148 @@
+import LogFormat
+import LogModel
+
+/// The peers known to a store, by their local numbers, with the version vector.
+final class Peers {
+    struct Entry {
+        var number: Int64
+        var id: PeerID
+        var sequence: UInt64
+        var chain: ChainHash
+        var declared: UInt64
+        var acceptsClock: Bool
+    }
+
+    private(set) var entries: [Int64: Entry] = [:]
+    private var numbers: [PeerID: Int64] = [:]
+    /// Per author, the dependencies of its last imported transaction; read when first needed.
+    private var dependencies: [Int64: VersionVector] = [:]
+
+    init(on connection: Connection) throws {
+        for row in try connection.rows(
+            "SELECT number, id, sequence, chain, declared, accepts_clock FROM logsync_peer")
+        {
+            guard case .blob(let bytes) = row[1], let id = PeerID(bytes: bytes) else { continue }
+            var chain = ChainHash.zero
+            if case .blob(let bytes) = row[3], let stored = ChainHash(bytes: Array(bytes)) { chain = stored }
+            add(
+                Entry(
+                    number: row[0].asInteger, id: id, sequence: UInt64(row[2].asInteger), chain: chain,
+                    declared: UInt64(row[4].asInteger), acceptsClock: row[5].asInteger != 0))
+        }
+    }
+
+    private func add(_ entry: Entry) {
+        entries[entry.number] = entry
+        numbers[entry.id] = entry.number
+    }
+
+    var vector: VersionVector {
+        VersionVector(Dictionary(entries.values.map { ($0.id, $0.sequence) }, uniquingKeysWith: max))
+    }
+
+    subscript(id: PeerID) -> Entry? { numbers[id].flatMap { entries[$0] } }
+
+    func id(_ number: Int64) -> PeerID {
+        entries[number]?.id ?? PeerID(high: 0, low: 0)
+    }
+
+    /// The number of a peer, given to it now if it is new here.
+    func number(of id: PeerID, on connection: Connection) throws -> Int64 {
+        if let number = numbers[id] { return number }
+        try connection.run("INSERT INTO logsync_peer(id) VALUES(?)", .blob(id.bytes[...]))
+        let number = connection.lastInsertedRow
+        add(Entry(number: number, id: id, sequence: 0, chain: .zero, declared: 0, acceptsClock: false))
+        return number
+    }
+
+    /// Moves a peer's place in the vector.
+    func advance(_ number: Int64, to sequence: UInt64, chain: ChainHash, on connection: Connection) throws {
+        try connection.run(
+            "UPDATE logsync_peer SET sequence = ?2, chain = ?3 WHERE number = ?1", .integer(number),
+            .integer(Int64(sequence)), .blob(chain.bytes[...]))
+        entries[number]?.sequence = sequence
+        entries[number]?.chain = chain
+    }
+
+    /// The entries that moved since our last transaction said so; marks them as said.
+    func declareDependencies(of own: Int64, on connection: Connection) throws -> [Dot] {
+        var changes: [Dot] = []
+        for entry in entries.values where entry.number != own && entry.sequence != entry.declared {
+            changes.append(Dot(entry.id, entry.sequence))
+            try connection.run(
+                "UPDATE logsync_peer SET declared = ?2 WHERE number = ?1", .integer(entry.number),
+                .integer(Int64(entry.sequence)))
+            entries[entry.number]?.declared = entry.sequence
+        }
+        return changes.sorted()
+    }
+
+    func acceptClock(of number: Int64, on connection: Connection) throws {
+        try connection.run("UPDATE logsync_peer SET accepts_clock = 1 WHERE number = ?", .integer(number))
+        entries[number]?.acceptsClock = true
+    }
+
+    // MARK: Dependencies of imported transactions
+
+    /// What `header`'s transaction depends on: its author's previous dependencies with its changes,
+    /// and the author's own previous transaction.
+    func dependencies(of header: TransactionHeader, on connection: Connection) throws -> VersionVector {
+        var vector = VersionVector()
+        if let author = self[header.dot.peer] {
+            vector = try lastDependencies(of: author.number, on: connection)
+        }
+        for change in header.dependencyChanges where change.peer != header.dot.peer {
+            vector[change.peer] = max(vector[change.peer], change.sequence)
+        }
+        vector[header.dot.peer] = header.dot.sequence - 1
+        return vector
+    }
+
+    private func lastDependencies(of author: Int64, on connection: Connection) throws -> VersionVector {
+        if let known = dependencies[author] { return known }
+        var vector = VersionVector()
+        for row in try connection.rows(
+            "SELECT other, sequence FROM logsync_dependency WHERE peer = ?", .integer(author))
+        {
+            vector[id(row[0].asInteger)] = UInt64(row[1].asInteger)
+        }
+        dependencies[author] = vector
+        return vector
+    }
+
+    /// Remembers an imported transaction's dependencies for its author's next one.
+    func keepDependencies(_ vector: VersionVector, changed: [Dot], of author: Int64, on connection: Connection) throws {
+        for change in changed where change.peer != id(author) {
+            try connection.run(
+                "INSERT OR REPLACE INTO logsync_dependency(peer, other, sequence) VALUES(?, ?, ?)",
+                .integer(author), .integer(try number(of: change.peer, on: connection)),
+                .integer(Int64(change.sequence)))
+        }
+        dependencies[author] = vector
+    }
+}
+
+/// A version vector by local peer numbers, for asking of each entry whether it is covered.
+struct Coverage {
+    private var sequences: [UInt64] = []
+    private let isEverything: Bool
+
+    init(_ vector: VersionVector, peers: Peers) {
+        isEverything = false
+        for (id, sequence) in vector.sequences {
+            guard let number = peers[id]?.number else { continue }
+            while sequences.count <= Int(number) { sequences.append(0) }
+            sequences[Int(number)] = sequence
+        }
+    }
+
+    private init(isEverything: Bool) { self.isEverything = isEverything }
+
+    /// A local write has seen all that is here.
+    static let everything = Coverage(isEverything: true)
+
+    @inline(__always)
+    func covers(_ stamp: Stamp) -> Bool {
+        isEverything || (stamp.peer < sequences.count && stamp.sequence <= sequences[Int(stamp.peer)])
+    }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import LogFormat
+import LogModel
+
+/// What stays in memory about an open store between calls, as of one schema version.
+///
+/// Confined to the queue of the store's connection.
+final class Session {
+    let connection: Connection
+    let configuration: StoreConfiguration
+    private(set) var catalog: Catalog
+    private(set) var peers: Peers
+    /// This peer's number.
+    private(set) var own: Int64
+    let salt: Bytes
+    /// The sum of the state digest (MODEL.md, particular rules), as committed and as changed since.
+    var stateDigest: UInt64
+    /// Whether rows are kept beside their tables; saves a look-up a row where none are.
+    var hasKept: Bool
+    /// Whether integers are promised to rows that have not come.
+    var hasReserved: Bool
+    private(set) var schemaVersion: Int64
+    /// Columns' defaults as evaluated, by table and column id.
+    var defaults: [String: Value] = [:]
+    private var schema: (version: Int64, fingerprint: SchemaFingerprint)?
+    /// Tables whose clock records are to be compared with the rows that are there.
+    var orphanScans: Set<Int64> = []
+
+    init(_ connection: Connection, configuration: StoreConfiguration) throws {
+        self.connection = connection
+        self.configuration = configuration
+        catalog = try Catalog.load(on: connection)
+        peers = try Peers(on: connection)
+        let facts = Facts(connection)
+        guard case .blob(let id)? = try facts.value("peer"), let peer = PeerID(bytes: id),
+            case .blob(let salt)? = try facts.value("salt")
+        else {
+            throw LogSyncError(
+                .invalidStore, "the store does not say which peer it is; its rows are untouched",
+                help: "Leave replication with `logsync leave`, then clone or init it again.")
+        }
+        own = try peers.number(of: peer, on: connection)
+        self.salt = salt
+        stateDigest = UInt64(bitPattern: try facts.value("digest")?.asInteger ?? 0)
+        hasKept = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_kept)") == 1
+        hasReserved = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_reserved)") == 1
+        schemaVersion = try facts.value("schema_version")?.asInteger ?? -1
+    }
+
+    var facts: Facts { Facts(connection) }
+    var ownID: PeerID { peers.id(own) }
+
+    /// Reads the registered tables and their declarations again.
+    func reloadCatalog() throws {
+        connection.finalizeStatements()
+        defaults = [:]
+        catalog = try Catalog.load(on: connection)
+    }
+
+    /// Notes that columns, triggers and clock records agree with the schema as it is now.
+    func acceptSchemaVersion() throws {
+        schemaVersion = try connection.integer("PRAGMA schema_version") ?? 0
+        try facts.set("schema_version", .integer(schemaVersion))
+    }
+
+    func reloadPeers() throws {
+        peers = try Peers(on: connection)
+    }
+
+    func become(_ peer: PeerID) throws {
+        own = try peers.number(of: peer, on: connection)
+        try facts.set("peer", .blob(peer.bytes[...]))
+    }
+
+    /// Names the app's schema as it is now.
+    func schemaFingerprint() throws -> SchemaFingerprint? {
+        let version = try connection.integer("PRAGMA schema_version") ?? 0
+        if let schema, schema.version == version { return schema.fingerprint }
+        guard let fingerprint = try AppSchema.fingerprint(on: connection) else { return nil }
+        schema = (version, fingerprint)
+        return fingerprint
+    }
+
+    /// Now, as a time without a counter.
+    var now: HybridTime { HybridTime(milliseconds: configuration.clock.now()) }
+
+    func saveDigest() throws {
+        try facts.set("digest", .integer(Int64(bitPattern: stateDigest)))
+    }
+
+    // MARK: State digest
+
+    /// Adds (or with `sign` −1 takes away) one entry's share of the state digest.
+    @inline(__always)
+    func count(_ sign: Int, row: UInt64, column: UInt64, _ stamp: Stamp) {
+        let share = Digest.mix(row &+ column, dotDigest(stamp))
+        stateDigest = sign > 0 ? stateDigest &+ share : stateDigest &- share
+    }
+
+    private var lastDot: (peer: Int64, sequence: UInt64, digest: UInt64) = (-1, 0, 0)
+
+    @inline(__always)
+    private func dotDigest(_ stamp: Stamp) -> UInt64 {
+        if stamp.peer == lastDot.peer && stamp.sequence == lastDot.sequence { return lastDot.digest }
+        let id = peers.id(stamp.peer)
+        let digest = Digest.mix(Digest.mix(id.high, id.low), stamp.sequence)
+        lastDot = (stamp.peer, stamp.sequence, digest)
+        return digest
+    }
+
+    /// The part of the state digest that table and identity make.
+    func rowDigest(_ table: String, _ identity: RowIdentity) -> UInt64 {
+        Digest.mix(Digest.of(table), Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
+    }
+
+    func rowDigest(_ table: TrackedTable, _ identity: RowIdentity) -> UInt64 {
+        Digest.mix(table.nameDigest, Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
+    }
+
+    /// Adds or takes away the shares of all of a row's entries.
+    func count(_ sign: Int, _ state: ClockState, row: UInt64, table: TrackedTable) {
+        for stamp in state.insertEntries { count(sign, row: row, column: Self.insertColumn, stamp) }
+        for column in 0..<max(state.columnCount, (state.cells.keys.max() ?? -1) + 1) {
+            count(sign, state.cell(column), row: row, column: table.columnDigests[column])
+        }
+        for (name, cell) in state.unknown { count(sign, cell, row: row, column: Self.columnDigest(name)) }
+    }
+
+    func count(_ sign: Int, _ cell: CellState, row: UInt64, column: UInt64) {
+        for version in cell.versions { count(sign, row: row, column: column, version.stamp) }
+        for addition in cell.additions { count(sign, row: row, column: column, addition.stamp) }
+    }
+
+    /// The part that a column makes; I(r) counts as the column with the empty name.
+    static func columnDigest(_ name: String) -> UInt64 { Digest.of(name) }
+    static let insertColumn = columnDigest("")
+}
+
+/// The key-value facts of a store.
+struct Facts {
+    let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func value(_ key: String) throws -> Value? {
+        try connection.scalar("SELECT value FROM logsync_store WHERE key = ?", .text(key))
+    }
+
+    func text(_ key: String) throws -> String? {
+        guard let value = try value(key), !value.isNull else { return nil }
+        return String(text: value)
+    }
+
+    func set(_ key: String, _ value: Value) throws {
+        try connection.run("INSERT OR REPLACE INTO logsync_store(key, value) VALUES(?, ?)", .text(key), value)
+    }
+}

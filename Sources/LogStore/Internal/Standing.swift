@@ -1,0 +1,271 @@
+import LogModel
+
+/// Moves rows between their tables and their full state: what stands in a table, what floats beside it.
+///
+/// Writes app tables with triggers off; every write keeps the clock record and the table in step.
+final class Standing {
+    let session: Session
+    private var greatest: [Int64: Int64] = [:]
+
+    init(_ session: Session) { self.session = session }
+
+    private var connection: Connection { session.connection }
+    private var references: References { References(session: session) }
+
+    // MARK: Finding
+
+    /// The clock row of a standing row.
+    func locate(_ identity: RowIdentity, in table: TrackedTable) throws -> Int64? {
+        if table.storesIdentity || identity.isSurrogate {
+            return try ClockTable(table: table, connection: connection).row(of: identity)
+        }
+        guard let parts = identity.naturalParts, parts.count == table.key.count else { return nil }
+        return try TableReader(table: table, session: session).rowid(withKey: parts.map(\.value))
+    }
+
+    /// The key's values as this store has them; nil where a referenced row has no integer here.
+    func localKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
+        guard let parts = identity.naturalParts, parts.count == table.key.count else { return nil }
+        var values: [Value] = []
+        for (part, key) in zip(parts, table.key) {
+            guard let value = try local(part.value, table.columns[key.index].reference) else { return nil }
+            values.append(value)
+        }
+        return values
+    }
+
+    /// A value as this store has it: a reference becomes the integer of the row. Nil where that row is not here.
+    func local(_ value: Value, _ reference: String?) throws -> Value? {
+        guard case .reference(let identity) = value else { return value }
+        guard let name = reference, let parent = session.catalog[name] else { return .null }
+        return try references.integer(of: identity, in: parent).map { .integer($0) }
+    }
+
+    /// The same; where the row is not here an integer is promised to it.
+    func localOrPromised(_ value: Value, _ reference: String?) throws -> Value {
+        if let value = try local(value, reference) { return value }
+        guard case .reference(let identity) = value, let name = reference, let parent = session.catalog[name] else {
+            return .null
+        }
+        let lowest = try connection.integer(
+            "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(parent.id))
+        // Below zero, where no program's next row comes by chance.
+        let integer = min(lowest ?? 0, 0) - 1
+        try references.reserve(integer, for: identity, in: parent)
+        return .integer(integer)
+    }
+
+    func reader(_ table: TrackedTable) -> TableReader { TableReader(table: table, session: session) }
+
+    func currentRow(_ identity: RowIdentity, at row: Int64, in table: TrackedTable) throws -> TableReader.Row? {
+        if table.hasRowid { return try reader(table).row(at: row) }
+        guard let key = try localKey(identity, in: table) else { return nil }
+        return try reader(table).row(withKey: key)
+    }
+
+    // MARK: Standing rows as full rows
+
+    /// A standing row with all its entries and values.
+    func expand(
+        _ record: ClockRecord, _ row: TableReader.Row?, _ identity: RowIdentity, at position: Int64,
+        in table: TrackedTable
+    ) throws -> FullRow {
+        var full = FullRow(
+            table: table.name, identity: identity, integer: table.localInteger == nil ? nil : position)
+        full.state.inserts = record.state.insertEntries
+        full.state.deletes = record.state.deletes
+        full.state.unknown = record.state.unknown
+        var positions: [Int: Int] = [:]
+        for (index, column) in table.columns.enumerated() { positions[column.id] = index }
+        let count = max(record.state.columnCount, (record.state.cells.keys.max() ?? -1) + 1)
+        for column in 0..<count {
+            var cell = record.state.cell(column)
+            if cell.isEmpty { continue }
+            for index in cell.versions.indices where cell.versions[index].value == nil {
+                let value = try positions[column].flatMap { position in
+                    try row.map { try identityValue($0.values[position], position, in: table) }
+                }
+                cell.versions[index].value = value ?? .null
+            }
+            full.state.unknown[table.columnNames[column]] = cell
+        }
+        return full
+    }
+
+    /// A table's value as logs have it.
+    func identityValue(_ value: Value, _ position: Int, in table: TrackedTable) throws -> Value {
+        guard case .integer(let integer) = value, let name = table.columns[position].reference,
+            let parent = session.catalog[name]
+        else { return value }
+        return .reference(try references.identity(of: integer, in: parent))
+    }
+
+    /// The record for a row that the table shows as `row`; versions whose value is just that are not spelled out.
+    func compress(
+        _ full: FullRow, shownAs row: TableReader.Row, in table: TrackedTable
+    ) throws -> ClockRecord {
+        var state = ClockState()
+        state.inserts = full.state.inserts
+        state.deletes = full.state.deletes
+        let oldest = state.inserts.min { session.precedes($0, $1) }
+        if let oldest {
+            state.base = oldest
+            state.inserts.removeAll { $0 == oldest }
+            state.columnCount = table.columnCount
+        }
+        for column in 0..<table.columnCount { state.setCell(column, CellState()) }
+        for (name, cell) in full.state.unknown {
+            guard let position = table.positions[name.lowercased()] else {
+                // A dropped column's name may come back in a log of a peer that still has it.
+                state.unknown[name] = cell
+                continue
+            }
+            var cell = cell
+            let shown = session.shown(cell)
+            let present = try identityValue(row.values[position], position, in: table)
+            for index in cell.versions.indices {
+                let isShown = cell.versions[index].stamp == shown?.stamp
+                if isShown && cell.versions[index].value == present { cell.versions[index].value = nil }
+            }
+            state.setCell(table.columns[position].id, cell)
+        }
+        let stores = table.storesIdentity || full.identity.isSurrogate
+        let uniques =
+            table.findsByKeyDigest
+            ? (full.identity.isSurrogate ? [] : [table.keyDigest(full.identity)])
+            : table.uniqueDigests { row.values[$0] }
+        let reader = reader(table)
+        return ClockRecord(
+            state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
+            identity: stores ? full.identity : nil, uniques: uniques)
+    }
+
+    /// What the columns of a row are to show: nil where it has no entry, so that the default stands.
+    func shownValues(_ full: FullRow, in table: TrackedTable) throws -> [Value?] {
+        let parts = full.identity.naturalParts
+        return try table.columns.enumerated().map { position, column in
+            if let cell = full.state.unknown[column.name] ?? full.state.unknown.first(where: {
+                $0.key.lowercased() == column.name.lowercased()
+            })?.value, let value = session.shown(cell)?.value {
+                return try localOrPromised(value, column.reference)
+            }
+            if let part = table.key.firstIndex(where: { $0.index == position }), let parts, parts.indices.contains(part)
+            {
+                return try localOrPromised(parts[part].value, column.reference)
+            }
+            return nil
+        }
+    }
+
+    // MARK: Putting in and taking out
+
+    /// Puts a row that is beside its table into it. False where a constraint refuses it; then nothing changed.
+    func stand(_ full: FullRow, in table: TrackedTable) throws -> Bool {
+        let values = try shownValues(full, in: table)
+        guard let position = try insert(values, full.identity, integer: full.integer, in: table) else { return false }
+        guard let row = try position.rowid.map({ try reader(table).row(at: $0) })
+            ?? reader(table).row(withKey: try localKey(full.identity, in: table) ?? [])
+        else {
+            throw LogSyncError(.invalidStore, "a row written to \(table.name) cannot be read back; nothing was changed")
+        }
+        let record = try compress(full, shownAs: row, in: table)
+        _ = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
+        return true
+    }
+
+    /// Inserts values by column position; nil where a constraint refuses the row.
+    func insert(
+        _ values: [Value?], _ identity: RowIdentity, integer: Int64?, in table: TrackedTable
+    ) throws -> (rowid: Int64?, Void)? {
+        var names: [String] = []
+        var arguments: [Value] = []
+        var taken: Int64?
+        if let column = table.localInteger {
+            let integer = try freeInteger(hint: integer, for: identity, in: table)
+            names.append(column)
+            arguments.append(.integer(integer))
+            taken = integer
+        }
+        for (position, value) in values.enumerated() {
+            guard let value else { continue }
+            names.append(table.columns[position].name)
+            arguments.append(value)
+        }
+        let sql =
+            names.isEmpty
+            ? "INSERT INTO \(table.quoted) DEFAULT VALUES"
+            : "INSERT INTO \(table.quoted)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
+        let statement = try connection.prepare(sql)
+        for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
+        guard try statement.runUnlessConstrained() else { return nil }
+        guard table.hasRowid else { return (nil, ()) }
+        let rowid = connection.lastInsertedRow
+        if let taken {
+            greatest[table.id] = max(greatest[table.id] ?? .min, taken)
+            table.high = max(table.high, taken)
+            try references.release(taken, in: table)
+        }
+        return (rowid, ())
+    }
+
+    /// Takes a standing row out of its table; its integer stays promised to it.
+    func float(_ full: FullRow, at position: Int64, uniques: [Int32], in table: TrackedTable) throws {
+        try remove(full.identity, at: position, in: table)
+        let uniques = table.findsByKeyDigest && !full.identity.isSurrogate ? [table.keyDigest(full.identity)] : uniques
+        try ClockTable(table: table, connection: connection).delete(position, uniques: uniques)
+        if table.localInteger != nil { try references.reserve(position, for: full.identity, in: table) }
+    }
+
+    /// Deletes a row from its table alone.
+    func remove(_ identity: RowIdentity, at position: Int64, in table: TrackedTable) throws {
+        if table.hasRowid {
+            let statement = try connection.prepare(table.deleteByRowid)
+            statement.bind(position, at: 1)
+            try statement.run()
+        } else if let key = try localKey(identity, in: table) {
+            let statement = try connection.prepare(table.deleteByKey)
+            for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+            try statement.run()
+        }
+    }
+
+    // MARK: Integers
+
+    /// SQLite and most languages count exactly up to here.
+    private static let greatestInteger: Int64 = 1 << 53
+
+    /// The integer for a row that is to stand: one promised to it, else its author's where free, else the next free one.
+    func freeInteger(hint: Int64?, for identity: RowIdentity, in table: TrackedTable) throws -> Int64 {
+        if let promised = try references.reservedInteger(of: identity, in: table) {
+            if try !reader(table).exists(promised) { return promised }
+            try references.release(promised, in: table)
+        }
+        var highest = try greatestInteger(of: table)
+        if table.schema.isAutoincrement {
+            highest = max(highest, try sequence(of: table))
+        }
+        if let hint, hint <= Self.greatestInteger {
+            if hint > highest, try references.reservedIdentity(of: hint, in: table) == nil { return hint }
+            if !table.schema.isAutoincrement, try !reader(table).exists(hint),
+                try references.reservedIdentity(of: hint, in: table) == nil
+            {
+                return hint
+            }
+        }
+        var next = max(highest, 0) + 1
+        if next > Self.greatestInteger { next = 1 }
+        while try reader(table).exists(next) || references.reservedIdentity(of: next, in: table) != nil { next += 1 }
+        return next
+    }
+
+    private func greatestInteger(of table: TrackedTable) throws -> Int64 {
+        if let known = greatest[table.id] { return known }
+        let found = try connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0
+        greatest[table.id] = found
+        return found
+    }
+
+    private func sequence(of table: TrackedTable) throws -> Int64 {
+        try connection.integer("SELECT seq FROM sqlite_sequence WHERE name = ?", .text(table.name)) ?? 0
+    }
+}

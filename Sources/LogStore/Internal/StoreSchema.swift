@@ -1,0 +1,79 @@
+import LogModel
+
+/// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
+enum StoreSchema {
+    /// Raised when an older logsync could no longer work with the tables; an older binary then refuses the store.
+    static let formatVersion: Int64 = 1
+
+    static let sql = """
+        -- Facts about this store: who it is, where its container is.
+        CREATE TABLE logsync_store(key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
+        -- Every peer known here. Clock records name peers by number.
+        CREATE TABLE logsync_peer(
+            number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE,
+            sequence INTEGER NOT NULL DEFAULT 0,  -- imported up to here: the version vector
+            chain BLOB,                           -- its chain hash there
+            declared INTEGER NOT NULL DEFAULT 0,  -- its sequence in the dependencies of our last transaction
+            accepts_clock INTEGER NOT NULL DEFAULT 0);
+        -- The dependencies of each peer's last imported transaction.
+        CREATE TABLE logsync_dependency(
+            peer INTEGER NOT NULL, other INTEGER NOT NULL, sequence INTEGER NOT NULL,
+            PRIMARY KEY(peer, other)) WITHOUT ROWID;
+        CREATE TABLE logsync_table(
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, key_columns TEXT,
+            recorded INTEGER NOT NULL DEFAULT 0,  -- the last pending number that was recorded
+            high INTEGER NOT NULL DEFAULT 0);     -- the greatest integer that a row ever had
+        -- Stable column ids: a column keeps its id through renames; ids are not used again.
+        CREATE TABLE logsync_column(
+            table_id INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL,
+            ordinal INTEGER NOT NULL, dropped INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY(table_id, id)) WITHOUT ROWID;
+        -- Encoded transactions of this peer (and of those it was before).
+        CREATE TABLE logsync_outbox(
+            peer INTEGER NOT NULL, sequence INTEGER NOT NULL, chain_before BLOB NOT NULL, chain BLOB NOT NULL,
+            byte_count INTEGER NOT NULL, published INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
+        CREATE TABLE logsync_outbox_block(
+            peer INTEGER NOT NULL, sequence INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL,
+            PRIMARY KEY(peer, sequence, part));
+        -- The history: every transaction recorded or imported here.
+        CREATE TABLE logsync_transaction(
+            token INTEGER PRIMARY KEY, peer INTEGER NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL,
+            author TEXT, context TEXT, changes TEXT NOT NULL);
+        CREATE UNIQUE INDEX logsync_transaction_dot ON logsync_transaction(peer, sequence);
+        -- Integers promised to rows that have not come: references that dangle.
+        CREATE TABLE logsync_reserved(
+            table_id INTEGER NOT NULL, integer INTEGER NOT NULL, identity BLOB NOT NULL,
+            PRIMARY KEY(table_id, integer)) WITHOUT ROWID;
+        CREATE INDEX logsync_reserved_identity ON logsync_reserved(identity);
+        -- Rows that do not stand in a table of this store: parked, dead with edits left, or of an unknown table.
+        CREATE TABLE logsync_kept(
+            id INTEGER PRIMARY KEY, table_name TEXT NOT NULL, identity BLOB NOT NULL, state TEXT NOT NULL,
+            reason TEXT, clock BLOB NOT NULL, integer INTEGER);
+        CREATE UNIQUE INDEX logsync_kept_row ON logsync_kept(table_name, identity);
+        -- Settings of the content: replicated like any row.
+        CREATE TABLE logsync_setting(
+            kind TEXT NOT NULL, target TEXT NOT NULL, value TEXT, PRIMARY KEY(kind, target));
+        """
+
+    /// The clock records of one tracked table, and the digests of unique keys where it needs them.
+    static func clockTable(_ id: Int64, hasUniqueDigests: Bool) -> String {
+        var sql = """
+            CREATE TABLE logsync_clock_\(id)(
+                row INTEGER PRIMARY KEY, identity BLOB, peer INTEGER NOT NULL, sequence INTEGER NOT NULL,
+                time INTEGER NOT NULL, digest INTEGER NOT NULL, digests BLOB NOT NULL, extra BLOB, uniques BLOB,
+                conflict INTEGER);
+            CREATE UNIQUE INDEX logsync_clock_\(id)_identity ON logsync_clock_\(id)(identity)
+                WHERE identity IS NOT NULL;
+            CREATE INDEX logsync_clock_\(id)_conflict ON logsync_clock_\(id)(conflict) WHERE conflict IS NOT NULL;
+            """
+        if hasUniqueDigests {
+            sql += """
+
+                CREATE TABLE logsync_unique_\(id)(
+                    digest INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY(digest, row)) WITHOUT ROWID;
+                """
+        }
+        return sql
+    }
+}

@@ -1,0 +1,144 @@
+import LogModel
+
+/// A replicated table: its declaration, how its rows are identified, and the stable ids of its columns.
+final class TrackedTable {
+    enum IdentityKind: String {
+        case natural
+        case surrogate
+        /// A UNIQUE column set chosen as the identity of a table with integer keys.
+        case columns
+    }
+
+    struct Column {
+        /// Stable within the table; the position of the column's digest in clock records.
+        var id: Int
+        var name: String
+        /// The table whose rows this column's integers name.
+        var reference: String?
+        var collation: Collation
+        var isKey: Bool
+    }
+
+    /// One part of a natural key.
+    struct KeyColumn {
+        /// The position in ``TrackedTable/columns``.
+        var index: Int
+        var collation: Collation
+    }
+
+    let id: Int64
+    let name: String
+    let kind: IdentityKind
+    let schema: TableSchema
+    /// The replicated columns, in the order of the declaration: no generated ones, no local integer.
+    let columns: [Column]
+    /// The name of every column id ever given, dropped columns' too.
+    let columnNames: [String]
+    /// How many column ids were ever given.
+    var columnCount: Int { columnNames.count }
+    /// The identifying columns of a natural or columns identity, in key order.
+    let key: [KeyColumn]
+    /// Plain-column UNIQUE indexes other than the identity's own, as positions in ``columns`` with collations.
+    let uniqueSlots: [[(index: Int, collation: Collation)]]
+    /// Whether some UNIQUE index has expressions or a WHERE clause, whose keys have no digests.
+    let hasOpaqueUnique: Bool
+    /// Positions in ``columns`` by lower-case name.
+    let positions: [String: Int]
+    var recorded: Int64
+    var high: Int64
+
+    init(
+        id: Int64, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String], key: [KeyColumn],
+        recorded: Int64, high: Int64
+    ) {
+        self.id = id
+        self.name = schema.name
+        self.kind = kind
+        self.schema = schema
+        self.columns = columns
+        self.columnNames = columnNames
+        self.key = key
+        self.recorded = recorded
+        self.high = high
+        var positions: [String: Int] = [:]
+        for (position, column) in columns.enumerated() { positions[column.name.lowercased()] = position }
+        self.positions = positions
+        let identityColumns = Set(key.map { columns[$0.index].name.lowercased() })
+        var slots: [[(index: Int, collation: Collation)]] = []
+        var opaque = false
+        for index in schema.uniqueIndexes {
+            guard let parts = index.columns else {
+                opaque = true
+                continue
+            }
+            if index.isPrimaryKey && kind == .natural { continue }
+            if kind != .surrogate && Set(parts.map { $0.name.lowercased() }) == identityColumns { continue }
+            let slot = parts.compactMap { part in
+                positions[part.name.lowercased()].map { (index: $0, collation: part.collation) }
+            }
+            // A generated column, or the local integer, has no position: count rows instead.
+            if slot.count == parts.count { slots.append(slot) } else { opaque = true }
+        }
+        uniqueSlots = slots
+        hasOpaqueUnique = opaque
+    }
+
+    /// Whether clock records are found by the table's rowid; otherwise they have numbers of their own.
+    var hasRowid: Bool { schema.rowidName != nil }
+    /// The INTEGER PRIMARY KEY where its integers are local to this store.
+    var localInteger: String? { kind == .natural ? nil : schema.integerKey }
+    var keyHasReference: Bool { key.contains { columns[$0.index].reference != nil } }
+    var hasSecondaryUnique: Bool { !uniqueSlots.isEmpty || hasOpaqueUnique }
+
+    /// Whether clock records keep the identity; otherwise the key columns say it.
+    var storesIdentity: Bool {
+        kind != .natural || !hasRowid || keyHasReference || hasSecondaryUnique
+    }
+    /// Whether the records of this table are found through the digest of their natural key.
+    var findsByKeyDigest: Bool { !storesIdentity && schema.integerKey == nil }
+    var hasUniqueDigests: Bool { findsByKeyDigest || !uniqueSlots.isEmpty }
+    /// Whether captured rows carry the key columns beside the rowid.
+    var capturesKey: Bool { schema.integerKey == nil }
+
+    /// The digests of column names, by column id.
+    lazy var columnDigests = columnNames.map(Session.columnDigest)
+    lazy var nameDigest = Digest.of(name)
+    /// Column ids that no column of the table has any more.
+    lazy var droppedColumns = Set(0..<columnCount).subtracting(columns.map(\.id)).sorted()
+
+    // MARK: SQL
+
+    var clock: String { "logsync_clock_\(id)" }
+    var unique: String { "logsync_unique_\(id)" }
+    var pending: String { "logsync_pending_\(id)" }
+    var quoted: String { SQL.name(name) }
+    var rowid: String { SQL.name(schema.rowidName ?? "rowid") }
+    var columnList: String { SQL.list(columns.map(\.name)) }
+    var keyColumnNames: [String] { key.map { columns[$0.index].name } }
+    var keyCondition: String { keyColumnNames.map { "\(SQL.name($0)) = ?" }.joined(separator: " AND ") }
+
+    lazy var selectByRowid = "SELECT \(columns.isEmpty ? "NULL" : columnList) FROM \(quoted) WHERE \(rowid) = ?"
+    lazy var selectByKey =
+        "SELECT \(columns.isEmpty ? "NULL" : columnList) FROM \(quoted) WHERE \(keyCondition)"
+    lazy var rowidByKey = "SELECT \(rowid) FROM \(quoted) WHERE \(keyCondition)"
+    lazy var existsByRowid = "SELECT 1 FROM \(quoted) WHERE \(rowid) = ?"
+    lazy var deleteByRowid = "DELETE FROM \(quoted) WHERE \(rowid) = ?"
+    lazy var deleteByKey = "DELETE FROM \(quoted) WHERE \(keyCondition)"
+    lazy var selectClock =
+        "SELECT peer, sequence, time, digest, digests, extra, identity, uniques FROM \(clock) WHERE row = ?"
+    lazy var clockRowByIdentity = "SELECT row FROM \(clock) WHERE identity = ?"
+    lazy var identityByRow = "SELECT identity FROM \(clock) WHERE row = ?"
+    lazy var deleteClock = "DELETE FROM \(clock) WHERE row = ?"
+    lazy var moveClock = "UPDATE \(clock) SET row = ?2 WHERE row = ?1"
+    lazy var insertClock = """
+        INSERT INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques, conflict)
+        VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+    lazy var updateClock = """
+        UPDATE \(clock) SET identity = ?2, peer = ?3, sequence = ?4, time = ?5, digest = ?6, digests = ?7, extra = ?8,
+            uniques = ?9, conflict = ?10 WHERE row = ?1
+        """
+    lazy var insertUnique = "INSERT OR IGNORE INTO \(unique)(digest, row) VALUES(?, ?)"
+    lazy var deleteUnique = "DELETE FROM \(unique) WHERE digest = ? AND row = ?"
+    lazy var rowsByUnique = "SELECT row FROM \(unique) WHERE digest = ?"
+}

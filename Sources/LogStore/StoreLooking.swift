@@ -1,0 +1,100 @@
+import Foundation
+package import LogModel
+
+/// What a store says of itself.
+extension Store {
+    package func summary() throws -> StoreSummary {
+        try database.read { session in
+            var pending = 0
+            for table in session.catalog.tables {
+                pending += Int(
+                    try session.connection.integer(
+                        "SELECT count(*) FROM \(table.pending) WHERE number > ?", .integer(table.recorded)) ?? 0)
+            }
+            var conflicts = 0
+            for table in session.catalog.tables {
+                conflicts += try Conflicts(session).count(in: table)
+            }
+            let kept = KeptRows(session)
+            return StoreSummary(
+                pending: pending, vector: session.peers.vector,
+                conflicts: conflicts + (try kept.count(.dead)), parked: try kept.count(.parked),
+                keptForUnknownSchema: try kept.count(.unknownTable),
+                digest: String(format: "%016lx", session.stateDigest), unenforced: [])
+        }
+    }
+
+    /// Whether anything was captured since the last recording; cheap.
+    package func hasPendingChanges() throws -> Bool {
+        try database.read { try Recorder.hasPending($0) }
+    }
+
+    /// Moves whenever another connection commits.
+    package func dataVersion() throws -> Int64 {
+        try database.withConnection { try $0.integer("PRAGMA data_version") ?? 0 }
+    }
+
+    /// Newest first. With `after`, those with greater tokens, oldest first.
+    package func history(
+        limit: Int?, after token: Int64?, author: String?, peer: PeerID?, table: String?
+    ) throws -> [HistoryEntry] {
+        try database.read { session in
+            let number = peer.map { session.peers[$0]?.number ?? -1 }
+            let statement = try session.connection.prepare(
+                """
+                SELECT token, peer, sequence, time, author, context, changes FROM logsync_transaction
+                WHERE (?1 IS NULL OR token > ?1) AND (?2 IS NULL OR author = ?2) AND (?3 IS NULL OR peer = ?3)
+                ORDER BY token \(token == nil ? "DESC" : "ASC")
+                """)
+            statement.bind(token.map { .integer($0) } ?? .null, at: 1)
+            statement.bind(author.map { .text($0) } ?? .null, at: 2)
+            statement.bind(number.map { .integer($0) } ?? .null, at: 3)
+            defer { statement.reset() }
+            var entries: [HistoryEntry] = []
+            let decoder = JSONDecoder()
+            while try statement.step(), entries.count < limit ?? .max {
+                var counts = try decoder.decode(
+                    [String: ChangeCounts].self, from: Data(statement.bytes(6)))
+                counts["logsync_setting"] = nil
+                if let table, counts[table] == nil { continue }
+                entries.append(
+                    HistoryEntry(
+                        token: statement.integer(0),
+                        dot: Dot(session.peers.id(statement.integer(1)), UInt64(statement.integer(2))),
+                        time: HybridTime(rawValue: UInt64(bitPattern: statement.integer(3))),
+                        author: statement.isNull(4) ? nil : statement.string(4),
+                        context: statement.isNull(5) ? nil : statement.string(5), counts: counts))
+            }
+            return entries
+        }
+    }
+
+    /// The app's schema as SQL, for `schemas/FINGERPRINT.sql`, and its fingerprint.
+    package func schemaText() throws -> (text: String, fingerprint: SchemaFingerprint) {
+        try database.read { session in
+            let text = try AppSchema.text(on: session.connection)
+            guard let fingerprint = AppSchema.fingerprint(text) else {
+                throw LogSyncError(.invalidStore, "the schema of \(path) has no fingerprint")
+            }
+            return (text, fingerprint)
+        }
+    }
+
+    /// Peers' names as the content's settings have them.
+    package func peerNames() throws -> [PeerID: String] {
+        try database.read { session in
+            var names: [PeerID: String] = [:]
+            for (target, name) in try Settings(session).values("peer") {
+                if let peer = PeerID(target) { names[peer] = name }
+            }
+            return names
+        }
+    }
+
+    /// The peers that were retired, former selves among them.
+    package func retiredPeers() throws -> Set<PeerID> {
+        try database.read { session in
+            Set(try Settings(session).values("retired").keys.compactMap { PeerID($0) })
+        }
+    }
+}

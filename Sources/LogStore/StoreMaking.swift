@@ -1,0 +1,240 @@
+import Foundation
+package import LogModel
+
+/// Making stores, and making them plain databases again.
+extension Store {
+    /// What `init` would do, without doing it. Throws `unsupportedTable` where it would refuse.
+    package static func examine(
+        _ path: String, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> [TableReport] {
+        let database = try StoreConnection(path, configuration: configuration)
+        defer { closeQuietly(database) }
+        struct Undo: Error { var reports: [TableReport] }
+        do {
+            // The work is done and undone: what is said is what would happen.
+            try database.writeRaw { connection in
+                throw Undo(reports: try found(connection, plan: plan, configuration: configuration, records: false))
+            }
+        } catch let undo as Undo {
+            return undo.reports
+        }
+        return []
+    }
+
+    /// Makes an existing database a store: schema, triggers, settings, and its rows recorded as the first transaction.
+    package static func initialize(
+        _ path: String, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> (store: Store, tables: [TableReport]) {
+        let database = try StoreConnection(path, configuration: configuration)
+        do {
+            let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
+            let reports = try database.writeRaw { connection in
+                let reports = try found(connection, plan: plan, configuration: configuration, records: true)
+                try Facts(connection).set("journal", .text(journal))
+                return reports
+            }
+            return (Store(database), reports)
+        } catch {
+            closeQuietly(database)
+            throw error
+        }
+    }
+
+    /// Makes a new file from a schema (``schemaText()`` of another peer), ready to merge everything. Never overwrites.
+    package static func create(
+        _ path: String, schema: String, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> Store {
+        guard !FileManager.default.fileExists(atPath: path) else {
+            throw LogSyncError(
+                .cannotCreate, "\(path) is there already; it was left as it is",
+                help: "Choose another path, or `logsync init` it to merge what it holds.")
+        }
+        let database = try StoreConnection(path, configuration: configuration, mayCreate: true)
+        do {
+            try database.withConnection { try $0.execute(schema) }
+            let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
+            try database.writeRaw { connection in
+                _ = try found(connection, plan: plan, configuration: configuration, records: true)
+                try Facts(connection).set("journal", .text(journal))
+            }
+            return Store(database)
+        } catch {
+            closeQuietly(database)
+            throw error
+        }
+    }
+
+    /// Removes every trace of replication and no row; puts the journal mode back.
+    package func leave() throws {
+        let journal = try registration().originalJournalMode
+        try database.writeRaw { connection in
+            let objects = try connection.rows(
+                """
+                SELECT type, name FROM sqlite_master
+                WHERE name LIKE 'logsync\\_%' ESCAPE '\\' AND type IN ('trigger', 'table')
+                ORDER BY type = 'table', name
+                """)
+            connection.finalizeStatements()
+            for object in objects {
+                let type = String(text: object[0]).uppercased()
+                try connection.execute("DROP \(type) IF EXISTS \(SQL.name(String(text: object[1])))")
+            }
+        }
+        try database.withConnection { connection in
+            connection.finalizeStatements()
+            // It cannot be changed while others have the database open; then it stays WAL, which any SQLite reads.
+            _ = try connection.scalar("PRAGMA journal_mode = \(journal)")
+        }
+        try database.close()
+    }
+
+    private static func closeQuietly(_ database: StoreConnection) {
+        // The error that brought us here says more than one about closing; the process's end closes the rest.
+        try? database.close()
+    }
+
+    private static func prepareJournal(_ database: StoreConnection, keepJournal: Bool) throws -> String {
+        try database.withConnection { connection in
+            let before = String(text: try connection.scalar("PRAGMA journal_mode") ?? .null)
+            if !keepJournal && before != "wal" {
+                let now = String(text: try connection.scalar("PRAGMA journal_mode = WAL") ?? .null)
+                guard now == "wal" || now == "memory" else {
+                    throw LogSyncError(
+                        .locked, "the journal of \(database.path) cannot be turned to WAL while others have it open; nothing was changed",
+                        help: "Close the programs that use it for a moment, or pass --keep-journal.")
+                }
+            }
+            return before
+        }
+    }
+
+    // MARK: Founding
+
+    /// Founds replication in an open write transaction.
+    private static func found(
+        _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration, records: Bool
+    ) throws -> [TableReport] {
+        guard try !isReplicated(connection) else {
+            throw LogSyncError(
+                .configuration, "the database is a store already; it was left as it is",
+                help: "`logsync status` says of what; `logsync leave` ends it.")
+        }
+        try connection.execute(StoreSchema.sql)
+        let peer = try writeFacts(connection, plan: plan, configuration: configuration)
+        let plan = plan.withContentSettings()
+        let registering = Registering(connection: connection, plan: plan)
+        let (tracked, left) = try registering.choices()
+        if let settings = try TableSchema.read("logsync_setting", on: connection) {
+            try registering.register(
+                Registering.Choice(schema: settings, kind: .natural, key: settings.keyColumns.map(\.name)))
+        }
+        for choice in tracked { try registering.register(choice) }
+        try writeSettings(connection, plan: plan, peer: peer, tracked: tracked, left: left)
+
+        let catalog = try Catalog.load(on: connection)
+        try Registering.equip(catalog.tables, on: connection)
+        let session = try Session(connection, configuration: configuration)
+        try checkKeys(session.catalog)
+        let reports = try session.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
+        if records { try recordFound(session) }
+        try session.acceptSchemaVersion()
+        try session.saveDigest()
+        return reports + leftReports(left)
+    }
+
+    private static func recordFound(_ session: Session) throws {
+        let recorder = Recorder(session, author: nil, context: nil)
+        try FoundRows(session: session, recorder: recorder).record(session.catalog.tables)
+        _ = try recorder.transaction().finish()
+    }
+
+    private static func writeFacts(
+        _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> PeerID {
+        let facts = Facts(connection)
+        let peer = PeerID(high: configuration.random(), low: configuration.random())
+        let salt = (0..<2).flatMap { _ in withUnsafeBytes(of: configuration.random(), Array.init) }
+        try facts.set("format", .integer(StoreSchema.formatVersion))
+        try facts.set("peer", .blob(peer.bytes[...]))
+        try facts.set("salt", .blob(salt[...]))
+        try facts.set("name", .text(plan.peerName))
+        try facts.set("content", .text(plan.content))
+        try facts.set("container", .text(plan.container))
+        try facts.set("created", .integer(configuration.clock.now()))
+        try facts.set("machine", plan.machineID.map { .text($0) } ?? .null)
+        try facts.set("generation", .integer(1))
+        return peer
+    }
+
+    private static func writeSettings(
+        _ connection: Connection, plan: InitializePlan, peer: PeerID, tracked: [Registering.Choice],
+        left: [(table: String, why: String)]
+    ) throws {
+        func set(_ kind: String, _ target: String, _ value: String) throws {
+            try connection.run(
+                "INSERT OR REPLACE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(kind),
+                .text(target), .text(value))
+        }
+        for setting in plan.settings { try set(setting.kind, setting.target, setting.value) }
+        try set("peer", peer.description, plan.peerName)
+        for choice in tracked {
+            let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(choice.key))
+            try set("identity", choice.schema.name, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
+        }
+        for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
+        for (target, policy) in plan.policies { try set("policy", target, policy) }
+        for (table, why) in left where why == "skipped" || !AppSchema.migrationTables.contains(table.lowercased()) {
+            try set(why == "local" ? "local" : "skip", table, "1")
+        }
+    }
+
+    /// An identity made of a reference to its own table's integer would have no end.
+    private static func checkKeys(_ catalog: Catalog) throws {
+        for table in catalog.tables where table.kind == .columns {
+            for key in table.key where table.columns[key.index].reference == table.name {
+                throw LogSyncError(
+                    .usage, "the identity of \(table.name) refers to \(table.name) itself; nothing was changed",
+                    help: "Choose columns that do not refer to the same table.")
+            }
+        }
+    }
+
+    private static func leftReports(_ left: [(table: String, why: String)]) -> [TableReport] {
+        left.map {
+            TableReport(table: $0.table, identity: $0.why, columns: [], references: [:], suggestions: [], rows: 0)
+        }
+    }
+}
+
+extension InitializePlan {
+    /// The plan with what the content has settled already.
+    fileprivate func withContentSettings() -> InitializePlan {
+        var plan = self
+        for setting in settings {
+            switch setting.kind {
+            case "identity":
+                let parts = setting.value.split(separator: "=", maxSplits: 1).map(String.init)
+                switch parts.first {
+                case "surrogate": plan.identities[setting.target] = .surrogate
+                case "columns":
+                    // A setting that another version wrote in another way leaves the default.
+                    if let columns = try? KeyList.decode(parts.last ?? "") {
+                        plan.identities[setting.target] = .columns(columns)
+                    }
+                default: break
+                }
+                if parts.first == "natural" { plan.identities[setting.target] = nil }
+            case "reference":
+                if let dot = setting.target.lastIndex(of: ".") {
+                    let table = String(setting.target[..<dot])
+                    let column = String(setting.target[setting.target.index(after: dot)...])
+                    plan.references.append((table, column, setting.value))
+                }
+            case "skip": plan.skip.append(setting.target)
+            case "local": plan.local.append(setting.target)
+            default: break
+            }
+        }
+        return plan
+    }
+}

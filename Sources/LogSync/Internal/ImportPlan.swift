@@ -1,0 +1,193 @@
+import LogContainer
+import LogFormat
+import LogModel
+import LogStore
+
+/// Chooses what to merge next from what lies in the container: each peer's transactions in sequence, each after its
+/// dependencies, the peers in turn.
+///
+/// It runs ahead of the store within a step, whose connection is busy then: ``begin(vector:chain:)`` takes where the
+/// store stands, ``next()`` advances, and what was advanced counts only when the step has committed.
+final class ImportPlan {
+    let library: FileLibrary
+    private let clock: any WallClock
+    private let maximumDrift: Int64
+    private var queues: [PeerQueue]
+    private var cursor = 0
+    private var vector = VersionVector()
+    private var chains: [PeerID: ChainHash] = [:]
+    /// The file that the transaction handed out last is from; a step that throws failed in it.
+    private(set) var current: (peer: PeerID, file: FoundFile<LogFileName>, sequence: UInt64)?
+    /// Why the stream of that transaction broke off, where the file is to blame.
+    private(set) var streamFailure: LogFileError?
+
+    init(_ scan: ContainerScan, except own: PeerID, library: FileLibrary, configuration: SyncConfiguration) {
+        self.library = library
+        clock = configuration.clock
+        maximumDrift = configuration.storeConfiguration.maximumDrift
+        queues = scan.peers.values.filter { $0.id != own && !$0.logs.isEmpty }.map(PeerQueue.init)
+            .sorted { $0.peer < $1.peer }
+    }
+
+    var peers: [PeerID] { queues.map(\.peer) }
+
+    /// Takes where the store stands, before a step and after one that was undone.
+    func begin(vector: VersionVector, chain: (PeerID) throws -> ChainHash) throws {
+        self.vector = vector
+        current = nil
+        streamFailure = nil
+        for queue in queues {
+            chains[queue.peer] = try chain(queue.peer)
+        }
+    }
+
+    /// The next transaction that is ready, or nil where there is none.
+    func next() throws -> IncomingTransaction? {
+        guard let (queue, place) = try nextPlace(), let file = queue.file else { return nil }
+        let dot = place.header.dot
+        current = (queue.peer, file, dot.sequence)
+        advance(place)
+        return IncomingTransaction(
+            header: place.header, chainBefore: place.chainBefore, chain: place.chain,
+            forEachGroup: { [unowned self] body in
+                let segment = try self.open(queue, file, place)
+                while let groups = try self.guarding({ try segment.nextFrame() }) {
+                    for group in groups { try body(group) }
+                }
+                guard try self.guarding({ try segment.finish() }).chain == place.chain else {
+                    throw self.changed(file)
+                }
+            })
+    }
+
+    /// Whether anything is ready.
+    func hasNext() throws -> Bool { try nextPlace() != nil }
+
+    /// As ``next()``, without handing anything out: to see what could be imported and what is held.
+    func skip() throws -> Bool {
+        guard let (_, place) = try nextPlace() else { return false }
+        advance(place)
+        return true
+    }
+
+    /// How many transactions lie in files beyond where the store stands.
+    func remaining() -> Int {
+        queues.reduce(0) { $0 + Int(clamping: $1.reach - min($1.reach, vector[$1.peer])) }
+    }
+
+    /// What the last calls found no way past.
+    var held: [HeldTransaction] { queues.compactMap(\.held) + queues.compactMap(\.contradiction) }
+
+    /// Holds the file that a step failed in; the other files of its peer may do.
+    func block(_ reason: HeldItem.Reason, _ detail: String) {
+        guard let current, let queue = queues.first(where: { $0.peer == current.peer }) else { return }
+        queue.bad[current.file.name] = (reason, detail)
+        queue.file = nil
+    }
+
+    /// Reads a file again that changed while it was read.
+    ///
+    /// - Returns: false where that was done before.
+    func readAgain() -> Bool {
+        guard let current, let queue = queues.first(where: { $0.peer == current.peer }),
+            queue.readAgain.insert(current.file.name).inserted
+        else { return false }
+        library.forget(current.file.name, of: current.peer)
+        queue.file = nil
+        return true
+    }
+
+    /// Times of this peer are accepted, however far ahead they lie.
+    func acceptClock(of peer: PeerID) {
+        queues.first { $0.peer == peer }?.acceptsClock = true
+    }
+
+    /// The transactions that wait for nothing but the clock, to ask the store whether it lets them in.
+    var waitingForClock: [TransactionPlace] {
+        queues.compactMap { $0.held?.reason == .clock ? $0.held?.place : nil }
+    }
+
+    // MARK: Choosing
+
+    private func nextPlace() throws -> (PeerQueue, TransactionPlace)? {
+        for _ in queues.indices {
+            let queue = queues[cursor]
+            if let place = try ready(queue) { return (queue, place) }
+            cursor = (cursor + 1) % queues.count
+        }
+        return nil
+    }
+
+    private func advance(_ place: TransactionPlace) {
+        let dot = place.header.dot
+        vector[dot.peer] = dot.sequence
+        chains[dot.peer] = place.chain
+    }
+
+    private func ready(_ queue: PeerQueue) throws -> TransactionPlace? {
+        queue.held = nil
+        let sequence = vector[queue.peer] + 1
+        guard sequence <= queue.reach else { return nil }
+        guard let place = try queue.place(sequence, after: chains[queue.peer] ?? .zero, library) else { return nil }
+        let missing = place.header.dependencyChanges.filter { !vector.covers($0) && $0.peer != queue.peer }
+        if let first = missing.first {
+            queue.hold(sequence, .dependency, "it waits for \(first)", place)
+            return nil
+        }
+        let ahead = place.header.time.milliseconds - clock.now()
+        if ahead > maximumDrift, !queue.acceptsClock {
+            queue.hold(sequence, .clock, "its time lies \(ahead / 1000) seconds ahead of this machine's clock", place)
+            return nil
+        }
+        return place
+    }
+
+    // MARK: Streaming
+
+    private func open(_ queue: PeerQueue, _ file: FoundFile<LogFileName>, _ place: TransactionPlace) throws
+        -> SegmentReader
+    {
+        let sequence = place.header.dot.sequence
+        if queue.reader?.file != file.name || (queue.reader?.next ?? .max) > sequence {
+            queue.reader = PeerQueue.OpenFile(
+                reader: try guarding { try library.reader(file.name, of: queue.peer) }, file: file.name,
+                next: file.name.first)
+        }
+        while var open = queue.reader, open.next <= sequence {
+            guard let segment = try guarding({ try open.reader.nextTransaction() }) else { break }
+            open.next += 1
+            queue.reader = open
+            if segment.header.dot.sequence == sequence, segment.chainBefore == place.chainBefore { return segment }
+        }
+        throw changed(file)
+    }
+
+    private func changed(_ file: FoundFile<LogFileName>) -> LogFileError {
+        let error = LogFileError.damaged("it changed while it was read", offset: 0)
+        streamFailure = error
+        return error
+    }
+
+    /// Notes that the file is to blame for what is thrown, however far up it is caught.
+    private func guarding<T>(_ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch let error as LogFileError {
+            streamFailure = error
+            throw error
+        } catch let error as LogSyncError where error.code != .containerUnavailable {
+            // It was there a moment ago, and whole.
+            streamFailure = .incomplete(found: 0, expected: nil)
+            throw error
+        }
+    }
+}
+
+/// A transaction that cannot be imported, before its peer has a name.
+struct HeldTransaction {
+    var dot: Dot
+    var file: LogFileName?
+    var reason: HeldItem.Reason
+    var detail: String
+    var place: TransactionPlace?
+}

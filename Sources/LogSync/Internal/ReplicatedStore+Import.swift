@@ -1,0 +1,125 @@
+import LogContainer
+import LogFormat
+import LogModel
+import LogStore
+import Logging
+
+/// From the container into the store.
+extension ReplicatedStore {
+    /// What one step of importing did.
+    enum ImportProgress {
+        case imported(ImportStep)
+        /// A file turned out not to be what it seemed, and everything was undone: the next step does without it.
+        case undone
+        /// Nothing is ready any more.
+        case finished
+    }
+
+    /// Looks at the whole content folder.
+    ///
+    /// - Throws: `containerUnavailable`, `newerFormat`, `configuration`, `noPermission`, `ioError`.
+    func scan(full: Bool) throws -> ContainerScan {
+        let scan = try scanner.scan(full: full)
+        if full { library.forgetDoubts() }
+        for failure in scan.failures { logger.warning("\(failure)") }
+        folderNames = scan.peers.compactMapValues { $0.description.value?.name }
+        return scan
+    }
+
+    func plan(_ scan: ContainerScan) throws -> ImportPlan {
+        library.forgetImported(try store.vector())
+        return ImportPlan(scan, except: peer, library: library, configuration: configuration)
+    }
+
+    /// Merges what is ready, in one SQLite transaction that is kept short.
+    func importNext(_ plan: ImportPlan) throws -> ImportProgress {
+        try begin(plan)
+        if try !plan.hasNext() {
+            guard try acceptClocks(plan) else { return .finished }
+            try begin(plan)
+            guard try plan.hasNext() else { return .finished }
+        }
+        try begin(plan)
+        let step: ImportStep
+        do {
+            step = try store.importStep { try plan.next() }
+        } catch {
+            try hold(plan, error)
+            return .undone
+        }
+        try noteRecorded()
+        return .imported(step)
+    }
+
+    private func begin(_ plan: ImportPlan) throws {
+        try plan.begin(vector: try store.vector()) { try store.chain(of: $0) }
+    }
+
+    /// Lets in the peers whose clocks somebody has accepted. Returns whether there is one among those that wait.
+    private func acceptClocks(_ plan: ImportPlan) throws -> Bool {
+        var isAny = false
+        for place in plan.waitingForClock
+        where try store.readiness(of: place.header, chainBefore: place.chainBefore) == .ready {
+            plan.acceptClock(of: place.header.dot.peer)
+            isAny = true
+        }
+        return isAny
+    }
+
+    /// Finds the file that a failed step failed in; throws what is not a file's fault.
+    private func hold(_ plan: ImportPlan, _ error: any Error) throws {
+        if let failure = plan.streamFailure {
+            if plan.readAgain() { return }
+            switch failure {
+            case .incomplete: plan.block(.incomplete, failure.description)
+            case .damaged: plan.block(.damaged, failure.description)
+            case .newerFormat: plan.block(.newerFormat, failure.description)
+            }
+            return
+        }
+        guard plan.current != nil, let error = error as? LogSyncError else { throw error }
+        switch error.code {
+        case .malformedLog: plan.block(.damaged, error.message)
+        case .newerFormat: plan.block(.newerFormat, error.message)
+        default: throw error
+        }
+    }
+
+    /// Everything that could not be imported, and why.
+    func heldItems(_ plan: ImportPlan, _ scan: ContainerScan) throws -> [HeldItem] {
+        let names = try names()
+        var items: [HeldItem] = []
+        for held in plan.held {
+            items.append(
+                HeldItem(
+                    peer: names[held.dot.peer], sequence: held.dot.sequence, file: held.file?.description,
+                    reason: held.reason, detail: held.detail))
+        }
+        let vector = try store.vector()
+        for other in scan.peers.values where other.id != peer {
+            guard let said = other.receipt.value?.content, said.published > 0,
+                said.published == vector[other.id], try store.chain(of: other.id).description != said.chain,
+                !items.contains(where: { $0.peer.id == other.id && $0.reason == .fork })
+            else { continue }
+            items.append(
+                HeldItem(
+                    peer: names[other.id], sequence: said.published, file: nil, reason: .fork,
+                    detail: "the peer says that this transaction is another than the one imported here"))
+        }
+        return items.sorted { ($0.peer.id, $0.sequence) < ($1.peer.id, $1.sequence) }
+    }
+
+    /// What an import changed, for those who listen.
+    func event(_ step: ImportStep) throws -> DidImport? {
+        guard !step.imported.isEmpty else { return nil }
+        let names = try names()
+        return DidImport(
+            store: place.path,
+            transactions: step.imported.map { transaction in
+                DidImport.Transaction(
+                    peer: names[transaction.dot.peer], sequence: transaction.dot.sequence,
+                    time: Timestamp(milliseconds: transaction.time.milliseconds), author: transaction.author,
+                    context: transaction.context, tables: transaction.tables)
+            })
+    }
+}

@@ -1,0 +1,122 @@
+import LogContainer
+import LogFormat
+import LogModel
+import LogStore
+import Logging
+
+/// Puts back what is missing or damaged in this peer's own folder (DESIGN.md, section 7, mending).
+extension ReplicatedStore {
+    /// Files up to this many bytes in all are read at the first look of each process; longer histories are compared
+    /// by name and length, and read when another peer complains.
+    private static let maximumReading: UInt64 = 16 << 20
+
+    /// Returns how many transactions were written again.
+    func mend(_ scan: ContainerScan) throws -> Int {
+        let own = scan.peers[peer]
+        let found = own?.logs ?? []
+        let vector = try store.vector()
+        let firstWaiting = try store.outbox(unpublishedOnly: true).first { $0.dot.peer == peer }
+        let published = firstWaiting.map { $0.dot.sequence - 1 } ?? vector[peer]
+        try mendDescriptions(own, hasPublished: published > 0)
+        guard published > 0 else { return 0 }
+
+        let reads = found.reduce(0) { $0 + $1.size } <= Self.maximumReading
+        var bad: [LogFileName] = []
+        var sound: [FoundFile<LogFileName>] = []
+        for file in found {
+            if try isSound(file, reads: reads) { sound.append(file) } else { bad.append(file.name) }
+        }
+        let complaints = try complaints(scan, sound)
+        bad += complaints
+        let missing = Self.missing(in: LogFileSet(sound.map(\.name).filter { !complaints.contains($0) }), upTo: published)
+        let count = try writeAgain(missing, replacing: bad)
+        soundFiles = soundFiles.filter { entry in sound.contains { $0.name == entry.key } }
+        return count
+    }
+
+    private func mendDescriptions(_ own: PeerScan?, hasPublished: Bool) throws {
+        let schema = try store.schemaText().fingerprint
+        let hasSchema = own?.schemas.contains { $0.name.fingerprint == schema && $0.size > 0 } ?? false
+        if !hasSchema { publishedSchemas.remove(schema) }
+        let isDescribed = own?.description.value?.name == registration.name && hasSchema
+        if !isDescribed { try describe() }
+    }
+
+    /// The sequences that no file holds.
+    static func missing(in files: LogFileSet, upTo last: UInt64) -> [ClosedRange<UInt64>] {
+        var missing: [ClosedRange<UInt64>] = []
+        var sequence: UInt64 = 1
+        while sequence <= last {
+            switch files.choice(for: sequence) {
+            case .file(let name):
+                sequence = name.last + 1
+            case .gap(let next):
+                missing.append(sequence...min(max(next, sequence + 1) - 1, last))
+                sequence = max(next, sequence + 1)
+            case .end:
+                missing.append(sequence...last)
+                return missing
+            }
+        }
+        return missing
+    }
+
+    /// Whether an own file is as it was written, as far as that can be told at this price.
+    private func isSound(_ file: FoundFile<LogFileName>, reads: Bool) throws -> Bool {
+        if soundFiles[file.name] == file { return true }
+        guard let header = library.header(file.name, of: peer), UInt64(header.totalLength) == file.size else {
+            return false
+        }
+        if reads, try content.peer(peer).verify(file.name) != .intact { return false }
+        soundFiles[file.name] = file
+        return true
+    }
+
+    /// Own files of which another peer says that they are damaged or incomplete where it reads them.
+    ///
+    /// One that is sound here is written again once: its copy went wrong on the way, and a file with a new time is what
+    /// makes a sync engine carry it again.
+    private func complaints(_ scan: ContainerScan, _ sound: [FoundFile<LogFileName>]) throws -> [LogFileName] {
+        var named: [LogFileName] = []
+        for other in scan.peers.values where other.id != peer {
+            guard let receipt = other.receipt.value else { continue }
+            for complaint in receipt.content.held
+            where complaint.peer == peer && ["damaged", "incomplete"].contains(complaint.reason) {
+                guard let name = complaint.file.flatMap(LogFileName.init),
+                    let file = sound.first(where: { $0.name == name }),
+                    file.modified / 1_000_000 <= receipt.written, answered.insert(complaint).inserted
+                else { continue }
+                named.append(name)
+            }
+        }
+        return named
+    }
+
+    private func writeAgain(_ missing: [ClosedRange<UInt64>], replacing bad: [LogFileName]) throws -> Int {
+        guard !missing.isEmpty || !bad.isEmpty else { return 0 }
+        let folder = content.peer(peer)
+        var kept = try store.outbox(unpublishedOnly: false).filter { transaction in
+            transaction.dot.peer == peer && missing.contains { $0.contains(transaction.dot.sequence) }
+        }
+        let wanted = missing.reduce(0) { $0 + Int(clamping: $1.count) }
+        if kept.count < wanted {
+            logger.error(
+                "\(wanted - kept.count) transactions are missing in \(folder.path), and the outbox has let them go",
+                metadata: ["peer": "\(peer)"])
+        }
+        let count = kept.count
+        // A damaged file goes first: what is published again may have its name.
+        for name in bad { try folder.remove(name) }
+        while !kept.isEmpty {
+            let run = Self.firstRun(kept)
+            try write(run)
+            kept.removeFirst(run.count)
+        }
+        if count > 0 || !bad.isEmpty {
+            logger.notice(
+                "Mended \(folder.path)",
+                metadata: ["transactions": "\(count)", "replaced": "\(bad.map(\.description).joined(separator: " "))"])
+        }
+        return count
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import LogContainer
+import LogFormat
+import LogModel
+import LogStore
+import Logging
+
+/// A store, open, together with what stands outside it: its state file and its content folder.
+///
+/// Confined to the replicator that owns it. Every method is one part of a step and expects the store's lock to be held.
+final class ReplicatedStore {
+    let store: Store
+    let place: StorePlace
+    let configuration: SyncConfiguration
+    let files: StateFiles
+    private(set) var registration: StoreRegistration
+    private(set) var content: ContentFolder
+    private(set) var scanner: ContainerScanner
+    let library: FileLibrary
+    /// Told from the nonces of other processes in receipts.
+    let nonce: String
+    /// The state file as it was last read or written; nil until the identity is settled.
+    var state: PeerState?
+    /// The identity was compared with what the container says in this process.
+    var isSettledWithFolder = false
+    /// What own files were found to be sound, by name, as they stood then.
+    var soundFiles: [LogFileName: FoundFile<LogFileName>] = [:]
+    var publishedSchemas: Set<SchemaFingerprint> = []
+    /// Complaints that were answered by writing the file again.
+    var answered: Set<Receipt.Held> = []
+    /// The names that peers give themselves in the folder.
+    var folderNames: [PeerID: String] = [:]
+    var held: [HeldItem] = []
+
+    var logger: Logger { configuration.logger }
+    var peer: PeerID { registration.peer }
+
+    /// - Throws: `noStore`, `notReplicated`, `invalidStore`, `newerFormat`, `configuration`.
+    init(path: String, configuration: SyncConfiguration, files: StateFiles, nonce: String) throws {
+        place = try StorePlace(path)
+        store = try Store.open(place.path, configuration: configuration.storeConfiguration)
+        self.configuration = configuration
+        self.files = files
+        self.nonce = nonce
+        registration = try store.registration()
+        content = try Self.content(of: registration, configuration)
+        scanner = ContainerScanner(content: content)
+        library = FileLibrary(content: content)
+    }
+
+    private static func content(
+        of registration: StoreRegistration, _ configuration: SyncConfiguration
+    ) throws -> ContentFolder {
+        ContentFolder(
+            container: registration.container, name: try ContentName(checking: registration.content),
+            fileSystem: configuration.fileSystem)
+    }
+
+    /// Reads again what other processes may have changed since the last step.
+    func refresh() throws {
+        let now = try store.registration()
+        guard now != registration else { return }
+        let isElsewhere = now.container != registration.container || now.content != registration.content
+        if now.peer != registration.peer { forgetPeer() }
+        registration = now
+        guard isElsewhere else { return }
+        content = try Self.content(of: now, configuration)
+        scanner = ContainerScanner(content: content)
+        library.content = content
+        forgetPeer()
+    }
+
+    /// What was known of this peer's folder no longer holds.
+    private func forgetPeer() {
+        state = nil
+        isSettledWithFolder = false
+        soundFiles = [:]
+        publishedSchemas = []
+        answered = []
+    }
+
+    /// Whether the path still leads to the file that is open.
+    var isCurrent: Bool {
+        // A path that leads nowhere leads elsewhere.
+        (try? StorePlace(place.path)) == place
+    }
+
+    /// Peers by the names that people know: the content's settings first, then what they say in their folders.
+    func names() throws -> PeerNames {
+        var names = folderNames
+        names.merge(try store.peerNames()) { _, setting in setting }
+        names[peer] = names[peer] ?? registration.name
+        return PeerNames(names: names)
+    }
+}
+
+/// Peers' names for people.
+struct PeerNames {
+    var names: [PeerID: String]
+
+    subscript(peer: PeerID) -> PeerName { PeerName(id: peer, name: names[peer]) }
+}
+
+extension SyncConfiguration {
+    /// What the store takes of this.
+    var storeConfiguration: StoreConfiguration {
+        var configuration = StoreConfiguration()
+        configuration.clock = clock
+        configuration.random = random
+        configuration.busyTimeout = wait / .seconds(1)
+        configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
+        return configuration
+    }
+
+    func randomPeer() -> PeerID { PeerID(high: random(), low: random()) }
+    var now: Timestamp { Timestamp(milliseconds: clock.now()) }
+}

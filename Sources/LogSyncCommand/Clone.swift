@@ -1,0 +1,40 @@
+import ArgumentParser
+import LogSync
+
+/// Makes a new store from the container.
+struct Clone: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make a new store from the container.",
+        discussion: """
+            Never overwrites a file.
+
+            EXAMPLE
+              logsync clone --container ~/Sync --content music music.db
+            """)
+
+    @OptionGroup var place: ContentOptions
+
+    @Argument(help: "The database to make.")
+    var store: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            let container = try place.container(in: session)
+            let content = try place.content(in: session)
+            let report = try await Progress.show("Importing", in: session) { progress in
+                try await Replicator.clone(
+                    to: store, container: container, content: content, peerName: place.peer(in: session),
+                    configuration: session.configuration(), progress: progress.update)
+            }
+            try session.report(report) {
+                let place = "\(report.content) in \(report.container)"
+                let headline = "\(report.store) is now a store of \(place) as \(report.peer.label)."
+                return [Terminal.printable(headline), "Transactions: \(report.imported) imported."]
+                    + report.held.map(\.line)
+            }
+            return ExitStatus(report.outcome)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import ArgumentParser
+import LogSync
+
+/// Makes an existing database a store.
+struct Init: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make an existing database a store and publish what it holds.",
+        discussion: """
+            Where the content exists already, the store joins it and both are merged. Running it again does no harm.
+            The journal becomes SQLite's write-ahead log, so that readers and writers do not wait for each other.
+
+            EXAMPLE
+              logsync init music.db --container ~/Sync --content music
+            """)
+
+    @Argument(help: "The database.")
+    var store: String
+
+    @OptionGroup var place: ContentOptions
+
+    @Flag(help: "Only say what would be done.")
+    var dryRun = false
+
+    @Flag(help: "Leave the journal mode as it is.")
+    var keepJournal = false
+
+    @Option(
+        help: ArgumentHelp("Copy this table when cloning and never replicate it; may be repeated.", valueName: "table"))
+    var local: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "How rows of a table are identified: by its primary key (natural), by an identity of their own (surrogate), "
+                + "or by the columns of a UNIQUE constraint; may be repeated.",
+            valueName: "table=natural|surrogate|column,…"))
+    var identity: [String] = []
+
+    @Option(
+        help: ArgumentHelp("A reference that the schema does not declare; may be repeated.", valueName: "child.column=parent"))
+    var reference: [String] = []
+
+    @Option(
+        help: ArgumentHelp("What is shown when peers disagree; may be repeated.", valueName: "table[.column]=policy"))
+    var policy: [String] = []
+
+    @Option(help: ArgumentHelp("Leave this table alone; may be repeated.", valueName: "table"))
+    var skip: [String] = []
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let options = try initializeOptions()
+        try await common.run { session in
+            var options = options
+            options.peerName = place.peer(in: session)
+            let container = try place.container(in: session)
+            let content = try place.content(in: session)
+            let report = try await Progress.show("Recording", in: session) { [options] _ in
+                try await Replicator.initialize(
+                    store, container: container, content: content, options: options,
+                    configuration: session.configuration())
+            }
+            try session.report(report) { lines(report) }
+            return ExitStatus(report.outcome)
+        }
+    }
+
+    private func initializeOptions() throws -> InitializeOptions {
+        var options = InitializeOptions()
+        for argument in identity { try options.addIdentity(argument) }
+        for argument in reference { try options.addReference(argument) }
+        for argument in policy { try options.addPolicy(argument) }
+        options.local = local
+        options.skip = skip
+        options.keepJournal = keepJournal
+        options.dryRun = dryRun
+        return options
+    }
+
+    private func lines(_ report: InitializeReport) -> [String] {
+        let place = "\(report.content) in \(report.container)"
+        let peer = report.peer.map { " as \($0.label)" } ?? ""
+        let headline =
+            if report.alreadyInitialized {
+                "\(report.store) is a store of \(place)\(peer); nothing was changed."
+            } else if report.dryRun {
+                "\(report.store) would become a store of \(place); nothing was done."
+            } else if report.joined {
+                "\(report.store) has joined \(place)\(peer)."
+            } else {
+                "\(report.store) is now a store of \(place)\(peer)."
+            }
+        var lines = [Terminal.printable(headline)]
+        if !report.tables.isEmpty {
+            lines += [""] + tableLines(report.tables) + [""]
+        }
+        if !report.dryRun, !report.alreadyInitialized {
+            lines.append(
+                "Transactions: \(report.recorded) recorded, \(report.published) published, \(report.imported) imported.")
+        }
+        if !keepJournal, !report.alreadyInitialized {
+            lines.append(
+                "Its journal \(report.dryRun ? "would become" : "is now") the write-ahead log (--keep-journal leaves it).")
+        }
+        return lines + report.held.map(\.line)
+    }
+
+    private func tableLines(_ tables: [TableReport]) -> [String] {
+        var table = TextTable(("TABLE", .left), ("ROWS", .right), ("IDENTITY", .left), ("REFERENCES", .left))
+        for report in tables {
+            let identity = report.columns.isEmpty ? report.identity : "\(report.identity): \(report.columns.joined(separator: ", "))"
+            let references = report.references.sorted { $0.key < $1.key }.map { "\($0.key) → \($0.value)" }
+            table.add(report.table, String(report.rows), identity, references.joined(separator: ", "))
+        }
+        let suggestions = tables.flatMap { report in report.suggestions.map { "\(report.table): \($0)" } }
+        return table.lines + suggestions.map { "note: " + Terminal.printable($0) }
+    }
+}

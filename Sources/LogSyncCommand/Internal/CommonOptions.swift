@@ -1,0 +1,94 @@
+import ArgumentParser
+import LogSync
+import Logging
+
+/// What every subcommand takes.
+struct CommonOptions: ParsableArguments {
+    @Flag(help: "Print one JSON document; errors on stderr are JSON too.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Say on stderr what is being done.")
+    var verbose = false
+
+    @Flag(name: .shortAndLong, help: "Say nothing but errors and what was asked for.")
+    var quiet = false
+
+    @Option(help: ArgumentHelp("How log lines on stderr are written: text or json.", valueName: "format"))
+    var logFormat: LogOutputFormat?
+
+    @Option(
+        help: ArgumentHelp(
+            "The configuration file; otherwise $XDG_CONFIG_HOME/logsync/config.toml.", valueName: "file"))
+    var config: String?
+
+    func validate() throws {
+        if verbose, quiet { throw ValidationError("--verbose and --quiet exclude each other.") }
+    }
+
+    /// Runs a subcommand until it ends or SIGINT or SIGTERM ends it, and ends the process with its code.
+    ///
+    /// - Throws: `ExitCode` where that is not 0.
+    func run(_ body: @escaping @Sendable (Session) async throws -> ExitStatus) async throws {
+        let session = try Session(self)
+        let status = try await Interruption.watch { try await body(session) }
+        if status != .done { throw ExitCode(status.rawValue) }
+    }
+}
+
+/// What a subcommand runs with.
+struct Session: Sendable {
+    let settings: Settings
+    /// Whether stdout is read by a program.
+    let isJSON: Bool
+    /// Whether people want to read no more than they must.
+    let isQuiet: Bool
+    let logger: Logger
+
+    init(_ options: CommonOptions) throws {
+        settings = try Settings(file: options.config)
+        isJSON = options.json
+        isQuiet = !options.verbose && (options.quiet || settings.quiet ?? false)
+        let isVerbose = !options.quiet && (options.verbose || settings.verbose ?? false)
+        let format = options.logFormat ?? settings.logFormat ?? (options.json ? .json : .text)
+        let level: Logger.Level = isVerbose ? .debug : isQuiet ? .error : .notice
+        logger = Logger(label: "logsync") { _ in LogOutput(format: format, level: level) }
+    }
+
+    /// Prints a report: as one JSON document, or as the lines that people get unless they asked for quiet.
+    func report(_ report: some Encodable, lines: () -> [String]) throws {
+        if isJSON {
+            try Terminal.print(JSONText.line(report))
+        } else if !isQuiet {
+            for line in lines() { try Terminal.print(line) }
+        }
+    }
+
+    /// Prints what was asked for, quiet or not.
+    func answer(_ answer: some Encodable, lines: () -> [String]) throws {
+        let lines = isJSON ? [try JSONText.line(answer)] : lines()
+        for line in lines { try Terminal.print(line) }
+    }
+
+    /// Does something to each store, whatever becomes of the others, and returns what was made of those that went
+    /// well, and the gravest code.
+    func forEach<Result: Sendable>(
+        of stores: [String], _ body: (String) async throws -> (Result, ExitStatus)
+    ) async throws -> ([Result], ExitStatus) {
+        var results: [Result] = []
+        var worst = ExitStatus.done
+        for store in stores {
+            do {
+                let (result, status) = try await body(store)
+                results.append(result)
+                worst = max(worst, status)
+            } catch let error as CancellationError {
+                throw error
+            } catch {
+                let error = LogSyncError(describing: error)
+                Complaint.print(error, isJSON: isJSON)
+                worst = max(worst, ExitStatus(error.code))
+            }
+        }
+        return (results, worst)
+    }
+}

@@ -1,0 +1,16 @@
+import LogSync
+
+extension HeldItem {
+    /// For people: what waits and why.
+    var line: String {
+        var line = "\(peer.name):\(sequence) is held (\(reason.rawValue))"
+        if let file { line += ", \(file)" }
+        if let detail { line += ": \(detail)" }
+        return Terminal.styled(Terminal.printable(line), reason == .damaged || reason == .fork ? .red : .yellow)
+    }
+}
+
+extension PeerName {
+    /// For people: the name, and enough of the id to tell peers apart.
+    var label: String { "\(name) (\(id.description.prefix(8)))" }
+}

@@ -1,0 +1,48 @@
+import Dispatch
+import Foundation
+import LogSync
+import Synchronization
+import UnixSignals
+
+/// SIGINT and SIGTERM for subcommands that do one thing: the step under way is given up, what was done is kept.
+enum Interruption {
+    /// How long a step may take to come to its end. Longer does no harm: a store and a container can be left anywhere.
+    private static let patience = DispatchTimeInterval.seconds(5)
+
+    /// - Throws: what `body` throws; `interrupted` or `terminated` where a signal came first.
+    static func watch(_ body: @escaping @Sendable () async throws -> ExitStatus) async throws -> ExitStatus {
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        let received = Mutex<UnixSignal?>(nil)
+        let work = Task { try await body() }
+        let watcher = Task {
+            for await signal in signals {
+                let isFirst = received.withLock { first in
+                    defer { first = first ?? signal }
+                    return first == nil
+                }
+                guard isFirst else { exit(error(signal).1.rawValue) }
+                work.cancel()
+                DispatchQueue.global().asyncAfter(deadline: .now() + patience) { exit(error(signal).1.rawValue) }
+            }
+        }
+        defer { watcher.cancel() }
+        let result = await work.result
+        if let signal = received.withLock({ $0 }) { throw error(signal).0 }
+        return try result.get()
+    }
+
+    private static func error(_ signal: UnixSignal) -> (LogSyncError, ExitStatus) {
+        let status: ExitStatus = signal == .sigint ? .interrupted : .terminated
+        let code: LogSyncError.Code = signal == .sigint ? .interrupted : .terminated
+        return (LogSyncError(code, "interrupted; what was done is kept"), status)
+    }
+}
+
+/// Runs something that blocks on a thread of its own, so that signals are still heard on a machine with one core.
+func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global().async {
+            continuation.resume(with: Swift.Result { try body() })
+        }
+    }
+}

@@ -1,0 +1,26 @@
+import ArgumentParser
+
+/// A span of time as people give it on the command line: seconds, with a fraction where wanted.
+struct Seconds: ExpressibleByArgument, Equatable {
+    var duration: Duration
+
+    init(_ seconds: Int) {
+        duration = .seconds(seconds)
+    }
+
+    /// From a millisecond to a year.
+    init?(argument: String) {
+        guard let seconds = Double(argument), (0.001...31_536_000).contains(seconds) else { return nil }
+        duration = .seconds(seconds)
+    }
+}
+
+/// A span of time in whole milliseconds, up to an hour.
+struct Milliseconds: ExpressibleByArgument, Equatable {
+    var duration: Duration
+
+    init?(argument: String) {
+        guard let milliseconds = Int(argument), (0...3_600_000).contains(milliseconds) else { return nil }
+        duration = .milliseconds(milliseconds)
+    }
+}

@@ -1,0 +1,19 @@
+import Foundation
+import InotifyEvents
+import LogSync
+
+extension Session {
+    /// What the library takes from outside.
+    func configuration(wait: Seconds? = nil) -> SyncConfiguration {
+        var configuration = SyncConfiguration()
+        configuration.logger = logger
+        if let wait = wait ?? settings.wait { configuration.wait = wait.duration }
+        return configuration
+    }
+
+    /// Opens a store, waiting for SQLite off Swift's threads.
+    func open(_ store: String, wait: Seconds? = nil) async throws -> Replicator {
+        let configuration = configuration(wait: wait)
+        return try await blocking { try Replicator(store: store, configuration: configuration) }
+    }
+}

@@ -1,0 +1,91 @@
+import ArgumentParser
+import Foundation
+import LogSync
+
+/// What `LOGSYNC_…` variables and the configuration file say; a flag comes before both.
+///
+/// Everything is read and checked at once, so that a mistake is found by the first command and not by the one that
+/// happens to need the setting.
+struct Settings: Sendable {
+    /// The configuration file's keys; in the environment `on-import` is `LOGSYNC_ON_IMPORT`.
+    enum Key: String, CaseIterable {
+        case container, content, peer, poll, debounce, wait, metrics, verbose, quiet
+        case onImport = "on-import"
+        case logFormat = "log-format"
+
+        var variable: String { "LOGSYNC_" + rawValue.uppercased().replacingOccurrences(of: "-", with: "_") }
+
+        /// The type that the configuration file gives it.
+        var kind: SettingKind {
+            switch self {
+            case .poll, .debounce, .wait: .number
+            case .verbose, .quiet: .boolean
+            default: .text
+            }
+        }
+    }
+
+    private(set) var container: String?
+    private(set) var content: String?
+    private(set) var peer: String?
+    private(set) var poll: Seconds?
+    private(set) var debounce: Milliseconds?
+    private(set) var wait: Seconds?
+    private(set) var metrics: ListenAddress?
+    private(set) var onImport: String?
+    private(set) var logFormat: LogOutputFormat?
+    private(set) var verbose: Bool?
+    private(set) var quiet: Bool?
+
+    /// - Parameters:
+    ///   - file: what `--config` names; where nil, the default file, which need not be there.
+    /// - Throws: `configuration`, with the file or variable and the key named.
+    init(file: String?, environment: [String: String] = ProcessInfo.processInfo.environment) throws {
+        func given(_ name: String) -> String? {
+            // A unit's EnvironmentFile says `NAME=` where it means nothing.
+            environment[name].flatMap { $0.isEmpty ? nil : $0 }
+        }
+        var found = try SettingsFile.read(file ?? given("LOGSYNC_CONFIG"), environment: environment)
+        for key in Key.allCases {
+            if let text = given(key.variable) {
+                found[key] = GivenSetting(text: text, source: "the environment variable \(key.variable)")
+            }
+        }
+        container = found[.container].map { Self.expandingHome($0.text, environment) }
+        content = found[.content]?.text
+        peer = found[.peer]?.text
+        poll = try found[.poll]?.parsed(as: "a number of seconds")
+        debounce = try found[.debounce]?.parsed(as: "a whole number of milliseconds")
+        wait = try found[.wait]?.parsed(as: "a number of seconds")
+        metrics = try found[.metrics]?.parsed(as: "ADDRESS:PORT")
+        onImport = found[.onImport]?.text
+        logFormat = try found[.logFormat]?.parsed(as: "text or json")
+        verbose = try found[.verbose]?.parsed(as: "true or false")
+        quiet = try found[.quiet]?.parsed(as: "true or false")
+    }
+
+    /// No shell expands `~` in a file.
+    private static func expandingHome(_ path: String, _ environment: [String: String]) -> String {
+        guard path == "~" || path.hasPrefix("~/") else { return path }
+        return (environment["HOME"] ?? NSHomeDirectory()) + path.dropFirst()
+    }
+}
+
+enum SettingKind: String {
+    case text = "text in quotes"
+    case number = "a number"
+    case boolean = "true or false"
+}
+
+/// A setting's text, and where it stands.
+struct GivenSetting {
+    var text: String
+    var source: String
+
+    fileprivate func parsed<T: ExpressibleByArgument>(as form: String) throws -> T {
+        guard let value = T(argument: text) else {
+            throw LogSyncError(.configuration, "\(source) is \(text.debugDescription), which is not \(form)")
+        }
+        return value
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import LogSync
+import TOMLKit
+
+/// The configuration file: TOML, every key checked.
+enum SettingsFile {
+    /// - Parameters:
+    ///   - path: the file that was asked for; nil for the default one.
+    /// - Throws: `configuration`.
+    static func read(_ path: String?, environment: [String: String]) throws -> [Settings.Key: GivenSetting] {
+        let file = path ?? defaultPath(environment)
+        let text: String
+        do {
+            text = try String(contentsOfFile: file, encoding: .utf8)
+        } catch {
+            if path == nil, !FileManager.default.fileExists(atPath: file) { return [:] }
+            throw LogSyncError(
+                .configuration, "the configuration file \(file) cannot be read: \(reason(error))",
+                help: "Name another with --config")
+        }
+        do {
+            return try settings(TOMLTable(string: text), file: file)
+        } catch let error as TOMLParseError {
+            throw LogSyncError(.configuration, "the configuration file \(file) is not TOML: \(error.debugDescription)")
+        }
+    }
+
+    /// `$XDG_CONFIG_HOME/logsync/config.toml`.
+    static func defaultPath(_ environment: [String: String]) -> String {
+        // The XDG Base Directory Specification: a relative path is to be ignored.
+        if let home = environment["XDG_CONFIG_HOME"], home.hasPrefix("/") { return home + "/logsync/config.toml" }
+        return (environment["HOME"] ?? NSHomeDirectory()) + "/.config/logsync/config.toml"
+    }
+
+    private static func settings(_ table: TOMLTable, file: String) throws -> [Settings.Key: GivenSetting] {
+        var found: [Settings.Key: GivenSetting] = [:]
+        for name in table.keys.sorted() {
+            guard let key = Settings.Key(rawValue: name) else {
+                throw LogSyncError(
+                    .configuration, "the configuration file \(file) has the unknown key \(name.debugDescription)",
+                    help: "The keys are " + Settings.Key.allCases.map(\.rawValue).sorted().joined(separator: ", "))
+            }
+            guard let value = table[name], let text = text(value, kind: key.kind) else {
+                throw LogSyncError(
+                    .configuration, "the key \(name.debugDescription) in the configuration file \(file) has the wrong "
+                        + "type: it takes \(key.kind.rawValue)")
+            }
+            found[key] = GivenSetting(text: text, source: "the key \(name.debugDescription) in \(file)")
+        }
+        return found
+    }
+
+    private static func text(_ value: any TOMLValueConvertible, kind: SettingKind) -> String? {
+        switch kind {
+        case .text: value.string
+        case .number: value.int.map { String($0) } ?? value.double.map { String($0) }
+        case .boolean: value.bool.map { String($0) }
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        let error = error as NSError
+        let cause = error.userInfo[NSUnderlyingErrorKey] as? NSError ?? error
+        return cause.domain == NSPOSIXErrorDomain ? String(cString: strerror(CInt(cause.code))) : "\(error)"
+    }
+}

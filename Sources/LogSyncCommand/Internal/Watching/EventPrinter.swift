@@ -1,0 +1,50 @@
+import LogSync
+import Logging
+
+/// Says what happens: a JSON document a line on stdout, or lines for people, errors among them on stderr.
+struct EventPrinter: Sendable {
+    let session: Session
+
+    func print(_ event: ReplicationEvent) {
+        do {
+            if session.isJSON {
+                try Terminal.print(JSONText.line(event))
+            } else {
+                try printLines(event)
+            }
+        } catch {
+            // The daemon goes on without its audience.
+            session.logger.error("\(LogSyncError(describing: error).description)")
+        }
+    }
+
+    private func printLines(_ event: ReplicationEvent) throws {
+        switch event {
+        case .unavailable(let store, let error), .error(let store, let error):
+            let isNamed = error.message.contains(store)
+            Complaint.print(
+                isNamed ? error : LogSyncError(error.code, "\(store): \(error.message)", help: error.help), isJSON: false)
+        case .ready(let store): try say("\(store) is ready")
+        case .didImport(let event): try say("\(event.store): imported \(summary(event))")
+        case .held(let store, let items):
+            if items.isEmpty { try say("\(store): nothing is held any more") }
+            for item in items { try say("\(store): \(item.line)") }
+        }
+    }
+
+    private func say(_ line: String) throws {
+        guard !session.isQuiet else { return }
+        try Terminal.print(line)
+    }
+
+    private func summary(_ event: DidImport) -> String {
+        var changes: [String: ChangeCounts] = [:]
+        var counts: [String: Int] = [:]
+        for transaction in event.transactions {
+            counts[transaction.peer.name, default: 0] += 1
+            for (table, change) in transaction.tables { changes[table, default: ChangeCounts()] += change.counts }
+        }
+        let peers = counts.sorted { $0.key < $1.key }.map { "\($0.value) from \($0.key)" }
+        return Terminal.printable(peers.joined(separator: ", ") + ": " + ChangeSummary.text(changes))
+    }
+}

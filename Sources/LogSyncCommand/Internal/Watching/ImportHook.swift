@@ -1,0 +1,72 @@
+import Dispatch
+import LogSync
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// Runs the user's command after imports: one at a time, with all that has come meanwhile on its stdin, a line an
+/// event. Imports never wait for it.
+final class ImportHook: Service {
+    /// How much may wait while a command runs; beyond it the oldest events are dropped, and said to be.
+    private static let maximumBytes = 64 << 20
+    /// How long a command may go on once the daemon has been told to end.
+    private static let patience = DispatchTimeInterval.seconds(5)
+
+    private struct Queue {
+        var lines: [String] = []
+        var bytes = 0
+        var dropped = 0
+    }
+
+    private let command: ShellCommand
+    private let logger: Logger
+    private let queue = Mutex(Queue())
+    private let wakes: AsyncStream<Void>
+    private let wake: AsyncStream<Void>.Continuation
+
+    init(_ command: String, logger: Logger) {
+        self.command = ShellCommand(command)
+        self.logger = logger
+        (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Adds an event, as `watch --json` prints it.
+    func add(_ line: String) {
+        queue.withLock { queue in
+            queue.lines.append(line)
+            queue.bytes += line.utf8.count
+            while queue.bytes > Self.maximumBytes, queue.lines.count > 1 {
+                queue.bytes -= queue.lines.removeFirst().utf8.count
+                queue.dropped += 1
+            }
+        }
+        wake.yield()
+    }
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            for await _ in wakes { await handOver() }
+            // What came after the last wake was taken.
+            await handOver()
+        } onGracefulShutdown: { [wake, command] in
+            wake.finish()
+            DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { command.terminate() }
+        }
+    }
+
+    private func handOver() async {
+        let batch = queue.withLock { queue in
+            defer { queue = Queue() }
+            return queue
+        }
+        if batch.dropped > 0 {
+            logger.error("\(batch.dropped) events were dropped, because the command did not keep up")
+        }
+        guard !batch.lines.isEmpty else { return }
+        do {
+            try await command.run(input: batch.lines.joined(separator: "\n") + "\n")
+        } catch {
+            logger.error("\(LogSyncError(describing: error).description)")
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import LogSync
+import Synchronization
+
+/// What the daemon counts, in Prometheus' text format.
+///
+/// Source: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
+final class Metrics: Sendable {
+    private struct Counts {
+        var replicator: Replicator?
+        var lastImport: Date?
+        var errors = 0
+    }
+
+    /// How long a store may take to say where it stands; one that imports a lot is left out of this scrape.
+    private static let patience = Duration.seconds(2)
+
+    private let counts: Mutex<[String: Counts]>
+
+    init(stores: [String]) {
+        counts = Mutex(Dictionary(stores.map { ($0, Counts()) }) { first, _ in first })
+    }
+
+    func setReplicator(_ replicator: Replicator?, of store: String) {
+        counts.withLock { $0[store]?.replicator = replicator }
+    }
+
+    /// - Parameter store: as it was given to this daemon, whatever the event calls it.
+    func count(_ event: ReplicationEvent, of store: String) {
+        counts.withLock { counts in
+            switch event {
+            case .didImport: counts[store]?.lastImport = Date()
+            case .unavailable, .error: counts[store]?.errors += 1
+            case .ready, .held: break
+            }
+        }
+    }
+
+    func text() async -> String {
+        let counts = counts.withLock { $0 }
+        let statuses = await withTaskGroup(of: (String, StoreStatus?).self) { group in
+            for (store, count) in counts {
+                guard let replicator = count.replicator else { continue }
+                group.addTask { (store, await Self.status(replicator)) }
+            }
+            return await group.reduce(into: [String: StoreStatus]()) { $0[$1.0] = $1.1 }
+        }
+        var page = MetricsPage()
+        for (store, count) in counts.sorted(by: { $0.key < $1.key }) {
+            page.add(count.replicator == nil ? 0 : 1, to: .open, store)
+            page.add(Double(count.errors), to: .errors, store)
+            if let time = count.lastImport { page.add(time.timeIntervalSince1970, to: .lastImport, store) }
+            if let status = statuses[store] { page.add(status, store) }
+        }
+        return page.text
+    }
+
+    private static func status(_ replicator: Replicator) async -> StoreStatus? {
+        await withTaskGroup(of: StoreStatus?.self) { group in
+            // A store that cannot say where it stands has no numbers; its error is counted as an event.
+            group.addTask { try? await replicator.status() }
+            group.addTask {
+                try? await Task.sleep(for: patience)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+    }
+}
+
+/// The page, metric by metric as the format wants it.
+private struct MetricsPage {
+    enum Metric: String, CaseIterable {
+        case open = "logsync_store_open"
+        case available = "logsync_container_available"
+        case imported = "logsync_imported_transactions_total"
+        case published = "logsync_published_transactions_total"
+        case errors = "logsync_errors_total"
+        case held = "logsync_held"
+        case outbox = "logsync_outbox_transactions"
+        case pending = "logsync_pending_changes"
+        case behind = "logsync_behind_transactions"
+        case conflicts = "logsync_conflicts"
+        case parked = "logsync_parked_rows"
+        case lastImport = "logsync_last_import_timestamp_seconds"
+
+        var help: String {
+            switch self {
+            case .open: "Whether the store is open."
+            case .available: "Whether the container is there."
+            case .imported: "Transactions of other peers in the store."
+            case .published: "Transactions of this peer in the container."
+            case .errors: "Errors since the start."
+            case .held: "Log files and transactions that cannot be imported yet."
+            case .outbox: "Transactions not yet published."
+            case .pending: "Changes not yet recorded."
+            case .behind: "Transactions that other peers say they have published and that are not in the store."
+            case .conflicts: "Cells on which peers disagree."
+            case .parked: "Rows that cannot stand in their table."
+            case .lastImport: "When something was last imported; absent until then."
+            }
+        }
+    }
+
+    private var samples: [Metric: [String]] = [:]
+
+    mutating func add(_ value: Double, to metric: Metric, _ store: String) {
+        let escaped = store.flatMap { (character: Character) -> String in
+            switch character {
+            case "\\": "\\\\"
+            case "\"": "\\\""
+            case "\n": "\\n"
+            default: String(character)
+            }
+        }
+        let number = Int64(exactly: value).map { String($0) } ?? String(value)
+        samples[metric, default: []].append("\(metric.rawValue){store=\"\(String(escaped))\"} \(number)")
+    }
+
+    mutating func add(_ status: StoreStatus, _ store: String) {
+        let own = status.vector[status.peer.id]
+        let others = status.vector.dots.filter { $0.peer != status.peer.id }.map { Double($0.sequence) }
+        add(status.container.available ? 1 : 0, to: .available, store)
+        add(others.reduce(0, +), to: .imported, store)
+        add(Double(own) - Double(min(own, UInt64(clamping: status.outbox))), to: .published, store)
+        add(Double(status.held.count), to: .held, store)
+        add(Double(status.outbox), to: .outbox, store)
+        add(Double(status.pending), to: .pending, store)
+        add(status.peers.map { Double($0.behind) }.reduce(0, +), to: .behind, store)
+        add(Double(status.conflicts), to: .conflicts, store)
+        add(Double(status.parked), to: .parked, store)
+    }
+
+    var text: String {
+        var lines: [String] = []
+        for metric in Metric.allCases {
+            guard let samples = samples[metric] else { continue }
+            lines.append("# HELP \(metric.rawValue) \(metric.help)")
+            lines.append("# TYPE \(metric.rawValue) \(metric.rawValue.hasSuffix("_total") ? "counter" : "gauge")")
+            lines += samples
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

@@ -1,0 +1,157 @@
+import Dispatch
+import Foundation
+import LogSync
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// Answers `GET /metrics` by HTTP/1.0, one request after another: enough for a scraper, and no web server.
+final class MetricsServer: Service {
+    private static let maximumRequest = 8192
+    private static let patience = 2
+
+    private let listener: CInt
+    private let text: @Sendable () async -> String
+    /// The address and the port in use, the latter also where the system chose it.
+    let address: ListenAddress
+
+    /// Listens from now on.
+    ///
+    /// - Throws: `configuration` where it cannot listen there.
+    init(_ address: ListenAddress, text: @escaping @Sendable () async -> String) throws {
+        self.text = text
+        (listener, self.address) = try Self.listen(on: address)
+    }
+
+    func run() async throws {
+        await withTaskCancellationOrGracefulShutdownHandler {
+            await withCheckedContinuation { continuation in
+                Thread.detachNewThread { [self] in
+                    serve()
+                    continuation.resume()
+                }
+            }
+        } onCancelOrGracefulShutdown: { [listener] in
+            // Wakes the thread that waits in accept.
+            shutdown(listener, CInt(SHUT_RDWR))
+        }
+        close(listener)
+    }
+
+    private static func listen(on address: ListenAddress) throws -> (CInt, ListenAddress) {
+        func failure(_ reason: String) -> LogSyncError {
+            LogSyncError(
+                .configuration, "metrics cannot be served at \(address): \(reason)",
+                help: "Give --metrics an address of this machine and a free port")
+        }
+        var hints = addrinfo()
+        hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        let error = getaddrinfo(address.address, String(address.port), &hints, &found)
+        defer { freeaddrinfo(found) }
+        guard error == 0, let info = found?.pointee else { throw failure(String(cString: gai_strerror(error))) }
+        let descriptor = socket(info.ai_family, info.ai_socktype | CInt(SOCK_CLOEXEC.rawValue), info.ai_protocol)
+        guard descriptor >= 0 else { throw failure(String(cString: strerror(errno))) }
+        var one: CInt = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<CInt>.size))
+        guard bind(descriptor, info.ai_addr, info.ai_addrlen) == 0, Foundation.listen(descriptor, 16) == 0 else {
+            defer { close(descriptor) }
+            throw failure(String(cString: strerror(errno)))
+        }
+        var bound = address
+        bound.port = port(of: descriptor) ?? address.port
+        return (descriptor, bound)
+    }
+
+    private static func port(of descriptor: CInt) -> UInt16? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutableBytes(of: &storage) { bytes -> UInt16? in
+            guard let base = bytes.baseAddress,
+                getsockname(descriptor, base.assumingMemoryBound(to: sockaddr.self), &length) == 0
+            else { return nil }
+            // The port follows the family in both sockaddr_in and sockaddr_in6, in network order.
+            return UInt16(bytes[2]) << 8 | UInt16(bytes[3])
+        }
+    }
+
+    /// Runs on a thread of its own until the listener is shut down.
+    private func serve() {
+        while true {
+            let connection = accept(listener, nil, nil)
+            if connection >= 0 {
+                // The user's command must not inherit it.
+                _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+                answer(connection)
+                close(connection)
+            } else if errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM {
+                Thread.sleep(forTimeInterval: 1)
+            } else if errno != EINTR, errno != ECONNABORTED {
+                return
+            }
+        }
+    }
+
+    private func answer(_ connection: CInt) {
+        var timeout = timeval(tv_sec: Self.patience, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
+        setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
+        guard let request = Self.request(connection) else { return }
+        let words = request.split(separator: " ", maxSplits: 2).map(String.init)
+        let path = words.count > 1 ? words[1].split(separator: "?").first.map(String.init) ?? "" : ""
+        switch (words.first, path) {
+        case ("GET", "/metrics"): respond(connection, "200 OK", page())
+        case ("GET", _): respond(connection, "404 Not Found", "See /metrics.\n")
+        default: respond(connection, "405 Method Not Allowed", "Only GET.\n")
+        }
+    }
+
+    /// The request's first line, once its header has ended; nil for one that is too long or too slow.
+    private static func request(_ connection: CInt) -> String? {
+        let deadline = ContinuousClock.now + .seconds(patience)
+        var received: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 1024)
+        while !received.contains(UInt8(ascii: "\n")) || !isComplete(received) {
+            let count = recv(connection, &buffer, buffer.count, 0)
+            guard count > 0, received.count + count <= maximumRequest, .now < deadline else { return nil }
+            received += buffer[..<count]
+        }
+        let line = received.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    private static func isComplete(_ bytes: [UInt8]) -> Bool {
+        bytes.suffix(4) == [13, 10, 13, 10] || bytes.suffix(2) == [10, 10]
+    }
+
+    /// Waits, on this thread that is nobody else's, for the stores to say where they stand.
+    private func page() -> String {
+        let answer = Answer()
+        let done = DispatchSemaphore(value: 0)
+        Task { [text] in
+            let page = await text()
+            answer.page.withLock { $0 = page }
+            done.signal()
+        }
+        done.wait()
+        return answer.page.withLock { $0 }
+    }
+
+    private final class Answer: Sendable {
+        let page = Mutex("")
+    }
+
+    private func respond(_ connection: CInt, _ status: String, _ body: String) {
+        let head =
+            "HTTP/1.0 \(status)\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+            + "Content-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n"
+        var rest = Array((head + body).utf8)[...]
+        while !rest.isEmpty {
+            let sent = rest.withUnsafeBytes { send(connection, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL)) }
+            guard sent > 0 else { return }
+            rest = rest.dropFirst(sent)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Dispatch
+import Foundation
+import LogSync
+import Synchronization
+
+/// A command of the user's, run by `sh -c` in a process group of its own.
+final class ShellCommand: Sendable {
+    private let command: String
+    /// The group of the command that runs now.
+    private let running = Mutex<pid_t?>(nil)
+
+    init(_ command: String) {
+        self.command = command
+    }
+
+    /// Runs the command to its end with `input` on its stdin and its stdout on our stderr.
+    ///
+    /// - Throws: `ioError` where it could not be run, or did not end with 0.
+    func run(input: String) async throws {
+        let status = try await blocking { try self.wait(for: self.start(input)) }
+        // The layout of a wait status: <https://sourceware.org/glibc/manual/latest/html_node/Process-Completion-Status.html>.
+        if status & 0x7F != 0 { throw failure("was ended by signal \(status & 0x7F)") }
+        if status != 0 { throw failure("ended with \(status >> 8)") }
+    }
+
+    /// Ends the command that runs now, and what it started.
+    func terminate() {
+        // Under the lock, so that the id cannot have gone to somebody else.
+        running.withLock { if let group = $0 { kill(-group, SIGTERM) } }
+    }
+
+    private func failure(_ what: String) -> LogSyncError {
+        LogSyncError(.ioError, "the command \(command.debugDescription) \(what)")
+    }
+
+    private func wait(for process: pid_t) throws -> CInt {
+        // Wait without reaping, so that the id stays ours until `running` forgets it.
+        var information = siginfo_t()
+        while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        running.withLock { $0 = nil }
+        var status: CInt = 0
+        while waitpid(process, &status, 0) < 0 {
+            guard errno == EINTR else { throw failure("was lost: \(String(cString: strerror(errno)))") }
+        }
+        return status
+    }
+
+    /// Foundation's `Process` would hand on the signal mask that Dispatch has set, and the command would be deaf.
+    private func start(_ input: String) throws -> pid_t {
+        let stdin = try Self.file(holding: input)
+        defer { close(stdin) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, stdin, STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
+
+        // What systemd tells this daemon alone is not the command's business.
+        var environment = ProcessInfo.processInfo.environment
+        environment["NOTIFY_SOCKET"] = nil
+        let arguments = CStrings(["sh", "-c", command])
+        let variables = CStrings(environment.map { "\($0.key)=\($0.value)" })
+        return try running.withLock { running in
+            var process: pid_t = 0
+            let error = posix_spawn(&process, "/bin/sh", &actions, &attributes, arguments.pointers, variables.pointers)
+            guard error == 0 else { throw failure("could not be started: \(String(cString: strerror(error)))") }
+            running = process
+            return process
+        }
+    }
+
+    /// A file without a name: unlike a pipe it neither blocks us nor breaks where the command does not read.
+    private static func file(holding text: String) throws -> CInt {
+        guard let file = tmpfile() else {
+            throw LogSyncError(.ioError, "no temporary file could be made: \(String(cString: strerror(errno)))")
+        }
+        defer { fclose(file) }
+        let bytes = Array(text.utf8)
+        guard fwrite(bytes, 1, bytes.count, file) == bytes.count, fflush(file) == 0 else {
+            throw LogSyncError(.ioError, "a temporary file could not be written: \(String(cString: strerror(errno)))")
+        }
+        rewind(file)
+        let descriptor = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0)
+        guard descriptor >= 0 else {
+            throw LogSyncError(.ioError, "a temporary file was lost: \(String(cString: strerror(errno)))")
+        }
+        return descriptor
+    }
+}
+
+/// A null-terminated array of C strings, as `exec` takes it.
+private final class CStrings {
+    let pointers: [UnsafeMutablePointer<CChar>?]
+
+    init(_ strings: [String]) {
+        pointers = strings.map { strdup($0) } + [nil]
+    }
+
+    deinit {
+        for pointer in pointers { free(pointer) }
+    }
+}

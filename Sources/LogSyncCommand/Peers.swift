@@ -1,0 +1,95 @@
+import ArgumentParser
+import LogSync
+
+/// Says who takes part.
+struct Peers: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say who takes part.",
+        discussion: """
+            EXAMPLE
+              logsync peers list music.db
+            """,
+        subcommands: [PeersList.self],
+        defaultSubcommand: PeersList.self)
+}
+
+/// Lists the peers, this store's own included.
+struct PeersList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the peers.",
+        discussion: """
+            EXAMPLE
+              logsync peers list music.db --json
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            let status = try await session.open(store).status()
+            try session.answer(PeersReport(status)) { lines(status) }
+            return .done
+        }
+    }
+
+    private func lines(_ status: StoreStatus) -> [String] {
+        var table = TextTable(("PEER", .left), ("ID", .left), ("PUBLISHED", .right), ("SEEN", .left), ("", .left))
+        for peer in PeersReport(status).peers {
+            table.add(
+                peer.name, peer.id.description, String(peer.published), peer.seenAt?.description ?? "never",
+                peer.isThisStore ? "this store" : peer.isRetired ? "retired" : "")
+        }
+        return table.lines
+    }
+}
+
+/// The JSON document that `peers list` prints.
+struct PeersReport: Encodable {
+    struct Peer: Encodable {
+        var id: PeerID
+        var name: String
+        var published: UInt64
+        var imported: UInt64
+        var behind: UInt64
+        var seenAt: Timestamp?
+        var isRetired: Bool
+        var isThisStore: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case id, name, published, imported, behind, seenAt
+            case isRetired = "retired"
+            case isThisStore = "self"
+        }
+    }
+
+    let format = 1
+    var store: String
+    var content: String
+    /// This store first.
+    var peers: [Peer]
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, content, peers
+    }
+
+    init(_ status: StoreStatus) {
+        store = status.store
+        content = status.content
+        let own = status.vector[status.peer.id]
+        let published = own - min(own, UInt64(clamping: status.outbox))
+        peers = [
+            Peer(
+                id: status.peer.id, name: status.peer.name, published: published, imported: own, behind: 0, seenAt: nil,
+                isRetired: false, isThisStore: true)
+        ]
+        peers += status.peers.map {
+            Peer(
+                id: $0.id, name: $0.name, published: $0.published, imported: $0.imported, behind: $0.behind,
+                seenAt: $0.seenAt, isRetired: $0.retired, isThisStore: false)
+        }
+    }
+}

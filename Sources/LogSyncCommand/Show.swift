@@ -1,0 +1,61 @@
+import ArgumentParser
+import LogSync
+
+/// Shows a transaction or a log file, cell by cell.
+struct Show: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show a transaction or a log file, cell by cell.",
+        discussion: """
+            PEER is a peer's name or id, as 'logsync log' shows it.
+
+            EXAMPLE
+              logsync show music.db laptop:12
+            """)
+
+    @Argument(help: ArgumentHelp("The store, or a log file.", valueName: "store|file"))
+    var path: String
+
+    @Argument(help: ArgumentHelp("The transaction.", valueName: "peer:sequence"))
+    var transaction: String?
+
+    @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if let transaction, Self.split(transaction) == nil {
+            throw ValidationError("\(transaction.debugDescription) is not PEER:SEQUENCE.")
+        }
+    }
+
+    func run() async throws {
+        try await common.run { session in
+            if let (peer, sequence) = transaction.flatMap(Self.split) {
+                let replicator = try await session.open(path)
+                let names = try await Self.names(replicator)
+                let printer = ElementPrinter(isJSON: session.isJSON, names: names)
+                let dot = Dot(try await replicator.peer(named: peer).id, sequence)
+                try await printer.whole { try await replicator.show(dot, printer.print) }
+            } else {
+                let printer = ElementPrinter(isJSON: session.isJSON, names: [:])
+                try await printer.whole { [path] in
+                    try await blocking { try Replicator.show(file: path, printer.print) }
+                }
+            }
+            return .done
+        }
+    }
+
+    private static func names(_ replicator: Replicator) async throws -> [PeerID: String] {
+        let status = try await replicator.status()
+        var names = Dictionary(status.peers.map { ($0.id, $0.name) }) { first, _ in first }
+        names[status.peer.id] = status.peer.name
+        return names
+    }
+
+    /// A name may hold a colon; a sequence does not.
+    private static func split(_ text: String) -> (peer: String, sequence: UInt64)? {
+        guard let colon = text.lastIndex(of: ":"), colon > text.startIndex,
+            let sequence = UInt64(text[text.index(after: colon)...]), sequence > 0
+        else { return nil }
+        return (String(text[..<colon]), sequence)
+    }
+}

@@ -1,0 +1,70 @@
+import ArgumentParser
+import LogSync
+
+/// Says where a store stands.
+struct Status: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say where a store stands: what waits, who takes part, what is held and why.",
+        discussion: """
+            EXAMPLE
+              logsync status music.db
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            let status = try await session.open(store).status()
+            try session.answer(status) { lines(status) }
+            return .done
+        }
+    }
+
+    private func lines(_ status: StoreStatus) -> [String] {
+        var facts = TextTable(("", .left), ("", .left))
+        facts.add("store", status.store)
+        facts.add("content", status.content)
+        facts.add("container", status.container.path + (status.container.available ? "" : " (not available)"))
+        facts.add("peer", "\(status.peer.name), \(status.peer.id)")
+        facts.add("pending", "\(status.pending) changes not yet recorded")
+        facts.add("outbox", "\(status.outbox) transactions not yet published")
+        facts.add("vector", vector(status))
+        facts.add("conflicts", String(status.conflicts))
+        facts.add("parked", String(status.parked))
+        if status.keptForSchema > 0 {
+            facts.add("kept", "\(status.keptForSchema) cells for tables and columns that are not here yet")
+        }
+        if !status.unenforced.isEmpty { facts.add("unenforced", status.unenforced.joined(separator: ", ")) }
+        if !status.succeeds.isEmpty {
+            facts.add("succeeds", status.succeeds.map(\.description).joined(separator: ", "))
+        }
+        facts.add("digest", status.digest)
+        var lines = facts.lines
+        if !status.peers.isEmpty { lines += [""] + peerLines(status.peers) }
+        if !status.held.isEmpty { lines += [""] + status.held.map(\.line) }
+        return lines
+    }
+
+    private func vector(_ status: StoreStatus) -> String {
+        let names = Dictionary(status.peers.map { ($0.id, $0.name) }) { first, _ in first }
+        return status.vector.dots.map { dot in
+            "\(dot.peer == status.peer.id ? status.peer.name : PeerName(id: dot.peer, name: names[dot.peer]).name):\(dot.sequence)"
+        }.joined(separator: " ")
+    }
+
+    private func peerLines(_ peers: [StoreStatus.Peer]) -> [String] {
+        var table = TextTable(
+            ("PEER", .left), ("ID", .left), ("PUBLISHED", .right), ("IMPORTED", .right), ("BEHIND", .right),
+            ("SEEN", .left))
+        for peer in peers {
+            table.add(
+                peer.name + (peer.retired ? " (retired)" : ""), String(peer.id.description.prefix(8)),
+                String(peer.published), String(peer.imported), String(peer.behind),
+                peer.seenAt?.description ?? "never")
+        }
+        return table.lines
+    }
+}

@@ -1,0 +1,21 @@
+import ArgumentParser
+import LogSync
+
+/// Records, publishes and imports, once.
+struct Sync: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Record and publish local changes, then import all that has arrived, once.",
+        discussion: """
+            Ends with 0 where everything in the container is in the store, 3 where something is held, 4 where something is
+            damaged. Of several stores each is done, and the gravest code is returned.
+
+            EXAMPLE
+              logsync sync music.db notes.db
+            """)
+
+    @OptionGroup var options: StepOptions
+
+    func run() async throws {
+        try await options.run("Syncing") { try await $0.sync() }
+    }
+}
