@@ -54,7 +54,8 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test func `concurrent edits of one cell: one is shown everywhere, and all are listed until somebody writes`() async throws {
+    @Test(.subcommand("conflicts"))
+    func `concurrent edits of one cell: one is shown everywhere, and all are listed until somebody writes`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT, uses INTEGER); INSERT INTO word VALUES ('a', 'x', 1), ('b', 'x', 1);")
             try await one.write("UPDATE word SET meaning = 'left' WHERE word = 'a'; UPDATE word SET uses = 5 WHERE word = 'b';")
@@ -76,7 +77,8 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test func `an edit that lost to a deletion is listed, not gone`() async throws {
+    @Test(.subcommand("conflicts"))
+    func `an edit that lost to a deletion is listed, not gone`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT); INSERT INTO word VALUES ('a', 'x');")
             try await one.write("DELETE FROM word;")
@@ -91,7 +93,8 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test func `two rows with one unique value: the older stands everywhere, the younger is parked and comes back`() async throws {
+    @Test(.subcommand("conflicts"))
+    func `two rows with one unique value: the older stands everywhere, the younger is parked and comes back`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2)
             try await one.write("INSERT INTO account (email, nick) VALUES ('same@x', 'older');")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite struct DaemonTests {
+@Suite(.subcommand("watch")) struct DaemonTests {
     @Test(.alone)
     func `with two daemons watching, a commit is visible on the other side within milliseconds`() async throws {
         try await withSandbox { sandbox in

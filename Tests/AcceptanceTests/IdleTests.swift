@@ -21,7 +21,8 @@ import Testing
         }
     }
 
-    @Test func `an idle daemon writes nothing into the folder`() async throws {
+    @Test(.subcommand("watch"))
+    func `an idle daemon writes nothing into the folder`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 3)
             try await exchange(one, two)

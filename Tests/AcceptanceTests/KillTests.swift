@@ -170,7 +170,8 @@ struct KillTests {
         }
     }
 
-    @Test func `a watching daemon that is killed loses nothing`() async throws {
+    @Test(.subcommand("watch"))
+    func `a watching daemon that is killed loses nothing`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 3)
             for round in 1...Scale.choose(3, long: 30) {

@@ -11,7 +11,7 @@ struct Daemon: Sendable {
         let started = program
         try await eventually("watch is ready: \(started.errors)", within: 30) {
             guard started.isRunning else { throw Failure("watch ended: \(started.errors)\(started.output)") }
-            return Self.events(of: started, named: "ready").count >= 1
+            return Set(Self.events(of: started, named: "ready").map { $0["store"] }).count == peers.count
         }
     }
 
