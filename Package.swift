@@ -78,7 +78,9 @@ let package = Package(
             dependencies: ["LogFormat", "LogModel", "CZstd", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: settings),
         .testTarget(name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
-        .testTarget(name: "LogStoreTests", dependencies: ["LogStore"], swiftSettings: settings),
+        .testTarget(
+            name: "LogStoreTests",
+            dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),
         .testTarget(name: "LogSyncTests", dependencies: ["LogSync"], swiftSettings: settings),
         // Black box: links nothing of ours, but needs the built tool beside it.
         .testTarget(

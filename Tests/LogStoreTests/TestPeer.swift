@@ -1,0 +1,149 @@
+import Foundation
+import GRDBSQLite
+import LogFormat
+import LogModel
+import Testing
+
+@testable import LogStore
+
+/// A clock that a test sets.
+final class TestClock: WallClock, @unchecked Sendable {
+    // Unchecked: tests move it from one thread.
+    var milliseconds: Int64 = 1_700_000_000_000
+    func now() -> Int64 { milliseconds }
+}
+
+/// A temporary folder that goes with the test.
+final class TestFolder {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "logsync-test-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// One store, a plain connection of "the app" to it, and a way to hand transactions to another.
+final class TestPeer {
+    let store: Store
+    let app: Connection
+    let path: String
+
+    static func configuration(_ seed: UInt64) -> StoreConfiguration {
+        var configuration = StoreConfiguration()
+        nonisolated(unsafe) var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        configuration.random = {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state
+        }
+        return configuration
+    }
+
+    /// Makes a database from SQL and founds replication in it.
+    init(
+        _ folder: TestFolder, _ name: String, sql: String, seed: UInt64 = .random(in: 0 ... .max),
+        plan change: (inout InitializePlan) -> Void = { _ in }
+    ) throws {
+        path = folder.path + "/" + name + ".db"
+        let raw = try StoreConnection(path, configuration: StoreConfiguration(), mayCreate: true)
+        try raw.withConnection { try $0.execute("PRAGMA journal_mode=WAL;" + sql) }
+        try raw.close()
+        var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
+        change(&plan)
+        store = try Store.initialize(path, plan: plan, configuration: Self.configuration(seed)).store
+        app = try Self.open(path)
+    }
+
+    /// Clones another peer's store.
+    init(_ folder: TestFolder, _ name: String, cloning peer: TestPeer, seed: UInt64 = .random(in: 0 ... .max)) throws {
+        path = folder.path + "/" + name + ".db"
+        var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
+        plan.settings = try peer.settings()
+        store = try Store.create(
+            path, schema: try peer.store.schemaText().text, plan: plan, configuration: Self.configuration(seed))
+        app = try Self.open(path)
+        try pull(from: peer)
+    }
+
+    /// The app's connection: plain SQLite, no GRDB.
+    private static func open(_ path: String) throws -> Connection {
+        var handle: OpaquePointer?
+        #expect(sqlite3_open(path, &handle) == SQLITE_OK)
+        let connection = Connection(try #require(handle))
+        sqlite3_busy_timeout(connection.handle, 5000)
+        return connection
+    }
+
+    deinit {
+        app.finalizeStatements()
+        sqlite3_close_v2(app.handle)
+    }
+
+    private func settings() throws -> [(kind: String, target: String, value: String)] {
+        try app.rows("SELECT kind, target, value FROM logsync_setting").map {
+            (String(text: $0[0]), String(text: $0[1]), String(text: $0[2]))
+        }
+    }
+
+    func write(_ sql: String) throws { try app.execute(sql) }
+
+    /// Records here and merges every transaction of `other`'s outbox that has not come yet.
+    @discardableResult
+    func pull(from other: TestPeer, record: Bool = true) throws -> [ImportedTransaction] {
+        if record { _ = try other.store.record() }
+        var waiting: [IncomingTransaction] = []
+        let vector = try store.vector()
+        for entry in try other.store.outbox(unpublishedOnly: false) where !vector.covers(entry.dot) {
+            var blocks: [[UInt8]] = []
+            try other.store.forEachOutboxBlock(of: entry.dot) { blocks.append($0) }
+            var queue = blocks[...]
+            let reader = try SegmentReader(peer: entry.dot.peer, previous: entry.chainBefore) { queue.popFirst() }
+            waiting.append(
+                IncomingTransaction(header: reader.header, chainBefore: entry.chainBefore, chain: entry.chain) { body in
+                    while let groups = try reader.nextFrame() { try groups.forEach(body) }
+                    #expect(try reader.finish().chain == entry.chain)
+                })
+        }
+        var imported: [ImportedTransaction] = []
+        var rest = waiting[...]
+        repeat {
+            imported += try store.importStep { rest.popFirst() }.imported
+        } while !rest.isEmpty
+        return imported
+    }
+
+    func dump(_ sql: String) throws -> [[Value]] { try app.rows(sql) }
+
+    func strings(_ sql: String) throws -> [String] {
+        try app.rows(sql).map { row in
+            row.map { value in
+                switch value {
+                case .null: "NULL"
+                case .integer(let integer): String(integer)
+                case .real(let real): String(real)
+                case .text(let bytes): String(decoding: bytes, as: UTF8.self)
+                case .blob(let bytes): "x" + Hex.encode(bytes)
+                case .reference: "?"
+                }
+            }.joined(separator: "|")
+        }
+    }
+
+    func digest() throws -> String { try store.summary().digest }
+    func vector() throws -> VersionVector { try store.vector() }
+}
+
+/// Both have all that the other has, and show and hold the same.
+func converge(_ peers: TestPeer..., sourceLocation: SourceLocation = #_sourceLocation) throws {
+    for _ in 0..<2 {
+        for a in peers {
+            for b in peers where a !== b { try a.pull(from: b) }
+        }
+    }
+    for peer in peers.dropFirst() {
+        #expect(try peer.vector() == peers[0].vector(), sourceLocation: sourceLocation)
+        #expect(try peer.digest() == peers[0].digest(), sourceLocation: sourceLocation)
+    }
+}
