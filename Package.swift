@@ -57,6 +57,7 @@ let package = Package(
             name: "LogSync",
             dependencies: [
                 "LogModel", "LogFormat", "LogContainer", "LogStore",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],

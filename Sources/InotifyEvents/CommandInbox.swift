@@ -54,9 +54,10 @@ final class CommandInbox: Sendable {
                 let control = try ControlFile()
                 state.control = control.descriptor
                 let watches = UncheckedTransfer(value: try WatchTable(control: control))
-                let thread = Thread { watches.value.serve(self) }
-                thread.name = "logsync-inotify"
-                thread.start()
+                Thread.detachNewThread {
+                    Thread.current.name = "logsync-inotify"
+                    watches.value.serve(self)
+                }
                 return nil
             } catch {
                 state.control = nil

@@ -60,7 +60,11 @@ final class WatchTable {
     func cancel(_ id: Int) {
         guard watches.removeValue(forKey: id) != nil else { return }
         for (descriptor, directory) in directories {
-            for (path, ids) in directory where ids.contains(id) { detach([id], path, descriptor, isAlive: true) }
+            for (path, ids) in directory where ids.contains(id) {
+                // A directory that has gone took its watch along; what says so may still be in the queue.
+                let isAlive = (try? PosixFileSystem().status(path, followingLinks: false)) != nil
+                detach([id], path, descriptor, isAlive: isAlive)
+            }
         }
     }
 
@@ -71,6 +75,9 @@ final class WatchTable {
         sink?.send(.overflow)
         sink?.finish()
     }
+
+    /// How many directories the kernel watches for all watches together.
+    var directoryCount: Int { directories.count }
 
     // MARK: - Directories
 
@@ -200,7 +207,8 @@ final class WatchTable {
                 .containerUnavailable, "cannot watch \(path): \(reason)", help: "Watch it again once it is back")
         case ENOSPC, EMFILE:
             return LogSyncError(
-                .ioError, "cannot watch \(path): the system's limit of inotify watches or instances is reached; "
+                .ioError,
+                "cannot watch \(path): the system's limit of inotify watches or instances is reached; "
                     + "it can be polled",
                 help: "Raise fs.inotify.max_user_watches or fs.inotify.max_user_instances with sysctl")
         case EACCES:

@@ -150,7 +150,7 @@ package final class ContainerScanner {
             guard status.isDirectory else { throw FileSystemError("list", path, number: ENOTDIR) }
             if cached.settling.observe(status, at: run.time), !run.full, !cached.isFailed { return cached }
             cached.replaceEntries(try content.fileSystem.list(path, statuses: true))
-        } catch where error.isAbsence {
+        } catch let error where error.isAbsence {
             cached.settling = Settling()
             cached.replaceEntries([])
         } catch {
@@ -168,7 +168,7 @@ package final class ContainerScanner {
             if cached.settling.observe(status, at: run.time), !run.full { return cached }
             let bytes = status.isFile ? try content.fileSystem.readWhole(path, limit: limit) ?? [] : []
             cached.replace(bytes, status)
-        } catch where error.isAbsence {
+        } catch let error where error.isAbsence {
             cached.settling = Settling()
             cached.replace(nil, nil)
         } catch {

@@ -72,7 +72,8 @@ package struct ContentFolder: Sendable {
         case .valid: return
         case .missing:
             throw LogSyncError(
-                .containerUnavailable, "\(path) has no marker (\(Self.markerName)): it is unmounted, wiped or not yet "
+                .containerUnavailable,
+                "\(path) has no marker (\(Self.markerName)): it is unmounted, wiped or not yet "
                     + "delivered; \(Kept.outbox)", help: FileSystemError.unavailableHelp)
         case .unreadable:
             throw LogSyncError(
@@ -80,11 +81,13 @@ package struct ContentFolder: Sendable {
                 help: "Wait for the sync engine to deliver it; logsync rebuild writes it anew from the store")
         case .otherContent(let other):
             throw LogSyncError(
-                .configuration, "\(path) belongs to the content \(other.debugDescription), not to "
+                .configuration,
+                "\(path) belongs to the content \(other.debugDescription), not to "
                     + "\"\(name)\"; \(Kept.outbox)", help: "logsync attach names the folder that is meant")
         case .newer(let format):
             throw LogSyncError(
-                .newerFormat, "\(path) has format \(format), this logsync knows \(Marker.currentFormat); \(Kept.outbox)",
+                .newerFormat,
+                "\(path) has format \(format), this logsync knows \(Marker.currentFormat); \(Kept.outbox)",
                 help: "Install a newer logsync on this machine")
         }
     }
@@ -113,7 +116,7 @@ package struct ContentFolder: Sendable {
             }
             return Marker.State(
                 reading: try fileSystem.readWhole(markerPath, limit: Marker.maximumLength), content: name)
-        } catch where error.number == ENOENT {
+        } catch let error where error.number == ENOENT {
             return .missing
         }
     }

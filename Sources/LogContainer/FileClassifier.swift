@@ -76,7 +76,7 @@ package final class FileClassifier {
             remembered.state = try judge(try folder.fileSystem.open(path), status.size, name.hash)
             verdicts[path] = remembered
             return remembered.state
-        } catch where error.isAbsence {
+        } catch let error where error.isAbsence {
             verdicts[path] = nil
             return .incomplete
         } catch {
@@ -96,7 +96,9 @@ package final class FileClassifier {
         verdicts = verdicts.filter { !$0.key.hasPrefix(prefix) || kept.contains($0.key) }
     }
 
-    private func judge(_ file: any ReadableFile, _ size: UInt64, _ expected: FileHash?) throws(FileSystemError) -> FileState {
+    private func judge(_ file: any ReadableFile, _ size: UInt64, _ expected: FileHash?) throws(FileSystemError)
+        -> FileState
+    {
         guard size > 0 else { return .incomplete }
         let prefix = try file.read(at: 0, count: shape.prefixLength)
         let known = prefix.count == shape.prefixLength ? shape.totalLength(prefix) : nil

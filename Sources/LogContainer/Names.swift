@@ -39,12 +39,9 @@ package struct FileHash: Hashable, Comparable, Sendable, CustomStringConvertible
 
     /// Reads exactly 32 lower-case hex digits. Returns nil for anything else.
     package init?(_ text: some StringProtocol) {
-        self.init(digits: Substring(text).utf8[...])
-    }
-
-    init?(digits: Substring.UTF8View) {
-        guard let words = NameGrammar.hexWords(digits) else { return nil }
-        self.init(high: words.high, low: words.low)
+        let hash = NameGrammar.read(String(text)) { $0.hash() }
+        guard let hash else { return nil }
+        self = hash
     }
 
     /// Takes the first 16 of a digest's bytes.
@@ -93,17 +90,14 @@ package struct LogFileName: PublishedName {
     }
 
     package init?(_ fileName: String) {
-        let bytes = Substring(fileName).utf8
-        guard bytes.count == 63, fileName.hasSuffix(".tlog") else { return nil }
-        let dash1 = bytes.index(bytes.startIndex, offsetBy: 12)
-        let dash2 = bytes.index(dash1, offsetBy: 13)
-        let start = bytes.index(after: dash2)
-        guard bytes[dash1] == NameGrammar.dash, bytes[dash2] == NameGrammar.dash,
-            let first = NameGrammar.decimal(bytes[..<dash1]),
-            let last = NameGrammar.decimal(bytes[bytes.index(after: dash1)..<dash2]),
-            let hash = FileHash(digits: bytes[start..<bytes.index(start, offsetBy: 32)])
-        else { return nil }
-        self.init(first: first, last: last, fileHash: hash)
+        let parts = NameGrammar.read(fileName) { bytes -> (first: UInt64, last: UInt64, hash: FileHash)? in
+            guard let first = bytes.twelveDigits(), bytes.take("-"), let last = bytes.twelveDigits(), bytes.take("-"),
+                let hash = bytes.hash(), bytes.take(".tlog")
+            else { return nil }
+            return (first, last, hash)
+        }
+        guard let parts else { return nil }
+        self.init(first: parts.first, last: parts.last, fileHash: parts.hash)
     }
 
     package var hash: FileHash? { fileHash }
@@ -134,14 +128,13 @@ package struct SnapshotName: PublishedName {
     }
 
     package init?(_ fileName: String) {
-        let bytes = Substring(fileName).utf8
-        guard bytes.count == 50, fileName.hasSuffix(".snap") else { return nil }
-        let dash = bytes.index(bytes.startIndex, offsetBy: 12)
-        let start = bytes.index(after: dash)
-        guard bytes[dash] == NameGrammar.dash, let sequence = NameGrammar.decimal(bytes[..<dash]),
-            let hash = FileHash(digits: bytes[start..<bytes.index(start, offsetBy: 32)])
-        else { return nil }
-        self.init(sequence: sequence, fileHash: hash)
+        let parts = NameGrammar.read(fileName) { bytes -> (sequence: UInt64, hash: FileHash)? in
+            guard let sequence = bytes.twelveDigits(), bytes.take("-"), let hash = bytes.hash(), bytes.take(".snap")
+            else { return nil }
+            return (sequence, hash)
+        }
+        guard let parts else { return nil }
+        self.init(sequence: parts.sequence, fileHash: parts.hash)
     }
 
     package var hash: FileHash? { fileHash }

@@ -72,7 +72,7 @@ extension PeerFolder {
     func existingBytes(_ path: String, limit: Int) throws(FileSystemError) -> [UInt8]? {
         do throws(FileSystemError) {
             return try fileSystem.readWhole(path, limit: limit)
-        } catch where error.isAbsence {
+        } catch let error where error.isAbsence {
             return nil
         }
     }

@@ -83,7 +83,7 @@ package struct PeerFolder: Sendable {
             var hash = StreamingHash()
             try fileSystem.forEachChunk(of: file) { hash.update($0) }
             return name.hash == nil || name.hash == hash.value ? .intact : .damaged
-        } catch where error.isAbsence {
+        } catch let error where error.isAbsence {
             return .missing
         } catch {
             throw error.explained(kept: Kept.outbox)
@@ -98,7 +98,7 @@ package struct PeerFolder: Sendable {
         do throws(FileSystemError) {
             try fileSystem.remove(path(name))
             try fileSystem.synchronizeDirectory(path(name).parentDirectory)
-        } catch where error.isAbsence {
+        } catch let error where error.isAbsence {
             return
         } catch {
             throw error.explained(kept: Kept.outbox)

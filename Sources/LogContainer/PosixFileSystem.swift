@@ -74,7 +74,7 @@ package struct PosixFileSystem: FileSystem {
         defer { _ = close(descriptor) }
         do throws(FileSystemError) {
             try Posix.check("synchronize", path) { fsync(descriptor) }
-        } catch where [EINVAL, ENOTSUP, ENOSYS].contains(error.number) {
+        } catch let error where [EINVAL, ENOTSUP, ENOSYS].contains(error.number) {
             // NB: some FUSE and SMB mounts do not know fsync on a directory; there is nothing stronger to ask of them.
         }
     }
@@ -130,7 +130,9 @@ private final class PosixFile: ReadableFile, WritableFile {
     func write(_ bytes: [UInt8]) throws(FileSystemError) {
         var written = 0
         while written < bytes.count {
-            let put = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress.map { $0 + written }, $0.count - written) }
+            let put = bytes.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress.map { $0 + written }, $0.count - written)
+            }
             if put >= 0 {
                 written += put
             } else if errno != EINTR {

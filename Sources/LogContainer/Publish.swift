@@ -59,7 +59,7 @@ package struct Publisher: Sendable {
                 where StagingName.isStaged(entry.name, by: folder.id) {
                     fileSystem.removeIfPresent("\(directory)/\(entry.name)")
                 }
-            } catch where error.isAbsence {
+            } catch let error where error.isAbsence {
                 continue
             } catch {
                 throw error.explained(kept: Kept.outbox)
@@ -146,7 +146,7 @@ package final class StagedFile<Name: PublishedName> {
         } else {
             do throws(FileSystemError) {
                 try fileSystem.rename(path, to: target)
-            } catch where error.number == EXDEV {
+            } catch let error where error.number == EXDEV {
                 // Two mounts may share one device number, as bind mounts do.
                 try copyBeside(target)
                 try fileSystem.rename(path, to: target)

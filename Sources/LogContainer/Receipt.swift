@@ -105,12 +105,13 @@ extension Receipt {
     ///
     /// The checksum is of the document as it would be without it, so that keys which a newer logsync adds are covered.
     package func encoded() -> [UInt8] {
+        let content = content.normalized
         let epochs = content.epochsSeen.map { ($0.key.description, $0.value) }
         let document = Document(
             chain: content.chain, collectionEpoch: content.collectionEpoch, counter: counter, digest: content.digest,
             epochsSeen: Dictionary(uniqueKeysWithValues: epochs), format: Self.currentFormat,
-            held: content.publishedHeld, imported: content.imported, nonce: nonce, peer: peer,
-            published: content.published, readsFormats: content.formats.sorted(), written: Timestamp.format(written))
+            held: content.held, imported: content.imported, nonce: nonce, peer: peer,
+            published: content.published, readsFormats: content.formats, written: Timestamp.format(written))
         let body = Documents.encode(document)
         return Self.opening + Array("\(StreamingHash.of(body))\",".utf8) + body.dropFirst()
     }
@@ -146,15 +147,16 @@ extension Receipt {
 }
 
 extension Receipt.Content {
-    var publishedHeld: [Receipt.Held] { Array(held.sorted().prefix(Self.maximumHeld)) }
+    /// This content in the order, and with as many held files, as it is published.
+    var normalized: Self {
+        var content = self
+        content.held = Array(held.sorted().prefix(Self.maximumHeld))
+        content.formats.sort()
+        return content
+    }
 
     /// Whether a receipt with this content says what one with `other` says.
-    package func saysTheSame(as other: Self) -> Bool {
-        var (a, b) = (self, other)
-        (a.held, b.held) = (publishedHeld, other.publishedHeld)
-        (a.formats, b.formats) = (formats.sorted(), other.formats.sorted())
-        return a == b
-    }
+    package func saysTheSame(as other: Self) -> Bool { normalized == other.normalized }
 }
 
 extension PeerFolder {
@@ -172,7 +174,7 @@ extension PeerFolder {
         do throws(LogSyncError) {
             let receipt = try Receipt(decoding: bytes)
             return receipt.peer == id ? receipt : nil
-        } catch where error.code == .malformedLog {
+        } catch let error where error.code == .malformedLog {
             return nil
         }
     }
@@ -192,7 +194,7 @@ extension PeerFolder {
         let standing = try readReceipt()
         if let standing, standing.counter >= counter, standing.content.saysTheSame(as: content) { return standing }
         let next = max(counter, standing?.counter ?? 0) + 1
-        let receipt = Receipt(peer: id, counter: next, nonce: nonce, written: written, content: content)
+        let receipt = Receipt(peer: id, counter: next, nonce: nonce, written: written, content: content.normalized)
         do throws(FileSystemError) {
             try fileSystem.replaceFile(
                 receiptPath, with: receipt.encoded(), staging: "\(path)/\(StagingName.receipt(id))")

@@ -1,6 +1,6 @@
-public import Foundation
+import Foundation
 import LogContainer
-public import LogModel
+import LogModel
 import LogStore
 import Logging
 
@@ -34,7 +34,8 @@ public actor Replicator {
     /// - Throws: `noStore`, `notReplicated`, `invalidStore`, `newerFormat`; `cannotCreate` where the state directory
     ///   cannot be made.
     public init(store path: String, configuration: SyncConfiguration, opensNow: Bool = true) throws {
-        self.path = StorePlace.absolute(path)
+        // Without a file there is nothing to resolve; the store may come later.
+        self.path = (try? StorePlace(path))?.path ?? StorePlace.absolute(path)
         self.configuration = configuration
         files = StateFiles(directory: configuration.stateDirectory)
         nonce = String(configuration.random(), radix: 16)

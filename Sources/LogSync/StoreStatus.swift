@@ -47,9 +47,11 @@ public struct StoreStatus: Sendable, Encodable {
     public var unenforced: [String]
     /// The peers this store was before it was copied or restored, newest last.
     public var succeeds: [PeerID]
+    /// What was last found out about who this store is: that it was moved, copied or restored; nil where nothing was.
+    public var identity: IdentityTrouble?
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, succeeds
+        case keptForSchema, unenforced, succeeds, identity
     }
 }

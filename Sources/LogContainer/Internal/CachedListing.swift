@@ -36,8 +36,7 @@ struct CachedListing {
 
     mutating func replaceEntries(_ new: [DirectoryEntry]) {
         isFailed = false
-        // By bytes: names on disk are, and composed and decomposed letters are two names.
-        let new = new.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        let new = new.sorted { $0.name < $1.name }
         if new == entries, version > 0 { return }
         entries = new
         version += 1

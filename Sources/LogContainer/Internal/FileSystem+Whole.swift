@@ -11,7 +11,7 @@ extension FileSystem {
     func ensureDirectory(_ path: String, in parent: String) throws(FileSystemError) {
         do throws(FileSystemError) {
             try makeDirectory(path)
-        } catch where error.number == EEXIST {
+        } catch let error where error.number == EEXIST {
             guard try status(path, followingLinks: false).isDirectory else {
                 throw FileSystemError("create", path, number: ENOTDIR)
             }

@@ -111,7 +111,7 @@ final class FileLibrary {
             let source: FileSource
             do throws(FileSystemError) {
                 source = try FileSource(content.fileSystem.open(content.peer(peer).path(name)))
-            } catch where error.isAbsence {
+            } catch  where error.isAbsence {
                 return .incomplete("it has gone again")
             } catch {
                 throw error.explained(kept: FileSource.kept)

@@ -65,7 +65,7 @@ struct StateFiles {
         let data: Data
         do {
             data = try Data(contentsOf: URL(fileURLWithPath: path))
-        } catch where !FileManager.default.fileExists(atPath: path) {
+        } catch  where !FileManager.default.fileExists(atPath: path) {
             return nil
         } catch {
             throw LogSyncError(.ioError, "the state file \(path) could not be read: \(error.localizedDescription)")

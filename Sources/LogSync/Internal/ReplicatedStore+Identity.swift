@@ -26,7 +26,8 @@ extension ReplicatedStore {
             try remember(evidence.folder)
         case .moved(let old):
             try remember(
-                evidence.folder, IdentityTrouble.Kind.moved, "the store was moved here from \(old); it is the same peer")
+                evidence.folder, IdentityTrouble.Kind.moved, "the store was moved here from \(old); it is the same peer"
+            )
         case .copied(let original):
             let source = original.map { "the store at \($0)" } ?? "another store"
             try becomeSuccessor(.copied, "this is a copy of \(source)", keepsName: false)

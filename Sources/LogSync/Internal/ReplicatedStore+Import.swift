@@ -56,7 +56,7 @@ extension ReplicatedStore {
     }
 
     /// Lets in the peers whose clocks somebody has accepted. Returns whether there is one among those that wait.
-    private func acceptClocks(_ plan: ImportPlan) throws -> Bool {
+    func acceptClocks(_ plan: ImportPlan) throws -> Bool {
         var isAny = false
         for place in plan.waitingForClock
         where try store.readiness(of: place.header, chainBefore: place.chainBefore) == .ready {

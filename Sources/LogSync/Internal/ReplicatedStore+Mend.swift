@@ -28,7 +28,8 @@ extension ReplicatedStore {
         }
         let complaints = try complaints(scan, sound)
         bad += complaints
-        let missing = Self.missing(in: LogFileSet(sound.map(\.name).filter { !complaints.contains($0) }), upTo: published)
+        let missing = Self.missing(
+            in: LogFileSet(sound.map(\.name).filter { !complaints.contains($0) }), upTo: published)
         let count = try writeAgain(missing, replacing: bad)
         soundFiles = soundFiles.filter { entry in sound.contains { $0.name == entry.key } }
         return count

@@ -72,7 +72,8 @@ extension ReplicatedStore {
         }
         guard try folder.verify(name) == .intact else {
             throw LogSyncError(
-                .ioError, "\(folder.path(name)) was read back with other bytes than were written; its transactions "
+                .ioError,
+                "\(folder.path(name)) was read back with other bytes than were written; its transactions "
                     + "stay in the outbox", help: "Check the disk, and run the command again")
         }
         return name

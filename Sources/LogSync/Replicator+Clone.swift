@@ -1,0 +1,165 @@
+import Crypto
+import Foundation
+import LogContainer
+import LogFormat
+import LogModel
+import LogStore
+
+/// Making a new store from a container.
+extension Replicator {
+    /// Makes a new store from the container.
+    ///
+    /// The store is made beside its place and put there when everything that can be imported is in it; one that was
+    /// killed leaves nothing at the place, and the next one clears up behind it.
+    ///
+    /// - Parameter progress: is told after each step.
+    /// - Throws: `cannotCreate` where the file exists; `containerUnavailable` where the content is not there or nobody
+    ///   has published its schema yet; `configuration` where the place is in a shared folder or on a network file
+    ///   system.
+    public static func clone(
+        to store: String, container: String, content: String, peerName: String? = nil,
+        configuration: SyncConfiguration, progress: @escaping @Sendable (SyncProgress) -> Void = { _ in }
+    ) async throws -> CloneReport {
+        let founder = Founder(configuration: configuration, container: container, content: content)
+        var report = try await founder.clone(to: store, peerName: peerName, progress)
+        // Tells the others that there is one more, and takes what has come meanwhile.
+        let replicator = try await founder.open(report.store)
+        let result = try await replicator.sync()
+        await replicator.close()
+        report.imported += result.imported
+        report.held = result.held
+        return report
+    }
+}
+
+extension Founder {
+    fileprivate func clone(
+        to path: String, peerName: String?, _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws -> CloneReport {
+        let target = StorePlace.absolute(path)
+        let folder = ContentFolder(
+            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
+        try StorePlace.checkSuitable(target, container: container, fileSystem: configuration.fileSystem)
+        try folder.checkAvailable()
+        let files = StateFiles(directory: configuration.stateDirectory)
+        try files.create()
+        let locks = try StoreLocks(files, store: target)
+        try await locks.step.acquire(wait: configuration.wait, of: target)
+        defer { locks.step.release() }
+        try refuseExisting(target)
+
+        let scan = try ContainerScanner(content: folder).scan(full: true)
+        let schema = try schema(in: folder, scan)
+        let name = try self.peerName(peerName, in: folder)
+        let temporary = target + ".logsync-clone"
+        Self.removeStore(temporary)
+        do {
+            let made = try Store.create(
+                temporary, schema: schema, plan: plan(InitializeOptions(), name: name),
+                configuration: configuration.storeConfiguration)
+            closeQuietly(made)
+            let (peer, imported) = try await fill(temporary, target, scan, files, progress)
+            try Self.putInPlace(temporary, target)
+            let store = try Store.open(target, configuration: configuration.storeConfiguration)
+            defer { closeQuietly(store) }
+            try saveState(of: store, at: StorePlace(target), in: files)
+            return CloneReport(
+                store: target, content: content, container: container, peer: PeerName(id: peer, name: name),
+                imported: imported)
+        } catch {
+            Self.removeStore(temporary)
+            throw error
+        }
+    }
+
+    /// Imports everything there is, and says where the store is going to be.
+    private func fill(
+        _ temporary: String, _ target: String, _ scan: ContainerScan, _ files: StateFiles,
+        _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws -> (peer: PeerID, imported: Int) {
+        let store = try ReplicatedStore(path: temporary, configuration: configuration, files: files, nonce: "clone")
+        defer { closeQuietly(store.store) }
+        let plan = try store.plan(scan)
+        var imported = 0
+        loop: while true {
+            switch try store.importNext(plan) {
+            case .imported(let step):
+                imported += step.imported.count
+                progress(SyncProgress(imported: imported, total: imported + plan.remaining()))
+            case .undone: continue
+            case .finished: break loop
+            }
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        // Its inode goes along when it is renamed, so that it is known for itself at its place.
+        try store.store.setLocation(path: target, inode: store.place.inode, machineID: configuration.machineID)
+        return (store.peer, imported)
+    }
+
+    private func refuseExisting(_ target: String) throws {
+        // A symbolic link that leads nowhere exists too.
+        var status = stat()
+        guard lstat(target, &status) != 0 else {
+            throw LogSyncError(
+                .cannotCreate, "\(target) exists; nothing was overwritten",
+                help: "Choose another name, or make it a store with logsync init")
+        }
+    }
+
+    /// The app's schema as the others have it: the newest by its version and its file's time.
+    private func schema(in folder: ContentFolder, _ scan: ContainerScan) throws -> String {
+        var best: (text: String, version: Int, modified: Int64)?
+        for peer in scan.peers.values {
+            for file in peer.schemas {
+                // A file that is still arriving is no schema yet; another peer's may do.
+                guard let bytes = try? folder.peer(peer.id).read(file.name, limit: 16 << 20),
+                    let text = String(validating: bytes, as: UTF8.self),
+                    SchemaFingerprint(bytes: Array(SHA256.hash(data: bytes)).prefix(16)) == file.name.fingerprint
+                else { continue }
+                let version = Self.userVersion(text)
+                if let best, (best.version, best.modified) >= (version, file.modified) { continue }
+                best = (text, version, file.modified)
+            }
+        }
+        guard let best else {
+            throw LogSyncError(
+                .containerUnavailable,
+                "\(folder.path) has no schema yet, so no store can be made of it; nothing was done",
+                help: "Wait for the sync engine to deliver another peer's files, and run the command again")
+        }
+        return best.text
+    }
+
+    private static func userVersion(_ schema: String) -> Int {
+        let line = schema.split(separator: "\n").first { $0.hasPrefix("PRAGMA user_version = ") }
+        return line.flatMap { Int($0.dropFirst("PRAGMA user_version = ".count).dropLast()) } ?? 0
+    }
+
+    /// Gives the finished file its name, and never the name of another.
+    private static func putInPlace(_ temporary: String, _ target: String) throws {
+        if link(temporary, target) == 0 {
+            unlink(temporary)
+        } else if [EPERM, ENOTSUP, ENOSYS, EOPNOTSUPP, EMLINK].contains(errno) {
+            // A file system without hard links; the lock keeps other logsync processes out.
+            var status = stat()
+            guard lstat(target, &status) != 0, rename(temporary, target) == 0 else { throw failure(target) }
+        } else {
+            throw failure(target)
+        }
+        let directory = Foundation.open(
+            (target as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw failure(target) }
+        defer { Foundation.close(directory) }
+        guard fsync(directory) == 0 else { throw failure(target) }
+    }
+
+    private static func failure(_ target: String) -> LogSyncError {
+        LogSyncError(.cannotCreate, "\(target) could not be made: \(String(cString: strerror(errno)))")
+    }
+
+    /// Removes what a clone that was killed has left.
+    private static func removeStore(_ path: String) {
+        for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
+    }
+}

@@ -1,0 +1,31 @@
+import LogContainer
+import LogModel
+import LogStore
+import Logging
+
+extension Replicator {
+    /// Ends replication and keeps the data; what this peer has published stays for the others.
+    ///
+    /// Local changes are published first where the container is there. Other processes are asked to let go of the store.
+    ///
+    /// - Throws: `locked` where one does not within ``SyncConfiguration/wait``.
+    public func leave() async throws {
+        do {
+            _ = try await export()
+        } catch let error as LogSyncError where error.code == .containerUnavailable {
+            configuration.logger.warning("\(path) leaves without publishing its last changes: \(error)")
+        }
+        try await takeAlone()
+        do {
+            try await step { store in
+                try store.store.leave()
+                try store.files.remove(store.peer)
+            }
+        } catch {
+            giveBack()
+            throw error
+        }
+        giveBack()
+        close()
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import LogContainer
+import LogModel
+import LogStore
+import Logging
+
+/// Syncing as things happen.
+extension Replicator {
+    /// Syncs as things happen, until the task is cancelled; what was done is kept.
+    ///
+    /// A store that is missing or locked, a container that is not there, a full disk: all are reported as
+    /// ``ReplicationEvent``, and tried again.
+    public func run() async throws {
+        let wakes = Wakes()
+        wakes.wake(.full)
+        let watchers = Watchers(configuration: configuration, wakes: wakes)
+        let (files, path) = (files, path)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await watchers.watchStore(path) }
+            group.addTask { await watchers.watchContainer { await self.contentPaths() } }
+            group.addTask { await watchers.watchRequests(files, path) }
+            group.addTask { await watchers.watchTime() }
+            await loop(wakes)
+            group.cancelAll()
+        }
+    }
+
+    /// Runs in the background until ``stop()``.
+    public func start() {
+        guard background == nil else { return }
+        background = Task {
+            do {
+                try await run()
+            } catch {
+                configuration.logger.error("\(path): \(error)")
+            }
+        }
+    }
+
+    /// Stops what ``start()`` started, after the step under way.
+    public func stop() async {
+        background?.cancel()
+        await background?.value
+        background = nil
+    }
+
+    /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
+    private func contentPaths() -> (path: String, own: String)? {
+        // The round says why the store cannot be opened.
+        try? look { ($0.content.path, $0.content.peer($0.peer).path) }
+    }
+
+    // MARK: The loop
+
+    private func loop(_ wakes: Wakes) async {
+        var pulse = Pulse(wakes: wakes)
+        defer { pulse.stop() }
+        for await _ in wakes.signals {
+            if Task.isCancelled { break }
+            let wake = wakes.take()
+            do {
+                if wake.contains(.request) { try await letGo(wakes) }
+                pulse.schedule(wake)
+                guard let result = try await respond(to: wake, &pulse) else { continue }
+                announce(result, &pulse)
+                // What arrives meanwhile is done together.
+                try await Task.sleep(for: configuration.debounce)
+            } catch is CancellationError {
+                break
+            } catch {
+                announce(LogSyncError(wrapping: error, at: path), &pulse)
+            }
+        }
+    }
+
+    /// Does what a wake calls for. Returns nil where there was nothing to do.
+    private func respond(to wake: Wake, _ pulse: inout Pulse) async throws -> SyncResult? {
+        if wake.contains(.full) { return try await round(.everything, isFull: true) }
+        if wake.contains(.folder) { return try await round(.everything, isFull: false) }
+        let (version, isPending) = try look { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
+        guard isPending || version != pulse.version else { return nil }
+        pulse.version = version
+        return try await round(.publish)
+    }
+
+    /// Closes the store until another process has done with it what it needs it alone for.
+    private func letGo(_ wakes: Wakes) async throws {
+        let limit = configuration.wait * 6
+        guard StoreLocks.isRequested(files, store: path, age: limit) else { return }
+        close()
+        while StoreLocks.isRequested(files, store: path, age: limit) {
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        wakes.wake(.full)
+    }
+
+    // MARK: Saying how it goes
+
+    private func announce(_ result: SyncResult, _ pulse: inout Pulse) {
+        pulse.succeed()
+        if pulse.trouble != nil || !pulse.hasBegun {
+            pulse.trouble = nil
+            pulse.hasBegun = true
+            hub.send(.ready(store: path))
+        }
+        guard result.held != pulse.held else { return }
+        pulse.held = result.held
+        for item in result.held {
+            configuration.logger.notice(
+                "\(path) holds \(item.peer.name):\(item.sequence) (\(item.reason.rawValue))",
+                metadata: item.file.map { ["file": "\($0)"] })
+        }
+        hub.send(.held(store: path, items: result.held))
+    }
+
+    private func announce(_ error: LogSyncError, _ pulse: inout Pulse) {
+        pulse.fail()
+        guard pulse.trouble != error.code else { return }
+        pulse.trouble = error.code
+        configuration.logger.error("\(path): \(error)")
+        if error.code == .containerUnavailable {
+            hub.send(.unavailable(store: path, error: error))
+        } else {
+            hub.send(.error(store: path, error: error))
+        }
+    }
+}
+
+/// What a running replicator remembers from one wake to the next.
+private struct Pulse {
+    let wakes: Wakes
+    /// What the last look for commits saw.
+    var version: Int64?
+    var hasBegun = false
+    var trouble: LogSyncError.Code?
+    var held: [HeldItem] = []
+    private var looks: ArraySlice<Duration> = []
+    private var nextLook: Task<Void, Never>?
+    private var retry: Task<Void, Never>?
+    private var delay = Pulse.firstDelay
+
+    private static let firstDelay = Duration.seconds(1)
+    private static let lastDelay = Duration.seconds(30)
+    /// The files are written before the commit can be seen, so one looks again: a writer may be synchronizing its disk.
+    private static let lookPauses: [Duration] = [
+        .milliseconds(1), .milliseconds(5), .milliseconds(25), .milliseconds(100),
+    ]
+
+    init(wakes: Wakes) {
+        self.wakes = wakes
+    }
+
+    mutating func schedule(_ wake: Wake) {
+        if wake.contains(.local) { looks = Self.lookPauses[...] }
+        guard wake.contains(.local) || wake.contains(.look) else { return }
+        nextLook?.cancel()
+        nextLook = looks.popFirst().map { wakes.wake(.look, after: $0) }
+    }
+
+    mutating func succeed() {
+        delay = Self.firstDelay
+        retry?.cancel()
+        retry = nil
+    }
+
+    mutating func fail() {
+        retry?.cancel()
+        retry = wakes.wake(.full, after: delay)
+        delay = min(delay * 2, Self.lastDelay)
+    }
+
+    func stop() {
+        nextLook?.cancel()
+        retry?.cancel()
+    }
+}
+
+extension LogSyncError {
+    /// Any error as one with a code.
+    init(wrapping error: any Error, at path: String) {
+        self = error as? LogSyncError ?? LogSyncError(.ioError, "\(path): \(error)")
+    }
+}
