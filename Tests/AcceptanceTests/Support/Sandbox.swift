@@ -95,7 +95,7 @@ final class Sandbox: Sendable {
         return peer
     }
 
-    /// Two peers that hold the same.
+    /// Two peers that hold the same and have told each other so.
     func pair(schema: String, rows: Int = 10, options: [String] = []) async throws -> (Peer, Peer) {
         let one = try await database("one", schema: schema, rows: rows)
         return try await pair(one, options: options)
@@ -108,6 +108,7 @@ final class Sandbox: Sendable {
     private func pair(_ one: Peer, options: [String]) async throws -> (Peer, Peer) {
         try await one.initialize(options)
         let two = try await clone("two")
+        try await exchange(one, two)
         return (one, two)
     }
 
