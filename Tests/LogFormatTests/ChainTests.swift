@@ -70,7 +70,9 @@ import Testing
         #expect(try readAll(part.bytes) == [transactions[2]])
     }
 
-    private func chain(_ file: (bytes: [UInt8], hash: FileHash, chain: ChainHash), _ sequence: UInt64) throws -> ChainHash {
+    private func chain(_ file: (bytes: [UInt8], hash: FileHash, chain: ChainHash), _ sequence: UInt64) throws
+        -> ChainHash
+    {
         let reader = try LogFileReader(MemorySource(file.bytes))
         while let segment = try reader.nextTransaction() {
             let end = try segment.finish()

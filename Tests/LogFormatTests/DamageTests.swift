@@ -45,7 +45,9 @@ import Testing
         #expect(try verdict { try readAll([]) } == .incomplete)
     }
 
-    @Test func `transactions missing, doubled, swapped or of another chain are damage though every hash is right`() throws {
+    @Test func `transactions missing, doubled, swapped or of another chain are damage though every hash is right`()
+        throws
+    {
         let transactions = smallTransactions(3)
         var chain = ChainHash.zero
         let segments = try transactions.map { transaction in
@@ -53,7 +55,8 @@ import Testing
             chain = segment.chain
             return segment.bytes
         }
-        func read(_ order: [Int], _ sequences: ClosedRange<UInt64> = 1...3, before: ChainHash = .zero) throws -> Verdict {
+        func read(_ order: [Int], _ sequences: ClosedRange<UInt64> = 1...3, before: ChainHash = .zero) throws -> Verdict
+        {
             try verdict {
                 try readAll(
                     try file(segments: order.map { segments[$0] }, peer: .a, sequences, before: before, after: chain)
@@ -69,6 +72,68 @@ import Testing
         #expect(try read([0, 1, 2], 1...2) == .damaged)
         #expect(try read([0, 1, 2], 1...4) == .damaged)
         #expect(try read([0, 1, 2], before: chain) == .damaged)
+    }
+
+    @Test(arguments: [[1, 3], [1, 1], [2, 1], [1, 2, 4], [2, 3]] as [[UInt64]])
+    func `sequences that do not follow one another are damage though the chain is right`(sequences: [UInt64]) throws {
+        var chain = ChainHash.zero
+        let segments = try sequences.map { sequence in
+            let header = TransactionHeader(dot: Dot(.a, sequence), time: .zero)
+            let segment = try encode(Transaction(header: header, groups: []), after: chain)
+            chain = segment.chain
+            return segment.bytes
+        }
+        let last = try #require(sequences.max())
+        let bytes = try file(segments: segments, peer: .a, 1...last, before: .zero, after: chain).bytes
+        #expect(try verdict { try readAll(bytes) } == .damaged)
+    }
+
+    @Test func `an end that counts other frames or rows than there are is damage`() throws {
+        let blocks = try encode(smallTransactions()[0]).blocks
+        func read(_ end: [UInt8]) throws -> Verdict {
+            try verdict { _ = try decode([blocks[0], blocks[1], block(type: 3, end)], peer: .a) }
+        }
+        let note: [UInt8] = [4, 0x6E, 0x6F, 0x74, 0x65]
+        #expect(try read([1, 1] + note + [2, 0, 0]) == .sound)
+        #expect(try read([2, 1] + note + [2, 0, 0]) == .damaged, "frames")
+        #expect(try read([1, 1] + note + [1, 0, 0]) == .damaged, "inserted")
+        #expect(try read([1, 1] + note + [2, 1, 0]) == .damaged, "updated")
+        #expect(try read([1, 0]) == .damaged, "no table")
+        #expect(try read([1, 2] + note + [2, 0, 0] + note + [0, 0, 0]) == .damaged, "a table twice")
+        #expect(try read([1, 1] + note + [2, 0, 0, 0]) == .damaged, "bytes left over")
+        let tooMany: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]
+        #expect(try read([1, 1] + note + tooMany + [0, 0]) == .damaged, "a count that cannot be")
+    }
+
+    @Test func `a header that contradicts itself is damage, and unknown flags are a newer format`() throws {
+        let end = block(type: 3, [0, 0])
+        func read(sequence: UInt64 = 5, flags: UInt8 = 0, _ rest: [UInt8]) throws -> Verdict {
+            var header: [UInt8] = littleEndian(sequence) + littleEndian(UInt64(0))
+            header.append(flags)
+            header += rest
+            return try verdict { _ = try decode([block(type: 1, header), end], peer: .a) }
+        }
+        func read(dependencies: [Dot], count: UInt8? = nil) throws -> Verdict {
+            var rest: [UInt8] = [count ?? UInt8(dependencies.count)]
+            for dot in dependencies {
+                rest += dot.peer.bytes
+                rest.append(UInt8(dot.sequence))
+            }
+            return try read(rest)
+        }
+        let c = PeerID(high: 0xC, low: 3)
+        #expect(try read(dependencies: [Dot(.b, 1), Dot(c, 9)]) == .sound)
+        #expect(try read(dependencies: [Dot(c, 1), Dot(.b, 9)]) == .damaged, "out of order")
+        #expect(try read(dependencies: [Dot(c, 1), Dot(c, 9)]) == .damaged, "a peer twice")
+        #expect(try read(dependencies: [Dot(.a, 4)]) == .damaged, "the author itself")
+        #expect(try read(dependencies: [Dot(c, 0)]) == .damaged, "sequence 0")
+        #expect(try read(dependencies: [Dot(c, 1)], count: 2) == .damaged, "one missing")
+        #expect(try read(sequence: 0, [0]) == .damaged, "transaction 0")
+        #expect(try read([0, 0]) == .damaged, "bytes left over")
+        #expect(try read(flags: 2, [0, 1, 0x61]) == .sound)
+        #expect(try read(flags: 2, [0, 1, 0xFF]) == .damaged, "an author that is not UTF-8")
+        #expect(try read(flags: 1, [0, 1, 2, 3]) == .damaged, "a fingerprint cut off")
+        #expect(try read(flags: 8, [0]) == .newerFormat)
     }
 
     @Test func `a segment whose blocks are missing or out of order is damage`() throws {

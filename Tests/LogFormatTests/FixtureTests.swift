@@ -36,7 +36,9 @@ import Testing
             .init(name: "nulls", values: [.null, .null, .null]),
             .init(name: "integers", values: [.integer(.min), .integer(.max), .integer(0)]),
             .init(name: "deltas", values: [.integer(1_000_000), .integer(1_000_001), .integer(1_000_003)]),
-            .init(name: "reals", values: [.real(-0.0), .real(.infinity), .real(Double(bitPattern: 0x7FF8_0000_0000_BEEF))]),
+            .init(
+                name: "reals",
+                values: [.real(-0.0), .real(.infinity), .real(Double(bitPattern: 0x7FF8_0000_0000_BEEF))]),
             .init(name: "texts", values: [.text(""), .text([0x61, 0, 0x62]), .text([0xFF])]),
             .init(name: "blobs", values: [.blob([]), .blob([0]), .blob([1, 2, 3])]),
             .init(name: "references", referencedTable: "parent", values: surrogates.map { .reference($0) }),
@@ -75,7 +77,9 @@ import Testing
                 RowGroup(
                     table: "file", kind: .insert,
                     columns: [
-                        .init(name: "content", values: [.blob((0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 >> 12) }[...])])
+                        .init(
+                            name: "content",
+                            values: [.blob((0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 >> 12) }[...])])
                     ], identities: [natural("big")], times: [time]),
                 RowGroup(
                     table: "row", kind: .update,

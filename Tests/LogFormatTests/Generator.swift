@@ -57,7 +57,8 @@ struct Generator {
     }
 
     mutating func group(rows: Int) -> RowGroup {
-        var group = RowGroup(table: random.pick(["note", "a \"quoted\" table", "表"]), kind: random.pick([.insert, .update, .delete]))
+        var group = RowGroup(
+            table: random.pick(["note", "a \"quoted\" table", "表"]), kind: random.pick([.insert, .update, .delete]))
         group.identities = identities(rows)
         group.times = times(rows)
         if random.chance(2) { group.integers = (0..<rows).map { _ in integer() } }

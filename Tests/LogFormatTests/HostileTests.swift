@@ -130,7 +130,9 @@ private func isConsistent(_ group: RowGroup) -> Bool {
     }
 
     @Test(arguments: UInt64(1)...UInt64(8))
-    func `frames changed at random, hashes put right, never trap and never give inconsistent groups`(seed: UInt64) throws {
+    func `frames changed at random, hashes put right, never trap and never give inconsistent groups`(seed: UInt64)
+        throws
+    {
         var generator = Generator(seed: seed)
         var survivors = 0
         for _ in 0..<400 {

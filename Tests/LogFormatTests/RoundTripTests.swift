@@ -28,7 +28,8 @@ import Testing
     @Test func `every storage class comes back bit for bit`() throws {
         let values: [Value] = [
             .null, .integer(1), .real(1), .text("1"), .blob([0x31]), .integer(.min), .integer(.max), .integer(0),
-            .real(0.0), .real(-0.0), .real(.infinity), .real(-.infinity), .real(Double(bitPattern: 0x7FF8_0000_DEAD_BEEF)),
+            .real(0.0), .real(-0.0), .real(.infinity), .real(-.infinity),
+            .real(Double(bitPattern: 0x7FF8_0000_DEAD_BEEF)),
             .real(Double(bitPattern: 0xFFF0_0000_0000_0001)), .real(.leastNonzeroMagnitude), .text(""), .blob([]),
             .text([0x61, 0, 0x62]), .text([0xFF, 0xFE, 0xC0]), .blob([0, 0, 0]),
             .reference(RowIdentity(surrogate: [UInt8](repeating: 7, count: 16))),
@@ -151,7 +152,9 @@ import Testing
         struct Recorder: LogFileVisitor {
             var seen: [String] = []
             mutating func visit(_ header: LogFileHeader) { seen.append("file \(header.content) \(header.sequences)") }
-            mutating func visit(_ transaction: TransactionHeader) { seen.append("transaction \(transaction.dot.sequence)") }
+            mutating func visit(_ transaction: TransactionHeader) {
+                seen.append("transaction \(transaction.dot.sequence)")
+            }
             mutating func visit(_ groups: [RowGroup]) { seen.append("frame \(groups.map(\.rowCount))") }
             mutating func visit(_ end: TransactionEnd) { seen.append("end \(end.frames)") }
             mutating func visit(chainAfter: ChainHash, fileHash: FileHash) { seen.append(fileHash.nameDigits) }

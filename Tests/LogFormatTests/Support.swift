@@ -106,7 +106,9 @@ func readAll(_ bytes: [UInt8]) throws -> [Transaction] {
     return transactions
 }
 
-func decode(_ blocks: [[UInt8]], peer: PeerID, after previous: ChainHash = .zero) throws -> (Transaction, TransactionEnd) {
+func decode(_ blocks: [[UInt8]], peer: PeerID, after previous: ChainHash = .zero) throws -> (
+    Transaction, TransactionEnd
+) {
     var rest = blocks[...]
     let segment = try SegmentReader(peer: peer, previous: previous) { rest.popFirst() }
     var groups: [RowGroup] = []

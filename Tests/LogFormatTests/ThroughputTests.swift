@@ -32,7 +32,9 @@ struct ThroughputTests {
                 .init(name: "id", values: keys.map { .text($0) }),
                 .init(name: "title", values: keys.map { _ in text(20) }),
                 .init(name: "body", values: keys.map { _ in text(100) }),
-                .init(name: "created", values: keys.map { _ in .integer(1_700_000_000 + Int64(random.below(10_000_000))) }),
+                .init(
+                    name: "created", values: keys.map { _ in .integer(1_700_000_000 + Int64(random.below(10_000_000))) }
+                ),
                 .init(name: "price", values: keys.map { _ in .real(Double(random.below(100_000)) / 100) }),
                 .init(name: "stars", values: keys.map { _ in .integer(Int64(random.below(6))) }),
             ],

@@ -8,7 +8,9 @@ import Testing
             identity.description
                 == "01" + "018000000000000001" + "030000000161" + "023fe0000000000000" + "0400000000"
                 + "017fffffffffffffff")
-        #expect(RowIdentity(surrogate: [UInt8](repeating: 0xAB, count: 16)).description == "00" + String(repeating: "ab", count: 16))
+        #expect(
+            RowIdentity(surrogate: [UInt8](repeating: 0xAB, count: 16)).description == "00"
+                + String(repeating: "ab", count: 16))
     }
 
     @Test func `the parts of a natural identity come back`() {

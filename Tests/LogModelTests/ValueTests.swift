@@ -122,7 +122,8 @@ import Testing
     @Test func `values are equal only bit for bit`() {
         let values: [Value] = [
             .null, .integer(1), .real(1), .text("1"), .blob([0x31]), .real(0.0), .real(-0.0), .integer(0), .text(""),
-            .blob([]), .real(Double(bitPattern: 0x7FF8_0000_0000_0001)), .real(Double(bitPattern: 0x7FF8_0000_0000_0002)),
+            .blob([]), .real(Double(bitPattern: 0x7FF8_0000_0000_0001)),
+            .real(Double(bitPattern: 0x7FF8_0000_0000_0002)),
         ]
         for (i, first) in values.enumerated() {
             for (j, second) in values.enumerated() { #expect((first == second) == (i == j)) }

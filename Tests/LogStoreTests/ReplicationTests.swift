@@ -69,7 +69,10 @@ import Testing
             ORDER BY 1, 3
             """
         let rows = ["t|a|b|NULL|y", "t|a|e|e|q", "u|d|c|d|z", "v|e|e|e|w"]
-        for peer in [a, b] { #expect(try peer.strings(query) == rows) }
+        for peer in [a, b] {
+            let shown = try peer.strings(query)
+            #expect(shown == rows)
+        }
     }
 
     @Test func updatesAndDeletesTravelByColumn() throws {

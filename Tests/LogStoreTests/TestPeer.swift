@@ -30,6 +30,7 @@ final class TestPeer {
     let store: Store
     let app: Connection
     let path: String
+    let name: String
 
     static func configuration(_ seed: UInt64) -> StoreConfiguration {
         var configuration = StoreConfiguration()
@@ -47,6 +48,7 @@ final class TestPeer {
         plan change: (inout InitializePlan) -> Void = { _ in }
     ) throws {
         path = folder.path + "/" + name + ".db"
+        self.name = name
         let raw = try StoreConnection(path, configuration: StoreConfiguration(), mayCreate: true)
         try raw.withConnection { try $0.execute("PRAGMA journal_mode=WAL;" + sql) }
         try raw.close()
@@ -59,6 +61,7 @@ final class TestPeer {
     /// Clones another peer's store.
     init(_ folder: TestFolder, _ name: String, cloning peer: TestPeer, seed: UInt64 = .random(in: 0 ... .max)) throws {
         path = folder.path + "/" + name + ".db"
+        self.name = name
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
         plan.settings = try peer.settings()
         store = try Store.create(
@@ -107,10 +110,16 @@ final class TestPeer {
                 })
         }
         var imported: [ImportedTransaction] = []
-        var rest = waiting[...]
-        repeat {
-            imported += try store.importStep { rest.popFirst() }.imported
-        } while !rest.isEmpty
+        imported += try store.importStep { nil }.imported
+        for transaction in waiting {
+            // What depends on a third peer's transaction waits.
+            guard try store.readiness(of: transaction.header, chainBefore: transaction.chainBefore) == .ready else { break }
+            var next: IncomingTransaction? = transaction
+            imported += try store.importStep {
+                defer { next = nil }
+                return next
+            }.imported
+        }
         return imported
     }
 
@@ -137,9 +146,10 @@ final class TestPeer {
 
 /// Both have all that the other has, and show and hold the same.
 func converge(_ peers: TestPeer..., sourceLocation: SourceLocation = #_sourceLocation) throws {
-    for _ in 0..<2 {
+    for _ in 0..<3 {
         for a in peers {
-            for b in peers where a !== b { try a.pull(from: b) }
+            // A transaction may wait for one of a peer further on.
+            for _ in peers { for b in peers where a !== b { try a.pull(from: b) } }
         }
     }
     for peer in peers.dropFirst() {

@@ -29,7 +29,9 @@ struct BlockHeader {
 
     /// Reads a block header without judging it, except that no payload is longer than a block may be.
     init(_ bytes: Bytes, offset: Int) throws {
-        guard bytes.count >= Self.length else { throw LogFileError.damaged("a block header is cut off", offset: offset) }
+        guard bytes.count >= Self.length else {
+            throw LogFileError.damaged("a block header is cut off", offset: offset)
+        }
         self = bytes.withUnsafeBytes { bytes in
             func number(_ position: Int) -> Int {
                 Int(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: position, as: UInt32.self)))

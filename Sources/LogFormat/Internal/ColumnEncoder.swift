@@ -1,3 +1,4 @@
+import Glibc
 import LogModel
 
 /// Encodes one column's values in the form that suits them.
@@ -165,6 +166,15 @@ struct ColumnEncoder {
     }
 }
 
+extension Bytes {
+    @inline(__always)
+    fileprivate func isSame(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard count == other.count else { return false }
+        guard let start = other.baseAddress else { return true }
+        return withUnsafeBytes { bytes in bytes.baseAddress.map { memcmp($0, start, other.count) == 0 } ?? true }
+    }
+}
+
 extension IdentityPart {
     /// The part with that number of a natural identity, or nil.
     @inline(__always)
@@ -190,9 +200,9 @@ extension Value {
             case .integer(let integer): return part.tag == 1 && content.bigEndianInteger == integer
             case .real(let real):
                 return part.tag == 2 && UInt64(bigEndian: content.loadUnaligned(as: UInt64.self)) == real.bitPattern
-            case .text(let text): return part.tag == 3 && text.elementsEqual(content)
-            case .blob(let blob): return part.tag == 4 && blob.elementsEqual(content)
-            case .reference(let other): return part.tag == 5 && other.bytes.elementsEqual(content)
+            case .text(let text): return part.tag == 3 && text.isSame(content)
+            case .blob(let blob): return part.tag == 4 && blob.isSame(content)
+            case .reference(let other): return part.tag == 5 && other.bytes.isSame(content)
             }
         }
     }

@@ -2,17 +2,49 @@ import LogModel
 
 /// The comparison of touched rows with their clock records: what differs is recorded.
 extension Recorder {
-    func compare(_ table: TrackedTable) throws {
+    /// Finds out which identities a table's touched rows have, and records the deletion of those that nobody has now.
+    func renounce(_ table: TrackedTable) throws {
         guard let events = events[table.id] else { return }
         let reader = TableReader(table: table, session: session)
+        var rows: [StagedRow] = []
         for place in events.places {
             guard let life = events.lives[place], let row = try currentRow(place, life, reader: reader) else { continue }
             let identity =
                 try life.identity ?? reader.naturalIdentity { try translated(row.values[$0], $0, in: table) }
             guard let identity else { continue }
-            try compare(row, identity, life, place, reader: reader)
+            rows.append(
+                StagedRow(place: place, life: life, identity: identity, renamed: try renounce(identity, life, in: table)))
         }
+        staged[table.id] = rows
+        let staying = Set(rows.map(\.identity))
+        for (identity, gone) in (buried[table.id] ?? [:]).sorted(by: { $0.key < $1.key })
+        where !staying.contains(identity) {
+            let time = raised(gone.milliseconds, above: gone.stamps)
+            try transaction().append(table, .delete, identity, time: time, integer: nil, cells: [])
+        }
+    }
+
+    func compare(_ table: TrackedTable) throws {
+        let reader = TableReader(table: table, session: session)
+        for staged in staged[table.id] ?? [] {
+            guard let row = try currentRow(staged.place, staged.life, reader: reader) else { continue }
+            try compare(row, staged.identity, staged.life, staged.place, renamed: staged.renamed, reader: reader)
+        }
+        staged[table.id] = nil
+        buried[table.id] = nil
         try flushGroups()
+    }
+
+    /// A row whose key, or whose key's parent, is another now goes away under its former identity. All of a table's do
+    /// before any row takes a new one, because one may take what another had.
+    private func renounce(_ identity: RowIdentity, _ life: Life, in table: TrackedTable) throws -> ClockRecord? {
+        let clock = ClockTable(table: table, connection: connection)
+        guard table.storesIdentity, let origin = life.origin, let record = try clock.record(at: origin),
+            let former = record.identity, former != identity
+        else { return nil }
+        bury(former, record, milliseconds: life.milliseconds, in: table)
+        try connection.run("UPDATE \(table.clock) SET identity = NULL WHERE row = ?", .integer(origin))
+        return record
     }
 
     private func currentRow(_ place: Location, _ life: Life, reader: TableReader) throws -> TableReader.Row? {
@@ -21,24 +53,19 @@ extension Recorder {
     }
 
     private func compare(
-        _ row: TableReader.Row, _ identity: RowIdentity, _ life: Life, _ place: Location, reader: TableReader
+        _ row: TableReader.Row, _ identity: RowIdentity, _ life: Life, _ place: Location, renamed: ClockRecord?,
+        reader: TableReader
     ) throws {
         let table = reader.table
         let clock = ClockTable(table: table, connection: connection)
         let rowid = table.hasRowid ? life.rowid ?? place.rowid : nil
+        if let renamed, let origin = life.origin {
+            return try insert(
+                row, identity, life, at: origin, replacing: renamed, unknown: renamed.state.unknown, reader: reader)
+        }
         guard let position = life.origin ?? life.former, let record = try clock.record(at: position) else {
             let taken = life.renamedFrom.flatMap { unknownCells[table.id]?[$0] } ?? [:]
             return try insert(row, identity, life, at: rowid, replacing: nil, unknown: taken, reader: reader)
-        }
-        let recorded = record.identity ?? (table.storesIdentity ? nil : identity)
-        if recorded != identity, let recorded {
-            // Another key, or the same key with a parent that is another row now.
-            let transaction = try transaction()
-            let time = raised(life.milliseconds, above: record.state.allStamps)
-            try transaction.append(table, .delete, recorded, time: time, integer: nil, cells: [])
-            session.count(-1, record.state, row: session.rowDigest(table, recorded), table: table)
-            return try insert(
-                row, identity, life, at: position, replacing: record, unknown: record.state.unknown, reader: reader)
         }
         if life.restarted {
             session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
@@ -58,7 +85,8 @@ extension Recorder {
         let table = reader.table
         let transaction = try transaction()
         let kept = try KeptRows(session).remove(table.name, identity)
-        let covered = (former?.state.allStamps ?? []) + (kept?.allStamps ?? [])
+        let gone = buried[table.id]?[identity]?.stamps ?? []
+        let covered = (former?.state.allStamps ?? []) + (kept?.allStamps ?? []) + gone
         let time = raised(life.milliseconds, above: covered)
         let stamp = Stamp(peer: transaction.stamp.peer, sequence: transaction.stamp.sequence, time: time)
 
@@ -173,6 +201,15 @@ extension Recorder {
     func precedes(_ a: Stamp, _ b: Stamp) -> Bool {
         (a.time, session.peers.id(a.peer), a.sequence) < (b.time, session.peers.id(b.peer), b.sequence)
     }
+}
+
+/// A touched row that is there, with the identity it has now.
+struct StagedRow {
+    var place: Location
+    var life: Life
+    var identity: RowIdentity
+    /// Its record under another identity, which it gave up.
+    var renamed: ClockRecord?
 }
 
 extension ClockState {

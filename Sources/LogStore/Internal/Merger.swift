@@ -22,12 +22,15 @@ final class Merger {
     /// Rows that a constraint refused, or that were taken out to make room.
     var floating: [FullRow] = []
 
+    let dangling: Dangling
+
     private var connection: Connection { session.connection }
 
     init(_ session: Session, _ header: TransactionHeader) throws {
         self.session = session
         self.header = header
         standing = Standing(session)
+        dangling = Dangling(session)
         dependencies = try session.peers.dependencies(of: header, on: session.connection)
         let author = try session.peers.number(of: header.dot.peer, on: session.connection)
         coverage = Coverage(dependencies, peers: session.peers)
@@ -47,6 +50,7 @@ final class Merger {
         }
         try applyDeferred()
         try Settling(session, standing: standing).settle(floating, noting: { self.note($0, $1, $2, $3) })
+        try dangling.settle()
         try advance(to: incoming.chain)
         return ImportedTransaction(
             dot: header.dot, time: header.time, author: header.author, context: header.context, tables: tables)
@@ -67,11 +71,25 @@ final class Merger {
                 try apply(group, index, GroupTarget(group, session.catalog[group.table]), mayDefer: true)
             }
             guard deferred.count == waiting.count else { continue }
-            // Nothing that is left refers to a row of this transaction: those references dangle.
+            // What is left refers to each other in a circle, or to rows that are not there at all.
+            try promiseIntegers(to: deferred)
             for (group, index) in deferred {
                 try apply(group, index, GroupTarget(group, session.catalog[group.table]), mayDefer: false)
             }
             deferred = []
+        }
+    }
+
+    /// Rows that refer to each other get their integers before any of them is there.
+    private func promiseIntegers(to rows: [(group: RowGroup, index: Int)]) throws {
+        let references = References(session: session)
+        for (group, index) in rows where group.kind == .insert {
+            guard let table = session.catalog[group.table], table.localInteger != nil else { continue }
+            let identity = group.identities[index]
+            guard try references.integer(of: identity, in: table) == nil else { continue }
+            let hint = group.integers.isEmpty ? nil : group.integers[index]
+            try references.reserve(
+                try standing.freeInteger(hint: hint, for: identity, in: table), for: identity, in: table)
         }
     }
 
@@ -205,6 +223,8 @@ final class Merger {
                 table.findsByKeyDigest && !identity.isSurrogate ? [table.keyDigest(identity)] : record.uniques
             try ClockTable(table: table, connection: connection).delete(position, uniques: uniques)
             session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
+            dangling.note(position, identity, in: table)
+            standing.freed[table.id, default: []].insert(position)
             note(table.name, .delete, row.map { key(of: $0, position, in: table) }, nil)
             return true
         case .update:

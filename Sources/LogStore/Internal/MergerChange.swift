@@ -18,7 +18,11 @@ extension Merger {
         let uniques = former.record.uniques
         guard full.isAlive else {
             try standing.float(full, at: former.position, uniques: uniques, in: table)
-            if let integer = full.integer { try References(session: session).release(integer, in: table) }
+            if let integer = full.integer {
+                try References(session: session).release(integer, in: table)
+                dangling.note(integer, full.identity, in: table)
+                standing.freed[table.id, default: []].insert(integer)
+            }
             if full.hasCells { try keep(full, .dead) }
             note(table.name, .delete, former.row.map { key(of: $0, former.position, in: table) }, nil)
             return

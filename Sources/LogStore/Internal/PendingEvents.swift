@@ -26,9 +26,13 @@ struct Life {
     var renamedFrom: Int64?
     /// The rowid at the last event, where the table has one.
     var rowid: Int64?
+    /// The integer that its row had before, where it has another now.
+    var movedFrom: Int64?
     /// Whether every column is to be recorded whatever the digests say.
     var isForced = false
-    /// The identity given to it, once it is known.
+    /// Whether its identity was looked for.
+    var isIdentified = false
+    /// The identity given to it, once it is known; that of a natural key is made when the row is compared.
     var identity: RowIdentity?
 }
 
@@ -200,6 +204,8 @@ struct PendingEvents {
     private mutating func remove(_ location: Location, rowid: Int64?, milliseconds: Int64) throws {
         let record: Int64?
         if let life = lives.removeValue(forKey: location) {
+            // What it was before it went may have displaced another row.
+            hasIntermediateKeys = true
             record = life.origin ?? life.former
         } else {
             record = try unclaimedOrigin(location, rowid)

@@ -20,11 +20,20 @@ final class Recorder {
     var connection: Connection { session.connection }
     var references: References { References(session: session) }
 
+    private let dangling: Dangling
+    /// What integers stood for before any of this, where that changes; nil for nothing.
+    private var former: [Int64: [Int64: RowIdentity?]] = [:]
+    /// The rows to compare, by table.
+    var staged: [Int64: [StagedRow]] = [:]
+    /// Rows that lost their identity, by table: deleted, unless another row takes the identity in the same transaction.
+    var buried: [Int64: [RowIdentity: (stamps: [Stamp], milliseconds: Int64)]] = [:]
+
     init(_ session: Session, author: String?, context: String?) {
         self.session = session
         self.author = author
         self.context = context
         milliseconds = session.configuration.clock.now()
+        dangling = Dangling(session)
     }
 
     /// Whether anything was captured since the last recording.
@@ -41,9 +50,15 @@ final class Recorder {
         guard try Self.hasPending(session) else { return nil }
         for table in session.catalog.tables { events[table.id] = try collect(table) }
         for table in session.catalog.tables { try findDisplaced(table) }
+        for table in session.catalog.tables { try rememberFormer(table) }
         for table in session.catalog.tables { try bury(table) }
         for table in session.catalog.tables { try follow(table) }
-        for table in session.catalog.tables { try identify(table) }
+        try dangling.settle()
+        // A row whose reference came to mean another row is added on the way, in any table.
+        while try session.catalog.tables.contains(where: { try identify($0) }) {}
+        // Deletions first: what they free is taken by the inserts of the same transaction.
+        for table in session.catalog.tables.reversed() { try renounce(table) }
+        try flushGroups()
         for table in session.catalog.tables { try compare(table) }
         for table in session.catalog.tables { try settlePending(table) }
         session.orphanScans = []
@@ -95,10 +110,33 @@ final class Recorder {
                 parts.append(part)
                 continue
             }
-            guard let identity = try references.knownIdentity(of: integer, in: parent) else { return nil }
+            guard let identity = try formerIdentity(of: integer, in: parent) else { return nil }
             parts.append(.reference(identity))
         }
         return RowIdentity(natural: parts)
+    }
+
+    /// The identity that an integer stood for before any of this.
+    private func formerIdentity(of integer: Int64, in parent: TrackedTable) throws -> RowIdentity? {
+        if let former = former[parent.id]?[integer] { return former }
+        return try references.knownIdentity(of: integer, in: parent)
+    }
+
+    /// Keeps what integers stood for while their records go and move.
+    private func rememberFormer(_ table: TrackedTable) throws {
+        guard table.localInteger != nil, let events = events[table.id] else { return }
+        let clock = ClockTable(table: table, connection: connection)
+        for place in events.lives.keys {
+            guard let rowid = place.rowid else { continue }
+            let known = try references.knownIdentity(of: rowid, in: table)
+            former[table.id, default: [:]][rowid] = .some(known)
+            if let origin = events.lives[place]?.origin, origin != rowid {
+                former[table.id, default: [:]][origin] = .some(try clock.identity(at: origin))
+            }
+        }
+        for record in events.deaths.keys {
+            former[table.id, default: [:]][record] = .some(try clock.identity(at: record))
+        }
     }
 
     /// The record whose key has this digest. A record whose row is there with another key is somebody else's.
@@ -107,11 +145,18 @@ final class Recorder {
         var orphan: Int64?
         for row in try clock.rows(withUnique: clock.table.keyDigest(key)) where try clock.exists(row) {
             if row == hint { return row }
-            if let present = try reader.row(at: row) {
-                if reader.naturalIdentity({ present.values[$0] }) == key { return row }
-            } else {
+            guard let present = try reader.row(at: row), let record = try clock.record(at: row) else {
                 orphan = row
+                continue
             }
+            if reader.naturalIdentity({ present.values[$0] }) == key { return row }
+            // Another key is there: it is the record's own where digests have met by chance, or a row that came later.
+            let isItsOwn = clock.table.key.allSatisfy { part in
+                let id = clock.table.columns[part.index].id
+                return id < record.digests.count
+                    && record.digests[id] == UInt32(truncatingIfNeeded: present.digests[part.index])
+            }
+            if !isItsOwn { orphan = row }
         }
         return orphan
     }
@@ -127,6 +172,7 @@ final class Recorder {
                 events.end(place)
                 continue
             }
+            if table.kind == .columns { try findSameIdentity(row, at: place, &events, clock: clock, reader: reader) }
             guard !table.uniqueSlots.isEmpty, let life = events.lives[place] else { continue }
             var displaced: [Int64] = []
             for digest in table.uniqueDigests({ row.values[$0] }) {
@@ -141,6 +187,30 @@ final class Recorder {
         }
         try findOrphans(&events, clock: clock, reader: reader)
         self.events[table.id] = events
+    }
+
+    /// A row with the identity of one that is gone goes on as it, under its own integer.
+    private func findSameIdentity(
+        _ row: TableReader.Row, at place: Location, _ events: inout PendingEvents, clock: ClockTable, reader: TableReader
+    ) throws {
+        let identity = try reader.naturalIdentity { try formerlyTranslated(row.values[$0], $0, in: clock.table) }
+        guard let identity, let record = try clock.row(of: identity), let life = events.lives[place],
+            record != life.origin, !events.isClaimed(record), try !isPresent(record, reader: reader, clock: clock)
+        else { return }
+        if life.origin == nil {
+            events.claim(record)
+            events.update(place) { $0.origin = record }
+        } else {
+            events.add(Death(record: record, milliseconds: life.milliseconds, location: Location(rowid: record)))
+        }
+    }
+
+    private func formerlyTranslated(_ value: Value, _ position: Int, in table: TrackedTable) throws -> Value {
+        guard case .integer(let integer) = value, let name = table.columns[position].reference,
+            let parent = session.catalog[name],
+            let identity = try references.knownIdentity(of: integer, in: parent)
+        else { return value }
+        return .reference(identity)
     }
 
     /// On a surrogate table a new row that displaced exactly one goes on as it; otherwise what was displaced is gone.
@@ -162,7 +232,7 @@ final class Recorder {
     private func findOrphans(_ events: inout PendingEvents, clock: ClockTable, reader: TableReader) throws {
         let table = clock.table
         let suspects =
-            table.hasSecondaryUnique && events.hasWrites && (table.hasOpaqueUnique || events.hasIntermediateKeys)
+            (table.hasSecondaryUnique || table.kind == .columns) && events.hasWrites && (table.hasOpaqueUnique || events.hasIntermediateKeys)
         guard session.orphanScans.contains(table.id) || suspects else { return }
         let rows = try connection.rows("SELECT row FROM \(table.clock)")
         for row in rows {
@@ -224,28 +294,26 @@ final class Recorder {
         for death in events.deaths.values.sorted(by: { $0.record < $1.record }) {
             guard let record = try clock.record(at: death.record) else { continue }
             guard let identity = record.identity ?? naturalIdentity(of: death.location, in: table) else { continue }
-            try recordDelete(of: identity, record, at: death.record, milliseconds: death.milliseconds, clock: clock)
+            bury(identity, record, milliseconds: death.milliseconds, in: table)
+            let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques
+            try clock.delete(death.record, uniques: uniques)
+            dangling.note(death.record, identity, in: table)
+            if !record.state.unknown.isEmpty {
+                unknownCells[table.id, default: [:]][death.record] = record.state.unknown
+            }
         }
-        if !events.deaths.isEmpty { try writer?.flush() }
+    }
+
+    /// Takes a row's entries out of the state digest and remembers that it went.
+    func bury(_ identity: RowIdentity, _ record: ClockRecord, milliseconds: Int64, in table: TrackedTable) {
+        session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
+        buried[table.id, default: [:]][identity] = (record.state.allStamps, milliseconds)
     }
 
     private func naturalIdentity(of location: Location, in table: TrackedTable) -> RowIdentity? {
         if let key = location.key { return key }
         guard let rowid = location.rowid, table.kind == .natural, table.schema.integerKey != nil else { return nil }
         return RowIdentity(natural: [.integer(rowid)])
-    }
-
-    private func recordDelete(
-        of identity: RowIdentity, _ record: ClockRecord, at row: Int64, milliseconds: Int64, clock: ClockTable
-    ) throws {
-        let table = clock.table
-        let transaction = try transaction()
-        let time = raised(milliseconds, above: record.state.allStamps)
-        try transaction.append(table, .delete, identity, time: time, integer: nil, cells: [])
-        session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
-        let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques
-        try clock.delete(row, uniques: uniques)
-        if !record.state.unknown.isEmpty { unknownCells[table.id, default: [:]][row] = record.state.unknown }
     }
 
     // MARK: Rows that moved
@@ -265,6 +333,7 @@ final class Recorder {
             moves.append((origin, target, uniques))
             self.events[table.id]?.update(place) {
                 if life.origin != nil { $0.origin = target } else { $0.former = target }
+                $0.movedFrom = origin
             }
         }
         try clock.move(moves)
@@ -272,12 +341,16 @@ final class Recorder {
 
     // MARK: Identities
 
-    private func identify(_ table: TrackedTable) throws {
-        guard let events = events[table.id] else { return }
+    /// Returns whether there was a row to identify.
+    private func identify(_ table: TrackedTable) throws -> Bool {
+        guard let events = events[table.id] else { return false }
+        var isAny = false
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, session: session)
         for place in events.places {
-            guard let life = events.lives[place] else { continue }
+            guard let life = events.lives[place], !life.isIdentified else { continue }
+            isAny = true
+            self.events[table.id]?.update(place) { $0.isIdentified = true }
             let former = try life.origin.flatMap { try clock.identity(at: $0) }
             var identity = former
             switch table.kind {
@@ -296,19 +369,23 @@ final class Recorder {
                 if identity == nil { identity = try former ?? newSurrogate(table, life, place) }
             }
             self.events[table.id]?.update(place) { $0.identity = identity }
-            if table.localInteger != nil, identity != former, let rowid = place.rowid {
-                let mayBeReferredTo = former != nil || life.restarted || rowid <= table.high
+            if table.localInteger != nil, identity != former || life.movedFrom != nil, let rowid = place.rowid {
+                let promised = try references.reservedIdentity(of: rowid, in: table)
+                if promised != nil { try references.release(rowid, in: table) }
+                let mayBeReferredTo =
+                    former != nil || life.restarted || rowid <= table.high || promised != nil && promised != identity
                 if mayBeReferredTo { try forceReferrers(to: rowid, in: table) }
+                if let left = life.movedFrom { try forceReferrers(to: left, in: table) }
                 table.high = max(table.high, rowid)
             }
         }
+        return isAny
     }
 
     private func newSurrogate(_ table: TrackedTable, _ life: Life, _ place: Location) throws -> RowIdentity {
         if table.localInteger != nil, let rowid = place.rowid,
             let promised = try references.reservedIdentity(of: rowid, in: table)
         {
-            try references.release(rowid, in: table)
             return promised
         }
         var hash = IdentityHash("row")

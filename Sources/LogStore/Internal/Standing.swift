@@ -49,8 +49,9 @@ final class Standing {
         }
         let lowest = try connection.integer(
             "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(parent.id))
+        let present = try connection.integer("SELECT min(\(parent.rowid)) FROM \(parent.quoted)")
         // Below zero, where no program's next row comes by chance.
-        let integer = min(lowest ?? 0, 0) - 1
+        let integer = min(lowest ?? 0, present ?? 0, 0) - 1
         try references.reserve(integer, for: identity, in: parent)
         return .integer(integer)
     }
@@ -244,7 +245,7 @@ final class Standing {
         if table.schema.isAutoincrement {
             highest = max(highest, try sequence(of: table))
         }
-        if let hint, hint <= Self.greatestInteger {
+        if let hint, hint <= Self.greatestInteger, try !isStillReferredTo(hint, in: table) {
             if hint > highest, try references.reservedIdentity(of: hint, in: table) == nil { return hint }
             if !table.schema.isAutoincrement, try !reader(table).exists(hint),
                 try references.reservedIdentity(of: hint, in: table) == nil
@@ -254,8 +255,23 @@ final class Standing {
         }
         var next = max(highest, 0) + 1
         if next > Self.greatestInteger { next = 1 }
-        while try reader(table).exists(next) || references.reservedIdentity(of: next, in: table) != nil { next += 1 }
+        while try reader(table).exists(next) || references.reservedIdentity(of: next, in: table) != nil
+            || isStillReferredTo(next, in: table)
+        { next += 1 }
         return next
+    }
+
+    /// Integers of rows that this transaction took away.
+    var freed: [Int64: Set<Int64>] = [:]
+
+    /// Whether rows still hold the integer of one that has just gone: they would come to mean the new row.
+    private func isStillReferredTo(_ integer: Int64, in table: TrackedTable) throws -> Bool {
+        guard freed[table.id]?.contains(integer) ?? false else { return false }
+        for (child, column) in session.catalog.referrers(of: table) {
+            let sql = "SELECT 1 FROM \(child.quoted) WHERE \(SQL.name(column.name)) = ? LIMIT 1"
+            if try connection.integer(sql, .integer(integer)) != nil { return true }
+        }
+        return false
     }
 
     private func greatestInteger(of table: TrackedTable) throws -> Int64 {
