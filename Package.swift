@@ -82,7 +82,13 @@ let package = Package(
         .testTarget(
             name: "LogStoreTests",
             dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),
-        .testTarget(name: "LogSyncTests", dependencies: ["LogSync"], swiftSettings: settings),
+        .testTarget(
+            name: "LogSyncTests",
+            dependencies: [
+                "LogSync", "InotifyEvents", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
         // Black box: links nothing of ours, but needs the built tool beside it.
         .testTarget(
             name: "AcceptanceTests",

@@ -75,7 +75,10 @@ package final class Store: Sendable {
 
     /// From now on this store is another peer, which succeeds the present one. What it had recorded and not published
     /// stays in the outbox under the former peer's name.
-    package func becomeSuccessor(_ peer: PeerID, name: String) throws {
+    ///
+    /// - Parameter retiresFormer: whether the former peer is no more; not so where this is a copy of a store that may
+    ///   live on.
+    package func becomeSuccessor(_ peer: PeerID, name: String, retiresFormer: Bool = true) throws {
         try database.write { session in
             let former = session.ownID
             let succeeds = try session.facts.text("succeeds").map { "\($0),\(former)" } ?? former.description
@@ -87,7 +90,7 @@ package final class Store: Sendable {
             try session.connection.run("UPDATE logsync_peer SET declared = 0")
             try session.reloadPeers()
             try Settings(session).set("peer", peer.description, name)
-            try Settings(session).set("retired", former.description, "1")
+            if retiresFormer { try Settings(session).set("retired", former.description, "1") }
         }
     }
 

@@ -43,20 +43,20 @@ extension Founder {
         try folder.checkAvailable()
         let files = StateFiles(directory: configuration.stateDirectory)
         try files.create()
-        let locks = try StoreLocks(files, store: target)
+        let locks = try StoreLocks(files, store: target, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: target)
         defer { locks.step.release() }
         try refuseExisting(target)
 
         let scan = try ContainerScanner(content: folder).scan(full: true)
         let schema = try schema(in: folder, scan)
-        let name = try self.peerName(peerName, in: folder)
+        let name = try self.peerName(peerName, scan)
+        let plan = try plan(InitializeOptions(), name: name, scan, folder)
         let temporary = target + ".logsync-clone"
         Self.removeStore(temporary)
         do {
             let made = try Store.create(
-                temporary, schema: schema, plan: plan(InitializeOptions(), name: name),
-                configuration: configuration.storeConfiguration)
+                temporary, schema: schema, plan: plan, configuration: configuration.storeConfiguration)
             closeQuietly(made)
             let (peer, imported) = try await fill(temporary, target, scan, files, progress)
             try Self.putInPlace(temporary, target)

@@ -60,14 +60,15 @@ actor Founder {
             return try again(report, place, registration, folder, options)
         }
         report.joined = try folder.exists()
-        let plan = plan(options, name: try peerName(options.peerName, in: report.joined ? folder : nil))
+        let scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
+        let plan = try plan(options, name: try peerName(options.peerName, scan), scan, folder)
         if options.dryRun {
             report.tables = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
             return report
         }
         let files = StateFiles(directory: configuration.stateDirectory)
         try files.create()
-        let locks = try StoreLocks(files, store: place.path)
+        let locks = try StoreLocks(files, store: place.path, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: place.path)
         defer { locks.step.release() }
         try folder.create()
@@ -99,11 +100,10 @@ actor Founder {
         }
         var report = report
         report.alreadyInitialized = true
-        let plan = plan(options, name: registration.name)
-        report.tables = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
         let store = try Store.open(place.path, configuration: configuration.storeConfiguration)
         defer { closeQuietly(store) }
         report.peer = PeerName(id: registration.peer, name: registration.name)
+        report.tables = try store.tables()
         let hasPublished = try store.outbox(unpublishedOnly: false).contains { $0.isPublished }
         if !options.dryRun, !hasPublished, try store.vector().sequences.keys.allSatisfy({ $0 == registration.peer }) {
             // Nobody has seen anything of this store, so what is missing was never there.
@@ -131,7 +131,14 @@ actor Founder {
                 chain: try store.chain(of: registration.peer).description))
     }
 
-    func plan(_ options: InitializeOptions, name: String) -> InitializePlan {
+    /// What the store is told, in agreement with what the content has settled.
+    ///
+    /// - Throws: `configuration` where the options contradict that.
+    func plan(
+        _ options: InitializeOptions, name: String, _ scan: ContainerScan?, _ folder: ContentFolder
+    ) throws -> InitializePlan {
+        let settings = try scan.map { try ContentSettings($0, FileLibrary(content: folder)) }
+        try settings?.check(options)
         var plan = InitializePlan(content: content, container: container, peerName: name)
         plan.identities = options.identities.mapValues { identity in
             switch identity {
@@ -146,18 +153,16 @@ actor Founder {
         plan.skip = options.skip
         plan.keepJournal = options.keepJournal
         plan.machineID = configuration.machineID
+        plan.settings = settings?.rows ?? []
         return plan
     }
 
     /// A name that no other peer of the content has.
     ///
     /// - Throws: `configuration` where the name that was asked for is taken.
-    func peerName(_ asked: String?, in folder: ContentFolder?) throws -> String {
-        var taken: Set<String> = []
-        if let folder {
-            let scan = try ContainerScanner(content: folder).scan(full: true)
-            taken = Set(scan.peers.values.compactMap { $0.description.value?.name })
-        }
+    func peerName(_ asked: String?, _ scan: ContainerScan?) throws -> String {
+        let peers = scan?.peers.values.map { $0 } ?? []
+        let taken = Set(peers.compactMap { $0.description.value?.name })
         if let asked {
             guard !taken.contains(asked) else {
                 throw LogSyncError(

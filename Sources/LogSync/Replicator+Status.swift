@@ -103,23 +103,16 @@ extension ReplicatedStore {
             container: StoreStatus.ContainerStatus(path: registration.container, available: scan != nil),
             peer: names[peer], pending: summary.pending,
             outbox: try store.outbox(unpublishedOnly: true).count, vector: summary.vector,
-            peers: peers(scan, summary.vector, names), held: items, conflicts: summary.conflicts,
+            peers: try peers(scan, summary.vector, names), held: items, conflicts: summary.conflicts,
             parked: summary.parked, digest: summary.digest, keptForSchema: summary.keptForUnknownSchema,
             unenforced: summary.unenforced, succeeds: registration.succeeds, identity: trouble)
     }
 
-    private func peers(_ scan: ContainerScan?, _ vector: VersionVector, _ names: PeerNames) -> [StoreStatus.Peer] {
+    private func peers(
+        _ scan: ContainerScan?, _ vector: VersionVector, _ names: PeerNames
+    ) throws -> [StoreStatus.Peer] {
+        let retired = try store.retiredPeers()
         let overviews = scan?.peers.mapValues(\.overview) ?? [:]
-        // A former self is retired, unless it has gone on after its successor began: then it was the original of a copy.
-        var retired = Set(registration.succeeds)
-        for successor in scan?.peers.values.map({ $0 }) ?? [] {
-            guard let description = successor.description.value, let former = description.succeeds else { continue }
-            if overviews[former]?.seenAt ?? 0 > description.created {
-                retired.remove(former)
-            } else {
-                retired.insert(former)
-            }
-        }
         return Set(overviews.keys).union(vector.sequences.keys).subtracting([peer]).sorted().map { id in
             let imported = vector[id]
             let published = max(overviews[id]?.published ?? 0, imported)

@@ -94,6 +94,9 @@ extension Replicator {
         wakes.wake(.full)
     }
 
+    /// After this many transactions published one by one, the own folder is looked after.
+    private static let tidyingInterval = 64
+
     // MARK: Saying how it goes
 
     private func announce(_ result: SyncResult, _ pulse: inout Pulse) {
@@ -102,6 +105,11 @@ extension Replicator {
             pulse.trouble = nil
             pulse.hasBegun = true
             hub.send(.ready(store: path))
+        }
+        pulse.published += result.published
+        if pulse.published >= Self.tidyingInterval {
+            pulse.published = 0
+            pulse.wakes.wake(.folder)
         }
         guard result.held != pulse.held else { return }
         pulse.held = result.held
@@ -134,6 +142,8 @@ private struct Pulse {
     var hasBegun = false
     var trouble: LogSyncError.Code?
     var held: [HeldItem] = []
+    /// Transactions published since the own folder was last looked after.
+    var published = 0
     private var looks: ArraySlice<Duration> = []
     private var nextLook: Task<Void, Never>?
     private var retry: Task<Void, Never>?

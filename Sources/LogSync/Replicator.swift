@@ -42,7 +42,7 @@ public actor Replicator {
         try files.create()
         guard opensNow else { return }
         let store = try ReplicatedStore(path: path, configuration: configuration, files: files, nonce: nonce)
-        locks = try StoreLocks(files, store: store.place.path)
+        locks = try StoreLocks(files, store: store.place.path, wait: configuration.wait)
         opened = store
     }
 
@@ -100,8 +100,11 @@ public actor Replicator {
             result.published += count
         }
         guard scan != nil else { return }
-        // What was published just now is sound, and a scan from before would not show it.
-        _ = try await step { try $0.mend(try $0.scan(full: false)) }
+        // A scan from before would not show what was published just now.
+        try await step { store in
+            _ = try store.mend(try store.scan(full: false))
+            try store.tidy()
+        }
     }
 
     // MARK: Import
@@ -183,13 +186,13 @@ public actor Replicator {
         if let opened, opened.isCurrent { return opened }
         close()
         let store = try ReplicatedStore(path: path, configuration: configuration, files: files, nonce: nonce)
-        locks = try StoreLocks(files, store: store.place.path)
+        locks = try StoreLocks(files, store: store.place.path, wait: configuration.wait)
         opened = store
         return store
     }
 
-    /// Lets go of the store; it is opened again when it is needed.
-    func close() {
+    /// Lets go of the store's file; it is opened again when it is needed.
+    public func close() {
         do {
             try opened?.store.close()
         } catch {

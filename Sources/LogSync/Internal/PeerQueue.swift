@@ -50,6 +50,7 @@ final class PeerQueue {
             let place = places[Int(sequence - file.name.first)]
             if place.chainBefore == chain { return place }
         }
+        let before = file
         file = nil
         var failures: [HeldTransaction] = []
         var fork: (file: LogFileName, chain: ChainHash)?
@@ -68,6 +69,7 @@ final class PeerQueue {
                 self.places = places
             }
         }
+        if let before, before != file { library.forget(before.name, of: peer) }
         if let fork {
             let detail = "one dot, different bytes: two stores wrote under the id of \(peer)"
             contradiction = HeldTransaction(

@@ -150,7 +150,7 @@ extension ReplicatedStore {
                 peer: successor, content: registration.content, path: place.path, inode: place.inode,
                 machine: configuration.machineID,
                 trouble: IdentityTrouble(kind: kind, time: configuration.now, detail: sentence)))
-        try store.becomeSuccessor(successor, name: name)
+        try store.becomeSuccessor(successor, name: name, retiresFormer: kind == .restored)
         try refresh()
         state = try files.load(peer)
         try noteLocation()

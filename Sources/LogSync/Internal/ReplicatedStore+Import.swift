@@ -35,11 +35,8 @@ extension ReplicatedStore {
     func importNext(_ plan: ImportPlan) throws -> ImportProgress {
         try begin(plan)
         if try !plan.hasNext() {
-            guard try acceptClocks(plan) else { return .finished }
-            try begin(plan)
-            guard try plan.hasNext() else { return .finished }
+            guard try acceptClocks(plan), try plan.hasNext() else { return .finished }
         }
-        try begin(plan)
         let step: ImportStep
         do {
             step = try store.importStep { try plan.next() }

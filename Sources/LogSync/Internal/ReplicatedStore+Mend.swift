@@ -37,7 +37,8 @@ extension ReplicatedStore {
 
     private func mendDescriptions(_ own: PeerScan?, hasPublished: Bool) throws {
         let schema = try store.schemaText().fingerprint
-        let hasSchema = own?.schemas.contains { $0.name.fingerprint == schema && $0.size > 0 } ?? false
+        let schemas = own?.schemas ?? []
+        let hasSchema = schemas.contains { $0.name.fingerprint == schema && $0.size > 0 }
         if !hasSchema { publishedSchemas.remove(schema) }
         let isDescribed = own?.description.value?.name == registration.name && hasSchema
         if !isDescribed { try describe() }

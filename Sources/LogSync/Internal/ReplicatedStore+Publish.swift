@@ -134,9 +134,7 @@ extension ReplicatedStore {
         var said = Receipt.Content(
             published: firstWaiting.map { $0.dot.sequence - 1 } ?? vector[peer],
             chain: try firstWaiting?.chainBefore.description ?? store.chain(of: peer).description, imported: vector,
-            held: held.map {
-                Receipt.Held(peer: $0.peer.id, sequence: $0.sequence, file: $0.file, reason: $0.reason.rawValue)
-            }.sorted(),
+            held: held.map { $0.map(Receipt.Held.init).sorted() } ?? standing?.content.held ?? [],
             digest: standing?.content.digest ?? "", collectionEpoch: standing?.content.collectionEpoch ?? 0,
             epochsSeen: standing?.content.epochsSeen ?? [:])
         for (id, other) in scan?.peers ?? [:] where id != peer {
@@ -153,5 +151,11 @@ extension ReplicatedStore {
         try save(next)
         _ = try folder.publishReceipt(
             said, counter: next.receiptCounter - 1, nonce: nonce, written: configuration.now.milliseconds)
+    }
+}
+
+extension Receipt.Held {
+    fileprivate init(_ item: HeldItem) {
+        self.init(peer: item.peer.id, sequence: item.sequence, file: item.file, reason: item.reason.rawValue)
     }
 }

@@ -30,13 +30,16 @@ final class ReplicatedStore {
     var answered: Set<Receipt.Held> = []
     /// The names that peers give themselves in the folder.
     var folderNames: [PeerID: String] = [:]
-    var held: [HeldItem] = []
+    /// What the last import left; nil before the first.
+    var held: [HeldItem]?
 
     var logger: Logger { configuration.logger }
     var peer: PeerID { registration.peer }
 
     /// - Throws: `noStore`, `notReplicated`, `invalidStore`, `newerFormat`, `configuration`.
-    init(path: String, configuration: SyncConfiguration, files: StateFiles, nonce: String) throws {
+    init(
+        path: String, configuration: SyncConfiguration, files: StateFiles, nonce: String, library: FileLibrary? = nil
+    ) throws {
         place = try StorePlace(path)
         store = try Store.open(place.path, configuration: configuration.storeConfiguration)
         self.configuration = configuration
@@ -45,7 +48,7 @@ final class ReplicatedStore {
         registration = try store.registration()
         content = try Self.content(of: registration, configuration)
         scanner = ContainerScanner(content: content)
-        library = FileLibrary(content: content)
+        self.library = library ?? FileLibrary(content: content)
     }
 
     private static func content(

@@ -47,14 +47,18 @@ final class StoreLock {
         }
     }
 
-    /// Takes the lock shared, or says at once that another has it alone.
+    /// Takes the lock shared, blocking the thread while another has it alone.
     ///
-    /// - Throws: `locked`.
-    func acquireShared() throws {
-        guard try tryAcquire(LOCK_SH) else {
-            throw LogSyncError(
-                .locked, "another logsync process needs the store for itself; nothing was changed",
-                help: "Try again when it has finished")
+    /// - Throws: `locked` after `wait`.
+    func acquireShared(wait: Duration) throws {
+        let deadline = ContinuousClock.now + wait
+        while try !tryAcquire(LOCK_SH) {
+            guard ContinuousClock.now < deadline else {
+                throw LogSyncError(
+                    .locked, "another logsync process needs the store for itself; nothing was changed",
+                    help: "Try again when it has finished")
+            }
+            usleep(10_000)
         }
     }
 

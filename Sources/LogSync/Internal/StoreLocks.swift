@@ -9,13 +9,14 @@ final class StoreLocks {
     private let use: StoreLock
     private let request: String
 
-    /// - Throws: `cannotCreate`.
-    init(_ files: StateFiles, store: String) throws {
+    /// - Parameter wait: for how long to wait for a process that has the store alone.
+    /// - Throws: `cannotCreate`, `locked`.
+    init(_ files: StateFiles, store: String, wait: Duration) throws {
         let name = "\(files.locks)/\(Self.name(store))"
         step = try StoreLock(path: name + ".step")
         use = try StoreLock(path: name + ".use")
         request = name + ".request"
-        try use.acquireShared()
+        try use.acquireShared(wait: wait)
     }
 
     /// The name of the file by which another process asks this one to let go, within ``StateFiles/locks``.
@@ -40,7 +41,7 @@ final class StoreLocks {
         } catch {
             unlink(request)
             // A failed upgrade may have lost the shared lock.
-            try use.acquireShared()
+            try use.acquireShared(wait: wait)
             throw error
         }
     }

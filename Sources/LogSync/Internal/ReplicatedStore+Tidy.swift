@@ -1,0 +1,69 @@
+import LogContainer
+import LogFormat
+import LogModel
+import LogStore
+import Logging
+
+/// Merges this peer's small log files into larger ones, so that its folder holds a dozen or so, not millions.
+extension ReplicatedStore {
+    /// With more files than this, the small ones are merged.
+    private static let maximumFiles = 16
+
+    /// Merges the newest files where there are many, and removes those whose transactions all stand in a larger one.
+    ///
+    /// Sizes stay geometric: a file is merged only with as much as it holds itself, so that every byte is written again
+    /// a logarithmic number of times.
+    func tidy() throws {
+        let found = try scanner.scan().peers[peer]?.logs ?? []
+        guard found.count > Self.maximumFiles else { return try removeContained(found) }
+        let current = found.filter { file in !found.contains { $0.name.contains(file.name) } }
+            .sorted { $0.name < $1.name }
+        let start = Self.mergeStart(current.map { Int(clamping: $0.size) })
+        guard current.count - start > 1, let first = current[start...].first, let last = current.last else {
+            return try removeContained(found)
+        }
+        let range = first.name.first...last.name.last
+        let run = try store.outbox(unpublishedOnly: false).filter {
+            $0.dot.peer == peer && $0.isPublished && range.contains($0.dot.sequence)
+        }
+        // The outbox may have let older ones go, or a file of another program stand there: then all stays as it is.
+        guard run.count == range.count, Self.firstRun(run).count == run.count else {
+            return try removeContained(found)
+        }
+        try write(run)
+        try removeContained(try scanner.scan(full: true).peers[peer]?.logs ?? [])
+    }
+
+    /// From which file on, given all files' sizes in order of sequence, they are to become one.
+    static func mergeStart(_ sizes: [Int]) -> Int {
+        var start = sizes.count
+        var sum = 0
+        while start > 0, sum + sizes[start - 1] <= maximumFileLength {
+            // An older file that is larger than all after it may stay; a run of small ones before it may not.
+            if sum > 0, sizes[start - 1] > 2 * sum, sizes.count - start > maximumFiles / 2 { break }
+            sum += sizes[start - 1]
+            start -= 1
+        }
+        return start
+    }
+
+    private func removeContained(_ found: [FoundFile<LogFileName>]) throws {
+        let folder = content.peer(peer)
+        var sound: Set<LogFileName> = []
+        for file in found {
+            guard let larger = found.first(where: { $0.name.contains(file.name) })?.name else { continue }
+            if !sound.contains(larger) {
+                guard try folder.verify(larger) == .intact, library.hasHeader(larger, of: peer) else { continue }
+                sound.insert(larger)
+            }
+            try folder.remove(file.name)
+        }
+    }
+}
+
+extension LogFileName {
+    /// Whether this file holds all that `other` does, and more.
+    fileprivate func contains(_ other: LogFileName) -> Bool {
+        first <= other.first && other.last <= last && (first, last) != (other.first, other.last)
+    }
+}

@@ -1,0 +1,231 @@
+import Foundation
+import LogModel
+import LogSync
+import Testing
+
+/// Every way in which a database can turn up that is not quite the one that logsync left. No row is lost in any.
+@Suite("Who a store is")
+struct IdentityTests {
+    let world: World
+    let a: Machine
+    let b: Machine
+
+    init() async throws {
+        world = try World()
+        a = try await world.founder("a", rows: ["one"])
+        b = try await world.clone("b")
+        try await settle(a, b)
+    }
+
+    private func copy(_ from: String, _ to: String) throws {
+        #expect(!FileManager.default.fileExists(atPath: from + "-wal"))
+        try? FileManager.default.removeItem(atPath: to)
+        try FileManager.default.copyItem(atPath: from, toPath: to)
+    }
+
+    private func elsewhere(_ name: String) throws -> String {
+        let directory = "\(world.root)/\(name)"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        return directory + "/notes.db"
+    }
+
+    @Test("A moved store stays the same peer, and status says so")
+    func moved() async throws {
+        let peer = try await a.peer()
+        let path = try elsewhere("moved")
+        try a.checkpoint()
+        try FileManager.default.moveItem(atPath: a.path, toPath: path)
+        try a.insert("two", at: path)
+        try await a.sync(path)
+        let status = try await a.status(path)
+        #expect(status.peer.id == peer)
+        #expect(status.identity?.kind == .moved)
+        #expect(status.succeeds.isEmpty)
+        try await b.sync()
+        #expect(try b.ids() == ["one", "two"])
+    }
+
+    @Test("A copy beside the original becomes a peer of its own, and both go on")
+    func copied() async throws {
+        let peer = try await a.peer()
+        let path = try elsewhere("copy")
+        try a.checkpoint()
+        try copy(a.path, path)
+        try a.insert("original")
+        try a.insert("copied", at: path)
+        try await a.sync(path)
+        try await a.sync()
+        try await b.sync()
+        try await a.sync(path)
+        try await a.sync()
+        let status = try await a.status(path)
+        #expect(status.peer.id != peer && status.succeeds == [peer])
+        #expect(status.identity?.kind == .copied)
+        #expect(try await a.peer() == peer)
+        #expect(try await b.status().peers.first { $0.id == peer }?.retired == false)
+        for path in [a.path, path, b.path] { #expect(try a.ids(at: path) == ["copied", "one", "original"]) }
+    }
+
+    @Test("A copy with unpublished transactions publishes what the original may never publish")
+    func copiedWithOutbox() async throws {
+        try a.insert("unpublished")
+        _ = try await a.with { try await $0.import() }
+        let path = try elsewhere("copy")
+        try a.checkpoint()
+        try copy(a.path, path)
+        var other = a
+        other.configuration.stateDirectory = world.root + "/other-state"
+        other.configuration.machineID = "other"
+        try await other.sync(path)
+        try await b.sync()
+        #expect(try b.ids() == ["one", "unpublished"])
+        // The original lives on after all, and says the same.
+        try await a.sync()
+        try await b.sync()
+        #expect(try await b.status().held.isEmpty)
+        #expect(try await b.sync().outcome == .complete)
+    }
+
+    @Test("A copy on another machine becomes a peer of its own")
+    func copiedElsewhere() async throws {
+        let path = try elsewhere("copy")
+        try a.checkpoint()
+        try copy(a.path, path)
+        var other = a
+        other.configuration.stateDirectory = world.root + "/other-state"
+        other.configuration.machineID = "other"
+        try other.insert("two", at: path)
+        try await other.sync(path)
+        #expect(try await other.peer(path) != a.peer())
+        try await b.sync()
+        #expect(try b.ids() == ["one", "two"])
+    }
+
+    @Test("A restored backup becomes a new peer that takes in what its former self had done", arguments: [true, false])
+    func restored(hasState: Bool) async throws {
+        let peer = try await a.peer()
+        try a.insert("kept")
+        try await a.sync()
+        try a.checkpoint()
+        let backup = world.root + "/backup.db"
+        try copy(a.path, backup)
+        try a.insert("lost?")
+        try await a.sync()
+        try a.checkpoint()
+        try copy(backup, a.path)
+        if !hasState { try FileManager.default.removeItem(atPath: a.configuration.stateDirectory) }
+        try a.insert("after")
+        try await a.sync()
+        let status = try await a.status()
+        #expect(status.peer.id != peer && status.succeeds == [peer])
+        #expect(status.identity?.kind == .restored)
+        #expect(status.peer.name == "a")
+        #expect(try a.ids() == ["after", "kept", "lost?", "one"])
+        try await settle(a, b)
+        #expect(try b.notes() == a.notes())
+        let former = try await b.status().peers.first { $0.id == peer }
+        #expect(former?.retired == true)
+        #expect(try await b.sync().outcome == .complete)
+    }
+
+    @Test("A backup restored while the container is away is told by the state file alone")
+    func restoredOffline() async throws {
+        let peer = try await a.peer()
+        try a.checkpoint()
+        let backup = world.root + "/backup.db"
+        try copy(a.path, backup)
+        try a.insert("lost?")
+        try await a.sync()
+        try a.checkpoint()
+        try copy(backup, a.path)
+        try FileManager.default.moveItem(atPath: world.container, toPath: world.container + "-away")
+        try a.insert("after")
+        await #expect(throws: LogSyncError.self) { try await a.sync() }
+        #expect(try await a.peer() != peer)
+        try FileManager.default.moveItem(atPath: world.container + "-away", toPath: world.container)
+        try await settle(a, b)
+        #expect(try a.ids() == ["after", "lost?", "one"])
+        #expect(try b.ids() == a.ids())
+    }
+
+    @Test("Without state file and container nothing is recorded, and nothing is lost")
+    func unknown() async throws {
+        try FileManager.default.removeItem(atPath: a.configuration.stateDirectory)
+        try FileManager.default.moveItem(atPath: world.container, toPath: world.container + "-away")
+        try a.insert("two")
+        let error = await #expect(throws: LogSyncError.self) { try await a.sync() }
+        #expect(error?.code == .containerUnavailable)
+        #expect(try await a.status().pending == 1)
+        try FileManager.default.moveItem(atPath: world.container + "-away", toPath: world.container)
+        let peer = try await a.peer()
+        try await a.sync()
+        #expect(try await a.peer() == peer)
+        try await b.sync()
+        #expect(try b.ids() == ["one", "two"])
+    }
+
+    @Test("A lost state directory changes nothing where the machine id confirms the store")
+    func stateLost() async throws {
+        let peer = try await a.peer()
+        try FileManager.default.removeItem(atPath: a.configuration.stateDirectory)
+        try a.insert("two")
+        try await a.sync()
+        #expect(try await a.peer() == peer)
+    }
+
+    @Test("Without a machine id the inode confirms the store; a copy has another")
+    func machineIDMissing() async throws {
+        var a = a
+        a.configuration.machineID = nil
+        let peer = try await a.peer()
+        try await a.sync()
+        #expect(try await a.peer() == peer)
+        try FileManager.default.removeItem(atPath: a.configuration.stateDirectory)
+        try await a.sync()
+        #expect(try await a.peer() == peer)
+        let path = try elsewhere("copy")
+        try a.checkpoint()
+        try copy(a.path, path)
+        a.configuration.stateDirectory = world.root + "/other-state"
+        try a.insert("two", at: path)
+        try await a.sync(path)
+        #expect(try await a.peer(path) != peer)
+        try await b.sync()
+        #expect(try b.ids() == ["one", "two"])
+    }
+
+    @Test("Two machines that share store and state, as cloned disks do, are told apart by the nonce")
+    func shared() async throws {
+        let path = try elsewhere("disk")
+        let state = world.root + "/disk-state"
+        try a.checkpoint()
+        try copy(a.path, path)
+        try FileManager.default.copyItem(atPath: a.configuration.stateDirectory, toPath: state)
+        // The clone has the same path and the same inode there; here the state file has to say so.
+        let file = try #require(try FileManager.default.contentsOfDirectory(atPath: state + "/stores").first)
+        var text = try String(contentsOfFile: "\(state)/stores/\(file)", encoding: .utf8)
+        let inode = try #require(try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int)
+        text = text.replacing(a.path.replacing("/", with: "\\/"), with: path.replacing("/", with: "\\/"))
+        text = text.replacing(#/"inode":\d+/#, with: "\"inode\":\(inode)")
+        try text.write(toFile: "\(state)/stores/\(file)", atomically: true, encoding: .utf8)
+        try a.execute(
+            """
+            UPDATE logsync_store SET value = '\(path)' WHERE key = 'path';
+            UPDATE logsync_store SET value = \(inode) WHERE key = 'inode';
+            """, at: path)
+        var clone = a
+        clone.configuration.stateDirectory = state
+
+        let peer = try await a.peer()
+        try a.insert("two")
+        try await a.sync()
+        try clone.insert("three", at: path)
+        try await clone.sync(path)
+        #expect(try await clone.peer(path) != peer)
+        try await a.sync()
+        #expect(try await a.peer() == peer)
+        try await b.sync()
+        #expect(try b.ids() == ["one", "three", "two"])
+        #expect(try a.ids() == ["one", "three", "two"])
+    }
+}

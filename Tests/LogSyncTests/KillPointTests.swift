@@ -1,0 +1,84 @@
+import Foundation
+import LogModel
+import LogSync
+import Testing
+
+@Suite("Killed at any change of a file")
+struct KillPointTests {
+    @Test("A sync that dies is made good by the next", arguments: [false, true])
+    func sync(completesLast: Bool) async throws {
+        let world = try World()
+        let a = try await world.founder("a")
+        let b = try await world.clone("b")
+        try await settle(a, b)
+        var expected: [String] = []
+        for point in 1... {
+            let row = "row\(String(format: "%03d", point))"
+            expected.append(row)
+            try a.insert(row)
+            // Something to import on the way, too.
+            try b.execute("INSERT OR REPLACE INTO note(id, body) VALUES('b', '\(point)')")
+            try await b.sync()
+            var dying = a
+            let fileSystem = DyingFileSystem(changes: point, completesLast: completesLast)
+            dying.configuration.fileSystem = fileSystem
+            do {
+                try await dying.sync()
+            } catch let error as LogSyncError {
+                #expect(error.code == .ioError)
+            }
+            #expect(try a.ids().contains(row))
+            try await settle(a, b)
+            #expect(try b.notes() == a.notes())
+            #expect(try a.ids() == ["b"] + expected)
+            let (x, y) = (try await a.status(), try await b.status())
+            #expect(x.digest == y.digest && x.outbox == 0 && x.held.isEmpty && y.held.isEmpty)
+            #expect(x.succeeds.isEmpty && x.identity == nil)
+            if fileSystem.isAlive {
+                #expect(point > 8, "a sync changes more than a handful of things")
+                break
+            }
+        }
+    }
+
+    @Test("An init that dies is made good by the next", arguments: [false, true])
+    func initialize(completesLast: Bool) async throws {
+        for point in 1... {
+            let world = try World()
+            let a = try world.machine("a")
+            try a.makeDatabase()
+            try a.insert("one")
+            var dying = a
+            let fileSystem = DyingFileSystem(changes: point, completesLast: completesLast)
+            dying.configuration.fileSystem = fileSystem
+            do {
+                try await dying.initialize()
+            } catch let error as LogSyncError {
+                #expect(error.code == .ioError)
+            }
+            try await a.initialize()
+            let b = try await world.clone("b")
+            try await settle(a, b)
+            #expect(try b.ids() == ["one"])
+            #expect(try await a.status().succeeds.isEmpty)
+            let peer = try await a.peer()
+            #expect(try world.logs(peer).count == 1)
+            if fileSystem.isAlive { break }
+        }
+    }
+
+    @Test("A clone that dies leaves nothing at the place, and the next one makes it")
+    func clone() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let b = try world.machine("b")
+        // What a process that was killed leaves behind.
+        try Data([1, 2, 3]).write(to: URL(fileURLWithPath: b.path + ".logsync-clone"))
+        try Data([1, 2, 3]).write(to: URL(fileURLWithPath: b.path + ".logsync-clone-wal"))
+        _ = try await world.clone("b")
+        #expect(try b.ids() == ["one"])
+        let left = try FileManager.default.contentsOfDirectory(atPath: world.root + "/b")
+        #expect(left.allSatisfy { !$0.contains("logsync-clone") })
+        try await settle(a, b)
+    }
+}
