@@ -73,6 +73,10 @@ let package = Package(
                 .product(name: "TOMLKit", package: "TOMLKit"),
             ],
             swiftSettings: settings),
+        // Black box: links nothing of ours, but needs the built tool beside it.
+        .testTarget(
+            name: "AcceptanceTests",
+            dependencies: ["LogSyncCommand", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: settings),
         .testTarget(name: "LogModelTests", dependencies: ["LogModel"], swiftSettings: settings),
         .testTarget(
             name: "LogFormatTests",
@@ -84,15 +88,8 @@ let package = Package(
             dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),
         .testTarget(
             name: "LogSyncTests",
-            dependencies: [
-                "LogSync", "InotifyEvents", .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"),
-            ],
+            dependencies: ["LogSync", "InotifyEvents", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
-        // Black box: links nothing of ours, but needs the built tool beside it.
-        .testTarget(
-            name: "AcceptanceTests",
-            dependencies: ["LogSyncCommand", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -36,7 +36,8 @@ struct Init: AsyncParsableCommand {
     var identity: [String] = []
 
     @Option(
-        help: ArgumentHelp("A reference that the schema does not declare; may be repeated.", valueName: "child.column=parent"))
+        help: ArgumentHelp(
+            "A reference that the schema does not declare; may be repeated.", valueName: "child.column=parent"))
     var reference: [String] = []
 
     @Option(
@@ -82,7 +83,7 @@ struct Init: AsyncParsableCommand {
         let peer = report.peer.map { " as \($0.label)" } ?? ""
         let headline =
             if report.alreadyInitialized {
-                "\(report.store) is a store of \(place)\(peer); nothing was changed."
+                "\(report.store) already is a store of \(place)\(peer)."
             } else if report.dryRun {
                 "\(report.store) would become a store of \(place); nothing was done."
             } else if report.joined {
@@ -94,13 +95,15 @@ struct Init: AsyncParsableCommand {
         if !report.tables.isEmpty {
             lines += [""] + tableLines(report.tables) + [""]
         }
-        if !report.dryRun, !report.alreadyInitialized {
+        if !report.dryRun {
             lines.append(
-                "Transactions: \(report.recorded) recorded, \(report.published) published, \(report.imported) imported.")
+                "Transactions: \(report.recorded) recorded, \(report.published) published, \(report.imported) imported."
+            )
         }
         if !keepJournal, !report.alreadyInitialized {
             lines.append(
-                "Its journal \(report.dryRun ? "would become" : "is now") the write-ahead log (--keep-journal leaves it).")
+                "Its journal \(report.dryRun ? "would become" : "is now") the write-ahead log (--keep-journal leaves it)."
+            )
         }
         return lines + report.held.map(\.line)
     }
@@ -108,7 +111,9 @@ struct Init: AsyncParsableCommand {
     private func tableLines(_ tables: [TableReport]) -> [String] {
         var table = TextTable(("TABLE", .left), ("ROWS", .right), ("IDENTITY", .left), ("REFERENCES", .left))
         for report in tables {
-            let identity = report.columns.isEmpty ? report.identity : "\(report.identity): \(report.columns.joined(separator: ", "))"
+            let identity =
+                report.columns.isEmpty
+                ? report.identity : "\(report.identity): \(report.columns.joined(separator: ", "))"
             let references = report.references.sorted { $0.key < $1.key }.map { "\($0.key) → \($0.value)" }
             table.add(report.table, String(report.rows), identity, references.joined(separator: ", "))
         }

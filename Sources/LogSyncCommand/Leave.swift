@@ -6,8 +6,8 @@ struct Leave: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Stop replicating a store and keep its data.",
         discussion: """
-            Removes everything logsync put into the database and no row of yours, and puts the journal mode back. What this
-            peer has published stays in the container for the others. A daemon that watches the store is asked to let go.
+            Publishes the last changes, removes everything logsync put into the database and no row of yours, and puts the
+            journal mode back. What this peer has published stays for the others. A daemon that watches the store is asked to let go.
 
             EXAMPLE
               logsync leave music.db
@@ -31,12 +31,11 @@ struct Leave: AsyncParsableCommand {
         var content: String
         var peer: PeerName
         var dryRun: Bool
-        /// What the other peers will never get.
-        var pending: Int
-        var outbox: Int
+        /// The container was there, so that the last changes could be published.
+        var published: Bool
 
         private enum CodingKeys: String, CodingKey {
-            case format, store, content, peer, dryRun, pending, outbox
+            case format, store, content, peer, dryRun, published
         }
     }
 
@@ -47,7 +46,7 @@ struct Leave: AsyncParsableCommand {
             if !dryRun { try await replicator.leave() }
             let report = Report(
                 store: status.store, content: status.content, peer: status.peer, dryRun: dryRun,
-                pending: status.pending, outbox: status.outbox)
+                published: !dryRun && status.container.available)
             try session.report(report) { lines(report) }
             return .done
         }
@@ -59,10 +58,8 @@ struct Leave: AsyncParsableCommand {
                 ? "\(report.store) would be no store of \(report.content) any more; nothing was done."
                 : "\(report.store) is no store of \(report.content) any more; its data is kept."
         ]
-        if report.pending + report.outbox > 0 {
-            lines.append(
-                "\(report.pending) changes and \(report.outbox) transactions \(dryRun ? "are not" : "were not") published; "
-                    + "only this database has them.")
+        if !dryRun, !report.published {
+            lines.append("The container was not there: what was not yet published is in this database only.")
         }
         return lines.map(Terminal.printable)
     }

@@ -43,7 +43,7 @@ struct LogSyncCommand: AsyncParsableCommand {
         } catch let error as LogSyncError {
             Complaint.print(error, isJSON: isJSON)
             return ExitCode(ExitStatus(error.code).rawValue)
-        } catch where exitCode(for: error).isSuccess {
+        } catch  where exitCode(for: error).isSuccess {
             return show(fullMessage(for: error))
         } catch {
             return complain(error, isJSON: isJSON)
@@ -64,7 +64,9 @@ struct LogSyncCommand: AsyncParsableCommand {
         var known = LogSyncError(describing: error)
         if exitCode(for: error) == .validationFailure {
             // The last line of what argument-parser would say names the help of the subcommand that was meant.
-            let last = fullMessage(for: error).split(separator: "\n").last.map { $0.trimmingCharacters(in: .whitespaces) }
+            let last = fullMessage(for: error).split(separator: "\n").last.map {
+                $0.trimmingCharacters(in: .whitespaces)
+            }
             let help = last.flatMap { $0.hasPrefix("See '") ? $0 : nil }
             known = LogSyncError(.usage, message(for: error), help: help)
         }

@@ -41,6 +41,7 @@ struct Status: AsyncParsableCommand {
         if !status.succeeds.isEmpty {
             facts.add("succeeds", status.succeeds.map(\.description).joined(separator: ", "))
         }
+        if let identity = status.identity { facts.add("identity", "\(identity.kind.rawValue): \(identity.detail)") }
         facts.add("digest", status.digest)
         var lines = facts.lines
         if !status.peers.isEmpty { lines += [""] + peerLines(status.peers) }

@@ -23,7 +23,8 @@ struct Watch: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Look at the container at this interval instead of waiting for events (LOGSYNC_POLL).", valueName: "seconds"))
+            "Look at the container at this interval instead of waiting for events (LOGSYNC_POLL).", valueName: "seconds"
+        ))
     var poll: Seconds?
 
     @Option(
@@ -38,7 +39,9 @@ struct Watch: AsyncParsableCommand {
     var onImport: String?
 
     @Option(
-        help: ArgumentHelp("Serve metrics for Prometheus at http://ADDRESS:PORT/metrics (LOGSYNC_METRICS).", valueName: "address:port"))
+        help: ArgumentHelp(
+            "Serve metrics for Prometheus at http://ADDRESS:PORT/metrics (LOGSYNC_METRICS).", valueName: "address:port")
+    )
     var metrics: ListenAddress?
 
     @OptionGroup var common: CommonOptions
@@ -63,8 +66,8 @@ struct Watch: AsyncParsableCommand {
         let watches = paths.map { [configuration] path in
             StoreWatch(
                 store: path,
-                open: { try await blocking { try Replicator(store: path, configuration: configuration) } },
-                onOpen: { counts.setReplicator($0, of: path) },
+                make: { try Replicator(store: path, configuration: configuration, opensNow: false) },
+                onChange: { counts.setReplicator($0, of: path) },
                 onEvent: { event in
                     printer.print(event)
                     counts.count(event, of: path)

@@ -92,8 +92,9 @@ final class ElementPrinter: Sendable {
     private func text(_ element: LogElement, _ state: inout State) throws {
         switch element {
         case .file(let file):
-            try line("log file of \(name(file.peer).label) in \(file.content): "
-                + "transactions \(file.first) to \(file.last), \(file.bytes) bytes")
+            try line(
+                "log file of \(name(file.peer).label) in \(file.content): "
+                    + "transactions \(file.first) to \(file.last), \(file.bytes) bytes")
         case .transaction(let header):
             if state.hasBegun { try Terminal.print("") }
             let peer = name(header.peer)

@@ -7,6 +7,7 @@ extension Session {
     func configuration(wait: Seconds? = nil) -> SyncConfiguration {
         var configuration = SyncConfiguration()
         configuration.logger = logger
+        configuration.events = InotifyFolderEvents.shared
         if let wait = wait ?? settings.wait { configuration.wait = wait.duration }
         return configuration
     }

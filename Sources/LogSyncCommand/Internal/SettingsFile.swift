@@ -42,7 +42,8 @@ enum SettingsFile {
             }
             guard let value = table[name], let text = text(value, kind: key.kind) else {
                 throw LogSyncError(
-                    .configuration, "the key \(name.debugDescription) in the configuration file \(file) has the wrong "
+                    .configuration,
+                    "the key \(name.debugDescription) in the configuration file \(file) has the wrong "
                         + "type: it takes \(key.kind.rawValue)")
             }
             found[key] = GivenSetting(text: text, source: "the key \(name.debugDescription) in \(file)")

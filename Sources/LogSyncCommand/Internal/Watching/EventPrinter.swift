@@ -1,7 +1,7 @@
 import LogSync
 import Logging
 
-/// Says what happens: a JSON document a line on stdout, or lines for people, errors among them on stderr.
+/// Says what happens: a JSON document a line on stdout, or lines for people.
 struct EventPrinter: Sendable {
     let session: Session
 
@@ -18,17 +18,13 @@ struct EventPrinter: Sendable {
         }
     }
 
+    /// What is held, unavailable or wrong is in the log already, on stderr.
     private func printLines(_ event: ReplicationEvent) throws {
         switch event {
-        case .unavailable(let store, let error), .error(let store, let error):
-            let isNamed = error.message.contains(store)
-            Complaint.print(
-                isNamed ? error : LogSyncError(error.code, "\(store): \(error.message)", help: error.help), isJSON: false)
         case .ready(let store): try say("\(store) is ready")
         case .didImport(let event): try say("\(event.store): imported \(summary(event))")
-        case .held(let store, let items):
-            if items.isEmpty { try say("\(store): nothing is held any more") }
-            for item in items { try say("\(store): \(item.line)") }
+        case .held(let store, let items) where items.isEmpty: try say("\(store): nothing is held any more")
+        case .held, .unavailable, .error: break
         }
     }
 

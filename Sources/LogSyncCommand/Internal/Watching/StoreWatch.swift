@@ -1,40 +1,39 @@
 import LogSync
 
-/// Keeps one store in step; where it is missing, locked or broken, tries again for as long as it takes.
+/// Keeps one store in step for as long as the daemon runs.
+///
+/// The replicator itself tries again where the store is missing or locked, or the container is not there; here is tried
+/// again what keeps a replicator from being made at all, as a state directory that cannot be written.
 struct StoreWatch: Sendable {
     /// The store's absolute path, as it was given.
     let store: String
-    let open: @Sendable () async throws -> Replicator
-    /// Called whenever the store has been opened, and with nil when it has been let go.
-    let onOpen: @Sendable (Replicator?) -> Void
+    let make: @Sendable () throws -> Replicator
+    /// Called when the replicator has been made, and with nil when it has ended.
+    let onChange: @Sendable (Replicator?) -> Void
     let onEvent: @Sendable (ReplicationEvent) -> Void
 
-    private static let shortestPause = Duration.seconds(1)
-    private static let longestPause = Duration.seconds(30)
+    private static let pause = Duration.seconds(5)
 
     /// Runs until the task is cancelled.
     func run() async {
         var reported: LogSyncError?
-        var pause = Self.shortestPause
         while !Task.isCancelled {
             do {
-                let replicator = try await open()
+                let replicator = try make()
                 reported = nil
-                pause = Self.shortestPause
-                onOpen(replicator)
-                defer { onOpen(nil) }
+                onChange(replicator)
+                defer { onChange(nil) }
                 try await relay(replicator)
             } catch {
                 // Cancellation comes in many forms, from SQLite's interrupt to an error of Swift's.
                 guard !Task.isCancelled else { return }
                 let error = LogSyncError(describing: error)
-                // The same trouble is said once, not once a second.
-                if error != reported { onEvent(event(error)) }
+                // The same trouble is said once, not every time.
+                if error != reported { onEvent(.error(store: store, error: error)) }
                 reported = error
-                pause = isCheap(error) ? Self.shortestPause : min(pause * 2, Self.longestPause)
             }
             // Only cancellation ends this early, and the loop sees it.
-            try? await Task.sleep(for: pause)
+            try? await Task.sleep(for: Self.pause)
         }
     }
 
@@ -43,7 +42,6 @@ struct StoreWatch: Sendable {
         let listener = Task {
             for await event in events { onEvent(event) }
         }
-        defer { listener.cancel() }
         do {
             try await replicator.run()
         } catch {
@@ -57,15 +55,5 @@ struct StoreWatch: Sendable {
     private func drain(_ listener: Task<Void, Never>) async {
         listener.cancel()
         await listener.value
-    }
-
-    private func event(_ error: LogSyncError) -> ReplicationEvent {
-        error.code == .containerUnavailable
-            ? .unavailable(store: store, error: error) : .error(store: store, error: error)
-    }
-
-    /// Whether looking again costs next to nothing.
-    private func isCheap(_ error: LogSyncError) -> Bool {
-        error.code == .noStore || error.code == .notReplicated || error.code == .locked
     }
 }

@@ -1,0 +1,74 @@
+# What this project is built, tried and installed with. `make demo` shows it at work, `make test` checks it.
+
+SWIFT ?= swift
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
+PROGRAMS = sqlite3 python3
+SOURCES = Sources Tests Package.swift $(wildcard Benchmarks)
+
+.PHONY: build deps demo test lint install uninstall bench simulate sabotage
+
+build: deps
+	$(SWIFT) build
+
+# Installs what is missing, with apt; elsewhere says what it is. Quiet where all of it is there.
+deps:
+	@missing=; \
+	if command -v dpkg-query > /dev/null; then \
+	    for package in $(LIBRARIES); do \
+	        dpkg-query --show --showformat '$${db:Status-Status}\n' $$package 2> /dev/null \
+	            | grep --quiet --line-regexp installed || missing="$$missing $$package"; \
+	    done; \
+	fi; \
+	for program in $(PROGRAMS); do \
+	    command -v $$program > /dev/null || missing="$$missing $$program"; \
+	done; \
+	test -z "$$missing" && exit 0; \
+	if ! command -v apt-get > /dev/null; then \
+	    echo "Missing:$$missing; install them the way this system does." >&2; exit 1; \
+	fi; \
+	echo "Installing$$missing"; \
+	as_root=; test "$$(id -u)" -eq 0 || as_root=sudo; \
+	$$as_root apt-get update --quiet --quiet && \
+	$$as_root env DEBIAN_FRONTEND=noninteractive \
+	    apt-get install --yes --quiet --no-install-recommends $$missing
+
+# Two stores, two daemons, the sqlite3 shell writing on both sides at once.
+demo: deps
+	$(SWIFT) build --product logsync
+	Fixtures/demo/run "$$($(SWIFT) build --show-bin-path)/logsync"
+
+test: deps
+	$(SWIFT) build --build-tests
+	$(SWIFT) test
+
+lint:
+	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
+
+# The Swift runtime goes into the binary, so that it runs where no toolchain is.
+install: deps
+	$(SWIFT) build --configuration release --product logsync --static-swift-stdlib --scratch-path .build-static
+	install -D --strip .build-static/release/logsync "$(DESTDIR)$(PREFIX)/bin/logsync"
+	for unit in system/logsync.service user/logsync@.service; do \
+	    mkdir -p "$(DESTDIR)$(PREFIX)/lib/systemd/$${unit%/*}" && \
+	    sed 's|/usr/local|$(PREFIX)|' "Documentation/$${unit#*/}" \
+	        > "$(DESTDIR)$(PREFIX)/lib/systemd/$$unit" || exit 1; \
+	done
+
+uninstall:
+	rm -f "$(DESTDIR)$(PREFIX)/bin/logsync" "$(DESTDIR)$(PREFIX)/lib/systemd/system/logsync.service" \
+	    "$(DESTDIR)$(PREFIX)/lib/systemd/user/logsync@.service"
+
+# Measures beside plain SQLite, in a package of its own.
+bench: deps
+	Benchmarks/run
+
+# Real stores, a courier that does everything a folder can do, processes killed anywhere.
+simulate: deps
+	Tests/Simulation/run
+
+# Breaks the sources on purpose, line by line; each time a named test has to fail.
+sabotage: deps
+	Tests/Sabotage/run

@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+/// What holds for every subcommand.
+@Suite struct CommandLineTests {
+    static let subcommands = [
+        ["init"], ["clone"], ["sync"], ["import"], ["export"], ["watch"], ["status"], ["log"], ["show"], ["peers"],
+        ["peers", "list"], ["leave"],
+    ]
+
+    @Test(arguments: subcommands)
+    func `help has one runnable example`(subcommand: [String]) async throws {
+        let tool = try Tool()
+        let help = try await tool.run(subcommand + ["--help"])
+        #expect(help.code == 0)
+        let after = help.output.components(separatedBy: "EXAMPLE\n")
+        #expect(after.count == 2)
+        let example = after[1].split(separator: "\n").first.map(String.init) ?? ""
+        #expect(example.hasPrefix("  logsync " + subcommand.joined(separator: " ")), "\(example)")
+        #expect(after[1].contains("\n\n"), "the example is one line")
+    }
+
+    @Test func `the tool's own help names every subcommand, and --version the version`() async throws {
+        let tool = try Tool()
+        let help = try await tool.run("--help")
+        for subcommand in Self.subcommands where subcommand.count == 1 {
+            #expect(help.output.contains("\n  \(subcommand[0]) "))
+        }
+        let version = try await tool.run("--version")
+        #expect(version.code == 0)
+        #expect(version.output.split(separator: ".").count == 3)
+    }
+
+    @Test(arguments: [
+        ["no-such-subcommand"], ["sync"], ["status"], ["status", "a.db", "b.db"], ["watch"], ["clone", "a.db"],
+        ["init", "a.db"], ["init", "a.db", "--container", "shared"], ["init", "a.db", "--identity", "nonsense"],
+        ["init", "a.db", "--reference", "a=b"], ["init", "a.db", "--policy", "a"], ["log", "a.db", "--limit", "-1"],
+        ["log", "a.db", "--limit", "many"], ["log", "a.db", "--after", "yesterday"], ["show", "a.db", "desk"],
+        ["show", "a.db", "desk:0"], ["watch", "a.db", "--poll", "never"], ["watch", "a.db", "--metrics", "here"],
+        ["sync", "a.db", "--verbose", "--quiet"], ["sync", "a.db", "--log-format", "xml"], ["sync", "a.db", "--unknown"],
+    ])
+    func `a wrong command line ends with 64, one line and no output`(arguments: [String]) async throws {
+        let tool = try Tool()
+        let ended = try await tool.run(arguments)
+        #expect(ended.code == 64, "\(ended)")
+        #expect(ended.output.isEmpty)
+        #expect(ended.errors.hasPrefix("logsync: ") && ended.errors.split(separator: "\n").count == 1, "\(ended.errors)")
+
+        let told = try await tool.run(arguments + ["--json"])
+        #expect(told.code == 64)
+        let error = try JSON(told.errors)
+        #expect(error["format"]?.int == 1 && error["error"]?["code"]?.string == "usage", "\(told.errors)")
+    }
+
+    static let takesStore = ["sync", "import", "export", "status", "log", "peers", "leave"]
+
+    @Test(arguments: takesStore)
+    func `no such store is 66, and JSON says so in one document`(subcommand: String) async throws {
+        let tool = try Tool()
+        let ended = try await tool.run(subcommand, "missing.db", "--json")
+        #expect(ended.code == 66)
+        let error = try JSON(ended.errors)["error"]
+        #expect(error?["code"]?.string == "no-store")
+        #expect(error?["message"]?.string?.contains("missing.db") == true)
+        #expect(error?["help"]?.string?.isEmpty == false)
+        #expect(!FileManager.default.fileExists(atPath: tool.path("missing.db")))
+    }
+
+    @Test(arguments: takesStore)
+    func `a file that is no database is 65, and a database that is no store is 66`(subcommand: String) async throws {
+        let tool = try Tool()
+        try "just some text, and not a little of it\n".write(
+            toFile: tool.path("text.db"), atomically: true, encoding: .utf8)
+        #expect(try await tool.run(subcommand, "text.db").code == 65)
+        try await tool.database("plain.db")
+        let plain = try await tool.run(subcommand, "plain.db")
+        #expect(plain.code == 66)
+        #expect(plain.errors.contains("not replicated") && plain.errors.contains("logsync init"), "\(plain.errors)")
+    }
+
+    @Test func `of several stores each is done, and the gravest code is returned`() async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        try await tool.clone("b.db")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (7, 'seven')")
+        try "no database, whatever its name says, and long enough to be read\n".write(
+            toFile: tool.path("text.db"), atomically: true, encoding: .utf8)
+        let ended = try await tool.run("sync", "text.db", "a.db", "missing.db", "b.db", "--json")
+        #expect(ended.code == 66)
+        let done = try JSON(ended.output)["stores"]?.array ?? []
+        #expect(done.map { $0["store"]?.string?.hasSuffix("a.db") == true || $0["store"]?.string?.hasSuffix("b.db") == true } == [true, true])
+        #expect(done.first?["recorded"]?.int == 1 && done.last?["imported"]?.int ?? 0 >= 1)
+        let errors = try ended.errors.split(separator: "\n").map { try JSON(String($0)) }
+        #expect(errors.map { $0["error"]?["code"]?.string } == ["invalid-store", "no-store"])
+        #expect(try await tool.sql("b.db", "SELECT text FROM notes ORDER BY text") == "one\nseven\n")
+    }
+
+    @Test func `nothing but what was asked for is said with --quiet, and nothing is coloured in a pipe`() async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        let quiet = try await tool.run("sync", "a.db", "--quiet")
+        #expect(quiet.code == 0 && quiet.output.isEmpty && quiet.errors.isEmpty, "\(quiet)")
+        let status = try await tool.run("status", "a.db", "--quiet", environment: ["TERM": "xterm"])
+        #expect(status.output.contains("here") && !status.output.contains("\u{1B}"))
+    }
+
+    @Test func `state goes where the environment says`() async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        let usual = tool.path("home/.local/state/logsync")
+        #expect(try !FileManager.default.contentsOfDirectory(atPath: usual).isEmpty)
+        for (variable, folder) in [("XDG_STATE_HOME", "state/logsync"), ("STATE_DIRECTORY", "state")] {
+            try? FileManager.default.removeItem(atPath: tool.path("state"))
+            _ = try await tool.run("sync", "a.db", environment: [variable: tool.path("state")])
+            #expect(try !FileManager.default.contentsOfDirectory(atPath: tool.path(folder)).isEmpty)
+        }
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM])
+    func `a signal ends what is under way with its own code`(signal: Int32) async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        let following = try tool.start(["log", "a.db", "--follow", "--json"])
+        try await following.line { $0.contains("\"token\"") }
+        following.signal(signal)
+        let ended = await following.end(within: 20)
+        #expect(ended.code == 128 + signal, "\(ended)")
+        #expect(try JSON(ended.errors)["error"]?["code"]?.string == (signal == SIGINT ? "interrupted" : "terminated"))
+    }
+}

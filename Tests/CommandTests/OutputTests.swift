@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+/// The JSON that scripts read: the keys that the contract names, one document each.
+@Suite struct OutputTests {
+    @Test func `init, clone and leave`() async throws {
+        let tool = try Tool()
+        try await tool.database("a.db")
+        let options = ["--container", tool.path("shared"), "--content", "notes", "--json"]
+        let dry = try await tool.run(["init", "a.db", "--dry-run"] + options)
+        #expect(try JSON(dry.output)["dryRun"]?.bool == true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: tool.path("shared")).isEmpty)
+
+        let made = try JSON(await tool.run(["init", "a.db", "--peer", "here"] + options).output)
+        #expect(made["format"]?.int == 1)
+        #expect(made["peer"]?.keys == ["id", "name"] && made["peer"]?["name"]?.string == "here")
+        #expect(made["tables"]?.array.map { $0["table"]?.string } == ["notes"])
+        #expect(made["recorded"]?.int == 1 && made["published"]?.int == 1)
+
+        let again = try await tool.run(["init", "a.db"] + options)
+        #expect(again.code == 0, "\(again)")
+        #expect(try JSON(again.output)["alreadyInitialized"]?.bool == true)
+
+        let cloned = try JSON(await tool.run(["clone", "b.db", "--peer", "there"] + options).output)
+        #expect(cloned["format"]?.int == 1 && cloned["imported"]?.int == 1)
+        #expect(cloned["peer"]?["name"]?.string == "there")
+        #expect(try await tool.run(["clone", "b.db"] + options).code == 73)
+
+        let dryLeave = try JSON(await tool.run("leave", "b.db", "--dry-run", "--json").output)
+        #expect(dryLeave["format"]?.int == 1 && dryLeave["dryRun"]?.bool == true)
+        #expect(try await tool.run("status", "b.db").code == 0)
+        let left = try JSON(await tool.run("leave", "b.db", "--json").output)
+        #expect(left["store"]?.string?.hasSuffix("b.db") == true)
+        #expect(try await tool.run("status", "b.db").code == 66)
+        #expect(try await tool.sql("b.db", "SELECT name FROM sqlite_master WHERE name LIKE 'logsync_%'") == "")
+        #expect(try await tool.sql("b.db", "SELECT text FROM notes") == "one\n")
+    }
+
+    @Test(arguments: ["sync", "import", "export"])
+    func `sync, import and export`(subcommand: String) async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        try await tool.sql("a.db", "UPDATE notes SET text = 'two'")
+        let report = try JSON(await tool.run(subcommand, "a.db", "--json").output)
+        #expect(report["format"]?.int == 1)
+        let store = try #require(report["stores"]?.array.first)
+        #expect(store.keys.isSuperset(of: ["store", "recorded", "published", "imported", "held"]))
+        #expect(store["recorded"]?.int == 1)
+        #expect(store["published"]?.int == (subcommand == "import" ? 0 : 1))
+        let lines = try await tool.run(subcommand, "a.db").lines
+        #expect(lines.first?.split(separator: " ") == ["STORE", "RECORDED", "PUBLISHED", "IMPORTED", "HELD"])
+    }
+
+    @Test func `status and peers`() async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        try await tool.clone("b.db")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (5, 'five'), (6, 'six')")
+        let status = try JSON(await tool.run("status", "a.db", "--json").output)
+        let keys: Set = [
+            "format", "store", "content", "container", "peer", "pending", "outbox", "vector", "peers", "held", "conflicts",
+            "parked", "digest",
+        ]
+        #expect(status.keys.isSuperset(of: keys), "missing: \(keys.subtracting(status.keys))")
+        #expect(status["container"]?["available"]?.bool == true)
+        #expect(status["pending"]?.int == 2)
+        let own = try #require(status["peer"]?["id"]?.string)
+        #expect(status["vector"]?[own]?.int == 1)
+        let other = try #require(status["peers"]?.array.first)
+        #expect(other.keys.isSuperset(of: ["id", "name", "published", "imported", "behind", "seenAt", "retired"]))
+
+        for arguments in [["peers", "list", "a.db"], ["peers", "a.db"]] {
+            let peers = try JSON(await tool.run(arguments + ["--json"]).output)["peers"]?.array ?? []
+            #expect(peers.map { $0["name"]?.string } == ["here", "there"])
+            #expect(peers.map { $0["self"]?.bool } == [true, false])
+        }
+        let shown = try await tool.run("status", "a.db").output
+        #expect(shown.contains("peer       here, \(own)") && shown.contains("pending    2 changes"), "\(shown)")
+    }
+
+    @Test func `log and show`() async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (5, 'it''s five'), (6, x'00ff')")
+        try await tool.succeed("sync", "a.db")
+        let log = try JSON(await tool.run("log", "a.db", "--json").output)
+        #expect(log["format"]?.int == 1)
+        let transactions = log["transactions"]?.array ?? []
+        #expect(transactions.compactMap { $0["sequence"]?.int } == [2, 1])
+        let newest = try #require(transactions.first)
+        let keys: Set = ["token", "peer", "sequence", "time", "author", "context", "changes"]
+        #expect(newest.keys.isSuperset(of: keys), "missing: \(keys.subtracting(newest.keys))")
+        #expect(newest["changes"]?["notes"]?["inserted"]?.int == 2)
+        #expect(newest["time"]?.string?.wholeMatch(of: #/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/#) != nil)
+        let token = try #require(transactions.last?["token"]?.int)
+        let after = try JSON(await tool.run("log", "a.db", "--after", "\(token)", "--json").output)
+        #expect(after["transactions"]?.array.compactMap { $0["sequence"]?.int } == [2])
+
+        let shown = try JSON(await tool.run("show", "a.db", "here:2", "--json").output)
+        let transaction = try #require(shown["transactions"]?.array.first)
+        #expect(shown["format"]?.int == 1 && transaction["peer"]?["name"]?.string == "here")
+        let values = transaction["rows"]?.array.flatMap { $0["cells"]?.array ?? [] }.compactMap { $0["value"] } ?? []
+        #expect(values.contains { $0.string == "it's five" })
+        #expect(values.contains { $0["base64"]?.string == "AP8=" })
+        let text = try await tool.run("show", "a.db", "here:2").output
+        #expect(text.contains("'it''s five'") && text.contains("X'00ff'"), "\(text)")
+
+        let folder = tool.path("shared/notes/peers/\(try #require(newest["peer"]?["id"]?.string))/logs")
+        let file = try #require(FileManager.default.contentsOfDirectory(atPath: folder).sorted().last)
+        let whole = try JSON(await tool.run("show", "\(folder)/\(file)", "--json").output)
+        #expect(whole["file"]?["peer"]?["id"]?.string == newest["peer"]?["id"]?.string)
+        #expect(whole["transactions"]?.array.isEmpty == false)
+        #expect(try await tool.run("show", "a.db", "here:99").code == 64)
+        #expect(try await tool.run("show", "a.db", "nobody:1").code == 64)
+    }
+
+    @Test func `log --follow is a document a line, and goes on`() async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        let following = try tool.start(["log", "a.db", "--follow", "--json"])
+        let first = try JSON(await following.line { _ in true })
+        #expect(first["format"]?.int == 1 && first["sequence"]?.int == 1)
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", "a.db")
+        let second = try JSON(await following.line { $0.contains("\"sequence\":2") })
+        #expect(second["changes"]?["notes"]?["inserted"]?.int == 1)
+        following.signal(SIGINT)
+        #expect(await following.end(within: 20).code == 130)
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import Testing
+
+/// The daemon.
+@Suite struct WatchTests {
+    private func watch(_ tool: Tool, _ arguments: [String], environment: [String: String] = [:]) throws -> Tool.Process {
+        try tool.start(["watch", "--json"] + arguments, environment: environment)
+    }
+
+    private func event(_ daemon: Tool.Process, _ name: String, store: String = "") async throws -> JSON {
+        try await JSON(daemon.line { $0.contains("\"event\":\"\(name)\"") && (store.isEmpty || $0.contains(store)) })
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func `it is ready, imports, and a signal is its normal end`(signal: Int32) async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let daemon = try watch(tool, [a, b])
+        let ready = try await event(daemon, "ready", store: "a.db")
+        #expect(ready["format"]?.int == 1 && ready["store"]?.string?.hasSuffix("a.db") == true)
+        _ = try await event(daemon, "ready", store: "b.db")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (9, 'nine')")
+        let imported = try await event(daemon, "didImport", store: "b.db")
+        let transaction = try #require(imported["transactions"]?.array.last)
+        #expect(transaction["peer"]?["name"]?.string == "here")
+        #expect(transaction["tables"]?["notes"]?["counts"]?["inserted"]?.int == 1)
+        #expect(try await tool.sql("b.db", "SELECT count(*) FROM notes WHERE text = 'nine'") == "1\n")
+        daemon.signal(signal)
+        let ended = await daemon.end(within: 20)
+        #expect(ended.code == 0, "\(ended)")
+        for line in ended.lines { _ = try JSON(line) }
+    }
+
+    @Test func `a store that is missing is tried again while the others go on`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let daemon = try watch(tool, [a, tool.path("late.db")])
+        _ = try await event(daemon, "ready", store: "a.db")
+        let error = try await event(daemon, "error", store: "late.db")
+        #expect(error["error"]?["code"]?.string == "no-store")
+        try await tool.clone("late.db")
+        _ = try await event(daemon, "ready", store: "late.db")
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end(within: 20).code == 0)
+    }
+
+    @Test func `a container that goes away is said to be unavailable, and ready when it is back`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let daemon = try watch(tool, [a, "--poll", "0.1"])
+        _ = try await event(daemon, "ready")
+        try FileManager.default.moveItem(atPath: tool.path("shared"), toPath: tool.path("away"))
+        let gone = try await event(daemon, "unavailable")
+        #expect(gone["error"]?["code"]?.string == "container-unavailable")
+        try FileManager.default.moveItem(atPath: tool.path("away"), toPath: tool.path("shared"))
+        try await eventually("it is ready again") {
+            daemon.output.components(separatedBy: "\"event\":\"ready\"").count == 3
+        }
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end(within: 20).code == 0)
+    }
+
+    @Test(arguments: [false, true])
+    func `systemd is told once all stores that can be opened are ready, and at the end`(isAbstract: Bool) async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        // An address of at most 107 bytes.
+        let name = "/tmp/logsync-\(UUID().uuidString.prefix(8))"
+        let address = isAbstract ? "@" + name : name
+        let listener = try await Listener(tool, address)
+        let daemon = try watch(tool, [a, tool.path("missing.db")], environment: ["NOTIFY_SOCKET": address])
+        try await listener.process.line { $0 == "READY=1" }
+        #expect(daemon.output.contains("\"event\":\"ready\""), "said only when it is so")
+        daemon.signal(SIGTERM)
+        try await listener.process.line { $0 == "STOPPING=1" }
+        #expect(await daemon.end(within: 20).code == 0)
+        listener.process.signal(SIGTERM)
+        _ = await listener.process.end()
+        try? FileManager.default.removeItem(atPath: name)
+    }
+
+    /// A process that prints each datagram that comes to a unix socket.
+    private struct Listener {
+        let process: Tool.Process
+
+        init(_ tool: Tool, _ address: String) async throws {
+            let script = """
+                import socket, sys
+                listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+                listener.bind(sys.argv[1].replace("@", "\\0", 1))
+                print("listening", flush=True)
+                while True: print(listener.recv(4096).decode(), flush=True)
+                """
+            process = try tool.start(program: "/usr/bin/env", ["python3", "-c", script, address])
+            try await process.line { $0 == "listening" }
+        }
+    }
+
+    @Test func `the command gets the events, batched and one run at a time, and delays nothing`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        // Each run says how many it is, takes its time until it is told, and would notice another beside it.
+        let command = """
+            mkdir running || exit 9; cat >> told; echo run >> told
+            while ! test -e go; do sleep 0.02; done; rmdir running
+            """
+        let daemon = try watch(tool, [b, "--on-import", command])
+        _ = try await event(daemon, "ready")
+        func told() -> [Substring] {
+            (try? String(contentsOfFile: tool.path("told"), encoding: .utf8))?.split(separator: "\n") ?? []
+        }
+        func imported(_ text: String) async throws {
+            try await tool.sql("a.db", "INSERT INTO notes (text) VALUES ('\(text)')")
+            try await tool.succeed("sync", a)
+            try await eventually("\(text) arrives while the command runs") {
+                try await tool.sql("b.db", "SELECT count(*) FROM notes WHERE text = '\(text)'") == "1\n"
+            }
+        }
+        try await imported("first")
+        try await eventually("the command runs") { told().contains("run") }
+        try await imported("second")
+        try await imported("third")
+        #expect(told().filter { $0 == "run" }.count == 1, "one at a time")
+        FileManager.default.createFile(atPath: tool.path("go"), contents: nil)
+        try await eventually("the second run") { told().filter { $0 == "run" }.count == 2 }
+        let events = try told().filter { $0 != "run" }.map { try JSON(String($0)) }
+        #expect(events.count == 3 && events.allSatisfy { $0["event"]?.string == "didImport" }, "\(told())")
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end(within: 20).code == 0)
+        #expect(told().filter { $0 == "run" }.count == 2, "what had come meanwhile was one batch")
+    }
+
+    @Test func `a command that fails is logged and the daemon goes on`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let daemon = try watch(tool, [b, "--on-import", "exit 7"])
+        _ = try await event(daemon, "ready")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a)
+        try await eventually("the failure is logged") { daemon.errors.contains("ended with 7") }
+        #expect(daemon.isRunning)
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end(within: 20).code == 0)
+    }
+
+    @Test func `metrics are what the stores say`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let daemon = try watch(tool, [b, "--metrics", "127.0.0.1:0"])
+        _ = try await event(daemon, "ready")
+        let address = try #require(daemon.errors.firstMatch(of: #/http://127\.0\.0\.1:\d+/metrics/#)).output
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a)
+        _ = try await event(daemon, "didImport")
+        func page(_ url: String) async throws -> String {
+            let script = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
+            return try await tool.program("/usr/bin/env", ["python3", "-c", script, url]).output
+        }
+        let text = try await page(String(address))
+        func value(_ metric: String) -> Double? {
+            let line = text.split(separator: "\n").first { $0.hasPrefix("\(metric){store=\"") && $0.contains("b.db\"} ") }
+            return line?.split(separator: " ").last.flatMap { Double($0) }
+        }
+        #expect(value("logsync_store_open") == 1 && value("logsync_container_available") == 1, "\(text)")
+        #expect(value("logsync_imported_transactions_total") == 2, "\(text)")
+        #expect(value("logsync_published_transactions_total") ?? -1 >= 0)
+        #expect(value("logsync_held") == 0 && value("logsync_outbox_transactions") == 0)
+        #expect(value("logsync_last_import_timestamp_seconds") ?? 0 > 1_700_000_000)
+        #expect(text.contains("# TYPE logsync_imported_transactions_total counter"))
+        #expect(try await page(String(address).replacing("/metrics", with: "/other")).isEmpty, "404 raises")
+
+        let second = try await tool.run("watch", a, "--metrics", String(address.dropFirst(7).dropLast(8)))
+        #expect(second.code == 78 && second.errors.contains("cannot be served"), "\(second)")
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end(within: 20).code == 0)
+    }
+
+    @Test func `people read lines, and one-shot commands work beside it`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let daemon = try tool.start(["watch", b])
+        try await daemon.line { $0.hasSuffix("b.db is ready") }
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a, b)
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (3, 'three')")
+        try await tool.succeed("sync", a)
+        try await daemon.line { $0.contains("b.db: imported 1 from here: notes +1") }
+        let left = try await tool.run("leave", b, "--wait", "20")
+        #expect(left.code == 0, "\(left)")
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end(within: 20).code == 0)
+    }
+}
