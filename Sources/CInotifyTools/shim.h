@@ -6,4 +6,11 @@
 #include <inotifytools/inotifytools.h>
 #include <inotifytools/inotify.h>
 
+#include <sys/prctl.h>
+
+// NB: Swift cannot call prctl, which is variadic, and its Glibc module lacks pthread_setname_np.
+static inline void logsync_name_this_thread(const char *name) {
+    prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
 #endif

@@ -1,3 +1,4 @@
+import CInotifyTools
 import Foundation
 import LogModel
 import Synchronization
@@ -55,7 +56,7 @@ final class CommandInbox: Sendable {
                 state.control = control.descriptor
                 let watches = UncheckedTransfer(value: try WatchTable(control: control))
                 Thread.detachNewThread {
-                    Thread.current.name = "logsync-inotify"
+                    logsync_name_this_thread("logsync-inotify")
                     watches.value.serve(self)
                 }
                 return nil

@@ -37,7 +37,7 @@ enum EventSource: String, CaseIterable, Sendable {
 }
 
 /// One after the other, because all share the one thread that is told by the kernel.
-@Suite(.serialized) struct EventsTests {}
+@Suite(.serialized, .timeLimit(.minutes(1))) struct EventsTests {}
 
 extension EventsTests {
     @Suite struct FolderEventsTests {

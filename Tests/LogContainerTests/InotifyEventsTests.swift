@@ -74,12 +74,12 @@ extension EventsTests {
             let stream = try events.watch(directory: folder.path, recursive: true)
             try FileManager.default.moveItem(atPath: folder.path + "/old", toPath: folder.path + "/new")
             try folder.write("x", to: "new/deep/file")
-            let path = folder.path
-            let found =
-                await hint(in: stream) { $0 == .changed(directory: path + "/new/deep", name: "file") }
-                ?? .overflow
+            let deep = folder.path + "/new/deep"
             // Either the file's own hint, or that the directory was listed when it was watched anew.
-            #expect(found == .changed(directory: path + "/new/deep", name: "file"))
+            let found = await hint(in: stream) {
+                $0 == .changed(directory: deep, name: "file") || $0 == .changed(directory: deep, name: nil)
+            }
+            #expect(found != nil)
         }
 
         @Test func `A directory removed and made again is watched again`() async throws {
@@ -192,16 +192,18 @@ extension EventsTests {
                 let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
                 return (Int(fields[11]) ?? 0) + (Int(fields[12]) ?? 0)
             }
-            func switches() throws -> String? {
-                try String(contentsOfFile: "/proc/self/task/\(thread)/status", encoding: .utf8)
-                    .split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches") }.map(String.init)
+            func switches() throws -> Int {
+                let text = try String(contentsOfFile: "/proc/self/task/\(thread)/status", encoding: .utf8)
+                let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches") })
+                return try #require(line.split(separator: "\t").last.flatMap { Int($0) })
             }
             let before = (try ticks(), try switches())
             // Nothing can be awaited here: that nothing happens is what is measured.
             try await Task.sleep(for: .seconds(2))
             let after = (try ticks(), try switches())
             #expect(after.0 == before.0)
-            #expect(after.1 == before.1)
+            // One for falling asleep after what woke it last.
+            #expect(after.1 - before.1 <= 1)
             _ = stream
         }
     }
