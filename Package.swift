@@ -88,7 +88,10 @@ let package = Package(
             dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),
         .testTarget(
             name: "LogSyncTests",
-            dependencies: ["LogSync", "InotifyEvents", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: [
+                "LogSync", "InotifyEvents", .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
             swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
     ],
