@@ -43,8 +43,8 @@ extension DidImport.Transaction: Encodable {
         try container.encode(peer, forKey: .peer)
         try container.encode(sequence, forKey: .sequence)
         try container.encode(time, forKey: .time)
-        try container.encodeIfPresent(author, forKey: .author)
-        try container.encodeIfPresent(context, forKey: .context)
+        try container.encode(author, forKey: .author)
+        try container.encode(context, forKey: .context)
         try container.encode(tables.mapValues(JSONTableChanges.init), forKey: .tables)
     }
 }

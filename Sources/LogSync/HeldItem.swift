@@ -35,6 +35,19 @@ public struct HeldItem: Hashable, Sendable, Encodable {
         self.reason = reason
         self.detail = detail
     }
+
+    private enum CodingKeys: String, CodingKey {
+        case peer, sequence, file, reason, detail
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(peer, forKey: .peer)
+        try container.encode(sequence, forKey: .sequence)
+        try container.encode(file, forKey: .file)
+        try container.encode(reason, forKey: .reason)
+        try container.encode(detail, forKey: .detail)
+    }
 }
 
 /// How completely a step did its work.

@@ -11,6 +11,22 @@ public struct LoggedTransaction: Sendable, Encodable {
     public var context: String?
     /// By table.
     public var changes: [String: ChangeCounts]
+
+    private enum CodingKeys: String, CodingKey {
+        case token, peer, sequence, time, author, context, changes
+    }
+
+    /// Every key is always there, so that scripts need not ask; what is nil is null.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(token, forKey: .token)
+        try container.encode(peer, forKey: .peer)
+        try container.encode(sequence, forKey: .sequence)
+        try container.encode(time, forKey: .time)
+        try container.encode(author, forKey: .author)
+        try container.encode(context, forKey: .context)
+        try container.encode(changes, forKey: .changes)
+    }
 }
 
 /// The JSON document that `log` prints.

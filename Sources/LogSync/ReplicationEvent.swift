@@ -63,4 +63,15 @@ public struct JSONError: Sendable, Encodable {
         message = error.message
         help = error.help
     }
+
+    private enum CodingKeys: String, CodingKey {
+        case code, message, help
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(code, forKey: .code)
+        try container.encode(message, forKey: .message)
+        try container.encode(help, forKey: .help)
+    }
 }

@@ -22,6 +22,21 @@ public struct StoreStatus: Sendable, Encodable {
         public var seenAt: Timestamp?
         /// It takes no part any more: retired by hand, or a former self of some peer.
         public var retired: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case id, name, published, imported, behind, seenAt, retired
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(id, forKey: .id)
+            try container.encode(name, forKey: .name)
+            try container.encode(published, forKey: .published)
+            try container.encode(imported, forKey: .imported)
+            try container.encode(behind, forKey: .behind)
+            try container.encode(seenAt, forKey: .seenAt)
+            try container.encode(retired, forKey: .retired)
+        }
     }
 
     public let format = 1

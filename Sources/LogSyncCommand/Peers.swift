@@ -64,6 +64,18 @@ struct PeersReport: Encodable {
             case isRetired = "retired"
             case isThisStore = "self"
         }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(id, forKey: .id)
+            try container.encode(name, forKey: .name)
+            try container.encode(published, forKey: .published)
+            try container.encode(imported, forKey: .imported)
+            try container.encode(behind, forKey: .behind)
+            try container.encode(seenAt, forKey: .seenAt)
+            try container.encode(isRetired, forKey: .isRetired)
+            try container.encode(isThisStore, forKey: .isThisStore)
+        }
     }
 
     let format = 1

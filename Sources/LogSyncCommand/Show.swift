@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import LogSync
 
 /// Shows a transaction or a log file, cell by cell.
@@ -35,6 +36,7 @@ struct Show: AsyncParsableCommand {
                 let dot = Dot(try await replicator.peer(named: peer).id, sequence)
                 try await printer.whole { try await replicator.show(dot, printer.print) }
             } else {
+                try refuseDatabase()
                 let printer = ElementPrinter(isJSON: session.isJSON, names: [:])
                 try await printer.whole { [path] in
                     try await blocking { try Replicator.show(file: path, printer.print) }
@@ -42,6 +44,16 @@ struct Show: AsyncParsableCommand {
             }
             return .done
         }
+    }
+
+    /// A store without a transaction is half a request, and no damaged log file.
+    private func refuseDatabase() throws {
+        guard let file = FileHandle(forReadingAtPath: path) else { return }
+        defer { try? file.close() }
+        guard let begin = try? file.read(upToCount: 16), begin == Data("SQLite format 3\0".utf8) else { return }
+        throw LogSyncError(
+            .usage, "\(path) is a database; which of its transactions is to be shown?",
+            help: "Give it as PEER:SEQUENCE, as 'logsync log' shows it")
     }
 
     private static func names(_ replicator: Replicator) async throws -> [PeerID: String] {

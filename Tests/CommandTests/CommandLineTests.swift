@@ -37,14 +37,16 @@ import Testing
         ["init", "a.db", "--reference", "a=b"], ["init", "a.db", "--policy", "a"], ["log", "a.db", "--limit", "-1"],
         ["log", "a.db", "--limit", "many"], ["log", "a.db", "--after", "yesterday"], ["show", "a.db", "desk"],
         ["show", "a.db", "desk:0"], ["watch", "a.db", "--poll", "never"], ["watch", "a.db", "--metrics", "here"],
-        ["sync", "a.db", "--verbose", "--quiet"], ["sync", "a.db", "--log-format", "xml"], ["sync", "a.db", "--unknown"],
+        ["sync", "a.db", "--verbose", "--quiet"], ["sync", "a.db", "--log-format", "xml"],
+        ["sync", "a.db", "--unknown"],
     ])
     func `a wrong command line ends with 64, one line and no output`(arguments: [String]) async throws {
         let tool = try Tool()
         let ended = try await tool.run(arguments)
         #expect(ended.code == 64, "\(ended)")
         #expect(ended.output.isEmpty)
-        #expect(ended.errors.hasPrefix("logsync: ") && ended.errors.split(separator: "\n").count == 1, "\(ended.errors)")
+        #expect(
+            ended.errors.hasPrefix("logsync: ") && ended.errors.split(separator: "\n").count == 1, "\(ended.errors)")
 
         let told = try await tool.run(arguments + ["--json"])
         #expect(told.code == 64)
@@ -88,7 +90,10 @@ import Testing
         let ended = try await tool.run("sync", "text.db", "a.db", "missing.db", "b.db", "--json")
         #expect(ended.code == 66)
         let done = try JSON(ended.output)["stores"]?.array ?? []
-        #expect(done.map { $0["store"]?.string?.hasSuffix("a.db") == true || $0["store"]?.string?.hasSuffix("b.db") == true } == [true, true])
+        #expect(
+            done.map {
+                $0["store"]?.string?.hasSuffix("a.db") == true || $0["store"]?.string?.hasSuffix("b.db") == true
+            } == [true, true])
         #expect(done.first?["recorded"]?.int == 1 && done.last?["imported"]?.int ?? 0 >= 1)
         let errors = try ended.errors.split(separator: "\n").map { try JSON(String($0)) }
         #expect(errors.map { $0["error"]?["code"]?.string } == ["invalid-store", "no-store"])

@@ -58,7 +58,8 @@ import Testing
         try await tool.sql("a.db", "INSERT INTO notes VALUES (5, 'five'), (6, 'six')")
         let status = try JSON(await tool.run("status", "a.db", "--json").output)
         let keys: Set = [
-            "format", "store", "content", "container", "peer", "pending", "outbox", "vector", "peers", "held", "conflicts",
+            "format", "store", "content", "container", "peer", "pending", "outbox", "vector", "peers", "held",
+            "conflicts",
             "parked", "digest",
         ]
         #expect(status.keys.isSuperset(of: keys), "missing: \(keys.subtracting(status.keys))")
@@ -67,6 +68,7 @@ import Testing
         let own = try #require(status["peer"]?["id"]?.string)
         #expect(status["vector"]?[own]?.int == 1)
         let other = try #require(status["peers"]?.array.first)
+        // A key that has nothing to say says null.
         #expect(other.keys.isSuperset(of: ["id", "name", "published", "imported", "behind", "seenAt", "retired"]))
 
         for arguments in [["peers", "list", "a.db"], ["peers", "a.db"]] {

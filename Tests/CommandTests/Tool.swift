@@ -101,7 +101,8 @@ final class Tool: Sendable {
     /// Runs SQL as another program would: with the sqlite3 shell.
     @discardableResult
     func sql(_ database: String, _ sql: String) async throws -> String {
-        let shell = try await program("/usr/bin/env", ["sqlite3", "-bail", "-cmd", ".timeout 20000", path(database), sql])
+        let shell = try await program(
+            "/usr/bin/env", ["sqlite3", "-bail", "-cmd", ".timeout 20000", path(database), sql])
         guard shell.code == 0 else { throw Failure(description: "sqlite3 ended with \(shell.code): \(shell.errors)") }
         return shell.output
     }
@@ -109,7 +110,8 @@ final class Tool: Sendable {
     /// Makes a database with a few rows; returns its path.
     @discardableResult
     func database(_ name: String) async throws -> String {
-        try await sql(name, "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT); INSERT INTO notes VALUES (1, 'one')")
+        try await sql(
+            name, "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT); INSERT INTO notes VALUES (1, 'one')")
         return path(name)
     }
 

@@ -3,7 +3,8 @@ import Testing
 
 /// The daemon.
 @Suite struct WatchTests {
-    private func watch(_ tool: Tool, _ arguments: [String], environment: [String: String] = [:]) throws -> Tool.Process {
+    private func watch(_ tool: Tool, _ arguments: [String], environment: [String: String] = [:]) throws -> Tool.Process
+    {
         try tool.start(["watch", "--json"] + arguments, environment: environment)
     }
 
@@ -74,7 +75,8 @@ import Testing
         daemon.signal(SIGTERM)
         try await listener.process.line { $0 == "STOPPING=1" }
         #expect(await daemon.end(within: 20).code == 0)
-        listener.process.signal(SIGTERM)
+        // Not SIGTERM: a child of the test runner may have been given its blocked signals.
+        listener.process.signal(SIGKILL)
         _ = await listener.process.end()
         try? FileManager.default.removeItem(atPath: name)
     }
@@ -158,7 +160,9 @@ import Testing
         }
         let text = try await page(String(address))
         func value(_ metric: String) -> Double? {
-            let line = text.split(separator: "\n").first { $0.hasPrefix("\(metric){store=\"") && $0.contains("b.db\"} ") }
+            let line = text.split(separator: "\n").first {
+                $0.hasPrefix("\(metric){store=\"") && $0.contains("b.db\"} ")
+            }
             return line?.split(separator: " ").last.flatMap { Double($0) }
         }
         #expect(value("logsync_store_open") == 1 && value("logsync_container_available") == 1, "\(text)")

@@ -15,7 +15,7 @@ enum Complaint {
         if isJSON, let line = try? JSONText.line(Document(error: JSONError(error))) { return line }
         var sentences = error.message
         if let help = error.help {
-            sentences += (sentences.hasSuffix(".") ? " " : ". ") + help
+            sentences += (".?".contains(sentences.suffix(1)) ? " " : ". ") + help
         }
         return "logsync: " + Terminal.printable(sentences.split(separator: "\n").joined(separator: " "))
     }

@@ -56,6 +56,22 @@ final class ElementPrinter: Sendable {
         var context: String?
         var schema: String?
         var dependencyChanges: VersionVector
+
+        private enum CodingKeys: String, CodingKey {
+            case peer, sequence, time, author, context, schema, dependencyChanges
+        }
+
+        /// Every key is always there; what is nil is null.
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(peer, forKey: .peer)
+            try container.encode(sequence, forKey: .sequence)
+            try container.encode(time, forKey: .time)
+            try container.encode(author, forKey: .author)
+            try container.encode(context, forKey: .context)
+            try container.encode(schema, forKey: .schema)
+            try container.encode(dependencyChanges, forKey: .dependencyChanges)
+        }
     }
 
     private func json(_ element: LogElement, _ state: inout State) throws {
@@ -93,7 +109,7 @@ final class ElementPrinter: Sendable {
         switch element {
         case .file(let file):
             try line(
-                "log file of \(name(file.peer).label) in \(file.content): "
+                "log file of \(file.peer) in \(file.content): "
                     + "transactions \(file.first) to \(file.last), \(file.bytes) bytes")
         case .transaction(let header):
             if state.hasBegun { try Terminal.print("") }
