@@ -108,6 +108,26 @@ extension Store {
         }
     }
 
+    /// Lets a clone's AUTOINCREMENT go on where the founder's was, so that no number comes twice.
+    /// Called when everything has been imported.
+    package func continueSequences() throws {
+        try database.write { session in
+            let connection = session.connection
+            for (name, value) in try Settings(session).values("sequence") {
+                guard let number = Int64(value), let table = session.catalog[name], table.schema.isAutoincrement
+                else { continue }
+                try connection.run(
+                    "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1 AND seq < ?2", .text(table.name),
+                    .integer(number))
+                try connection.run(
+                    """
+                    INSERT INTO sqlite_sequence(name, seq) SELECT ?1, ?2
+                    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
+                    """, .text(table.name), .integer(number))
+            }
+        }
+    }
+
     // MARK: Founding
 
     /// Founds replication in an open write transaction.
@@ -180,6 +200,11 @@ extension Store {
         for choice in tracked {
             let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(choice.key))
             try set("identity", choice.schema.name, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
+        }
+        for choice in tracked where choice.schema.isAutoincrement {
+            let number = try connection.integer(
+                "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(choice.schema.name))
+            if let number { try set("sequence", choice.schema.name, String(number)) }
         }
         for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
         for (target, policy) in plan.policies { try set("policy", target, policy) }
