@@ -73,6 +73,10 @@ let package = Package(
                 .product(name: "TOMLKit", package: "TOMLKit"),
             ],
             swiftSettings: settings),
+        // Black box: links nothing of ours, but needs the built tool beside it.
+        .testTarget(
+            name: "AcceptanceTests",
+            dependencies: ["LogSyncCommand", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: settings),
         .testTarget(name: "LogModelTests", dependencies: ["LogModel"], swiftSettings: settings),
         .testTarget(
             name: "LogFormatTests",

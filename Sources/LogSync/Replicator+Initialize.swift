@@ -139,6 +139,13 @@ actor Founder {
     ) throws -> InitializePlan {
         let settings = try scan.map { try ContentSettings($0, FileLibrary(content: folder)) }
         try settings?.check(options)
+        let published = (scan?.peers ?? [:]).values.map(\.overview.published)
+        if published.contains(where: { $0 > 0 }), settings?.rows.isEmpty != false {
+            throw LogSyncError(
+                .containerUnavailable,
+                "what the content has settled has not arrived in \(folder.path) yet; nothing was done",
+                help: "Wait for the sync engine to deliver the other peers' log files, and run the command again")
+        }
         var plan = InitializePlan(content: content, container: container, peerName: name)
         plan.identities = options.identities.mapValues { identity in
             switch identity {

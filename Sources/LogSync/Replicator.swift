@@ -124,7 +124,13 @@ public actor Replicator {
             }
             try Task.checkCancellation()
         }
-        try await step { store in store.held = try store.heldItems(plan, scan) }
+        let isOutdated = try await step { store in
+            store.held = try store.heldItems(plan, scan)
+            // Others have seen what this store never did: it is an older state of itself.
+            guard store.seenByOthers > 0 else { return false }
+            return try store.settleIdentity(scan)
+        }
+        if isOutdated { try await importAll(scan, &result) }
     }
 
     private func acknowledge(_ scan: ContainerScan?) async throws {

@@ -58,6 +58,16 @@ struct ContainerTroubleTests {
         #expect(try await c.status().digest == c.status().digest)
     }
 
+    @Test("Nobody joins or clones before the content's settings have arrived")
+    func settingsMissing() async throws {
+        for peer in [try await a.peer(), try await b.peer()] { try remove(world.logsPath(peer)) }
+        let c = try world.machine("c")
+        try c.makeDatabase()
+        await #expect(throws: LogSyncError.self) { try await c.initialize() }
+        await #expect(throws: LogSyncError.self) { try await world.clone("d") }
+        #expect(try c.count("SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%'") == 0)
+    }
+
     @Test("A missing, a damaged and a truncated file are written again by their owner")
     func mending() async throws {
         for row in ["two", "three", "four"] {

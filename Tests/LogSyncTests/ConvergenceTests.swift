@@ -93,4 +93,21 @@ struct ConvergenceTests {
         #expect(try await b.status().outbox == 1)
         #expect(try b.ids() == ["one", "two"])
     }
+
+    @Test("A schema is published before the logs that name it, and a new one beside the old")
+    func schemas() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let b = try await world.clone("b")
+        try a.execute("ALTER TABLE note ADD COLUMN colour TEXT")
+        try a.execute("UPDATE note SET colour = 'red'")
+        try await a.sync()
+        let peer = try await a.peer()
+        let schemas = try FileManager.default.contentsOfDirectory(atPath: "\(world.contentPath)/peers/\(peer)/schemas")
+        #expect(schemas.count == 2)
+        #expect(try await b.sync().outcome == .complete)
+        #expect(try b.ids() == ["one"])
+        let c = try await world.clone("c")
+        #expect(try c.count("SELECT count(*) FROM note WHERE colour = 'red'") == 1)
+    }
 }

@@ -128,6 +128,52 @@ struct IdentityTests {
         #expect(try await b.sync().outcome == .complete)
     }
 
+    @Test("A restored store puts back what its former self had published, when the folder has lost it")
+    func formerSelfMended() async throws {
+        let peer = try await a.peer()
+        try a.checkpoint()
+        let backup = world.root + "/backup.db"
+        try copy(a.path, backup)
+        try a.insert("two")
+        try await a.sync()
+        try a.checkpoint()
+        try copy(backup, a.path)
+        try await settle(a, b)
+        try FileManager.default.removeItem(atPath: "\(world.contentPath)/peers/\(peer)")
+        try await a.sync()
+        #expect(try world.logs(peer).count == 1)
+    }
+
+    @Test("A backup restored without state file or own folder is told by what others have seen")
+    func restoredSeenByOthers() async throws {
+        let peer = try await a.peer()
+        try a.checkpoint()
+        let backup = world.root + "/backup.db"
+        try copy(a.path, backup)
+        try a.insert("two")
+        try await settle(a, b)
+        try b.execute("UPDATE note SET body = 'seen' WHERE id = 'two'")
+        try await b.sync()
+        try a.checkpoint()
+        try copy(backup, a.path)
+        try FileManager.default.removeItem(atPath: a.configuration.stateDirectory)
+        let hidden = world.root + "/hidden"
+        try FileManager.default.moveItem(atPath: "\(world.contentPath)/peers/\(peer)", toPath: hidden)
+        let receipt = "\(world.contentPath)/peers/\(try await b.peer())/receipt.json"
+        try FileManager.default.removeItem(atPath: receipt)
+        try a.insert("after")
+        try await a.sync()
+        #expect(try await a.peer() != peer)
+        let own = try FileManager.default.contentsOfDirectory(atPath: world.contentPath + "/peers")
+        for name in own where name == peer.description {
+            try FileManager.default.removeItem(atPath: "\(world.contentPath)/peers/\(name)")
+        }
+        try FileManager.default.moveItem(atPath: hidden, toPath: "\(world.contentPath)/peers/\(peer)")
+        try await settle(a, b)
+        #expect(try a.notes() == ["after=", "one=", "two=seen"])
+        #expect(try b.notes() == a.notes())
+    }
+
     @Test("A backup restored while the container is away is told by the state file alone")
     func restoredOffline() async throws {
         let peer = try await a.peer()

@@ -57,10 +57,13 @@ struct KillPointTests {
                 #expect(error.code == .ioError)
             }
             try await a.initialize()
-            let b = try await world.clone("b")
-            try await settle(a, b)
-            #expect(try b.ids() == ["one"])
-            #expect(try await a.status().succeeds.isEmpty)
+            let status = try await a.status()
+            #expect(status.succeeds.isEmpty && status.outbox == 0 && status.held.isEmpty)
+            // A clone takes a while; every few points will do.
+            if point % 8 == 0 || fileSystem.isAlive {
+                let b = try await world.clone("b")
+                #expect(try b.ids() == ["one"])
+            }
             let peer = try await a.peer()
             #expect(try world.logs(peer).count == 1)
             if fileSystem.isAlive { break }

@@ -65,7 +65,7 @@ struct LookTests {
         let later = try await a.with { try await $0.log(after: all[1].token) }
         #expect(later.map(\.token) == [all[0].token])
         await #expect(throws: LogSyncError.self) { try await a.with { try await $0.log(peer: "nobody") } }
-        #expect(try keys(all[0]) == ["changes", "peer", "sequence", "time", "token"])
+        #expect(try keys(all[0]) == ["author", "changes", "context", "peer", "sequence", "time", "token"])
     }
 
     @Test("Show streams a transaction from the outbox and from the container, and a file, alike")

@@ -51,7 +51,7 @@ final class Standing {
             "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(parent.id))
         let present = try connection.integer("SELECT min(\(parent.rowid)) FROM \(parent.quoted)")
         // Below zero, where no program's next row comes by chance.
-        let integer = min(lowest ?? 0, present ?? 0, 0) - 1
+        let integer = min(lowest ?? 0, present ?? 0, freed[parent.id]?.min() ?? 0, 0) - 1
         try references.reserve(integer, for: identity, in: parent)
         return .integer(integer)
     }
@@ -202,7 +202,7 @@ final class Standing {
         guard table.hasRowid else { return (nil, ()) }
         let rowid = connection.lastInsertedRow
         if let taken {
-            greatest[table.id] = max(greatest[table.id] ?? .min, taken)
+            if let known = greatest[table.id] { greatest[table.id] = max(known, taken) }
             table.high = max(table.high, taken)
             try references.release(taken, in: table)
         }

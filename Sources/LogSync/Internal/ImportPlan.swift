@@ -132,6 +132,7 @@ final class ImportPlan {
         let missing = place.header.dependencyChanges.filter { !vector.covers($0) && $0.peer != queue.peer }
         if let first = missing.first {
             queue.hold(sequence, .dependency, "it waits for \(first)", place)
+            queue.held?.waitsFor = first
             return nil
         }
         let ahead = place.header.time.milliseconds - clock.now()
@@ -190,4 +191,6 @@ struct HeldTransaction {
     var reason: HeldItem.Reason
     var detail: String
     var place: TransactionPlace?
+    /// The transaction that it waits for.
+    var waitsFor: Dot?
 }

@@ -20,7 +20,7 @@ extension ReplicatedStore {
         let evidence = IdentityEvidence(
             registration: registration, place: place, machine: configuration.machineID, state: state,
             original: try pathOfOriginal(), sequence: sequence, chain: try store.chain(of: peer).description,
-            folder: scan.map { folderEvidence($0) })
+            folder: try scan.map { try folderEvidence($0) })
         switch evidence.verdict {
         case .same:
             try remember(evidence.folder)
@@ -85,8 +85,10 @@ extension ReplicatedStore {
         return nil
     }
 
-    private func folderEvidence(_ scan: ContainerScan) -> FolderEvidence {
-        var evidence = FolderEvidence()
+    private func folderEvidence(_ scan: ContainerScan) throws -> FolderEvidence {
+        // Without a state file it is worth reading what others have made of transactions that this store never had.
+        if state == nil { try lookForDependents(scan) }
+        var evidence = FolderEvidence(highest: seenByOthers)
         for other in scan.peers.values where other.id != peer {
             evidence.highest = max(evidence.highest, other.receipt.value?.content.imported[peer] ?? 0)
         }
@@ -102,6 +104,20 @@ extension ReplicatedStore {
             evidence.highest = file.last
         }
         return evidence
+    }
+
+    private func lookForDependents(_ scan: ContainerScan) throws {
+        let plan = try plan(scan)
+        try plan.begin(vector: try store.vector()) { try store.chain(of: $0) }
+        while try plan.skip() {}
+        noteDependents(plan)
+    }
+
+    /// Notes the transactions of this peer that others have seen and this store has not.
+    func noteDependents(_ plan: ImportPlan) {
+        for dot in plan.held.compactMap(\.waitsFor) where dot.peer == peer {
+            seenByOthers = max(seenByOthers, dot.sequence)
+        }
     }
 
     /// Notes who and where this store is, outside it and in it.

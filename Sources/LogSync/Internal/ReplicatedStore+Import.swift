@@ -86,6 +86,7 @@ extension ReplicatedStore {
     func heldItems(_ plan: ImportPlan, _ scan: ContainerScan) throws -> [HeldItem] {
         let names = try names()
         var items: [HeldItem] = []
+        noteDependents(plan)
         for held in plan.held {
             items.append(
                 HeldItem(

@@ -18,6 +18,7 @@ extension ReplicatedStore {
         let firstWaiting = try store.outbox(unpublishedOnly: true).first { $0.dot.peer == peer }
         let published = firstWaiting.map { $0.dot.sequence - 1 } ?? vector[peer]
         try mendDescriptions(own, hasPublished: published > 0)
+        try mendFormerSelves(scan, vector)
         guard published > 0 else { return 0 }
 
         let reads = found.reduce(0) { $0 + $1.size } <= Self.maximumReading
@@ -49,6 +50,21 @@ extension ReplicatedStore {
         if !hasSchema { publishedSchemas.remove(schema) }
         let isDescribed = own?.description.value?.name == registration.name && hasSchema
         if !isDescribed { try describe() }
+    }
+
+    /// Former selves that are no more cannot mend their folders; this store does, as far as its outbox has what they
+    /// recorded.
+    private func mendFormerSelves(_ scan: ContainerScan, _ vector: VersionVector) throws {
+        guard !registration.succeeds.isEmpty else { return }
+        for former in try store.retiredPeers().intersection(registration.succeeds) {
+            let files = scan.peers[former]?.logFiles ?? LogFileSet([])
+            var kept = try Self.missing(in: files, upTo: vector[former]).flatMap { try store.outbox(of: former, $0) }
+            while !kept.isEmpty {
+                let run = Self.firstRun(kept)
+                try write(run)
+                kept.removeFirst(run.count)
+            }
+        }
     }
 
     /// The sequences that no file holds.

@@ -29,6 +29,8 @@ final class ReplicatedStore {
     var foreignness: [LogFileName: Bool] = [:]
     /// Those that do, as of the last mending.
     var foreignFiles: [LogFileName] = []
+    /// The highest sequence of this peer that another's transaction has seen.
+    var seenByOthers: UInt64 = 0
     var publishedSchemas: Set<SchemaFingerprint> = []
     /// Complaints that were answered by writing the file again.
     var answered: Set<Receipt.Held> = []
@@ -84,6 +86,7 @@ final class ReplicatedStore {
         soundFiles = [:]
         foreignness = [:]
         foreignFiles = []
+        seenByOthers = 0
         publishedSchemas = []
         answered = []
     }

@@ -1,0 +1,135 @@
+import Testing
+
+/// A small generator of numbers that one seed repeats.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: Int) { state = UInt64(bitPattern: Int64(seed)) &* 0x9e37_79b9_7f4a_7c15 &+ 1 }
+
+    mutating func next() -> UInt64 {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return state &* 0x2545_f491_4f6c_dd1d
+    }
+}
+
+@Suite(.turn) struct ConvergenceTests {
+    @Test(arguments: ["music", "trading", "kinds"], Array(1...Scale.choose(1, long: 20)))
+    func `three peers that write anything and sync in any order end up with the same`(schema: String, seed: Int) async throws {
+        try await withSandbox { sandbox in
+            var random = SeededGenerator(seed: seed)
+            let (one, two) = try await sandbox.pair(schema: schema, rows: 5)
+            let three = try await sandbox.clone("three")
+            let peers = [one, two, three]
+            var inserted = 0
+            for step in 1...Scale.choose(18, long: 60) {
+                guard let peer = peers.randomElement(using: &random) else { break }
+                switch UInt.random(in: 0..<10, using: &random) {
+                case 0..<5:
+                    inserted += try await peer.churn(
+                        operations: Int.random(in: 1...40, using: &random), tag: "\(peer.name)\(step)", seed: seed)
+                case 5: try await peer.logsync(["import", peer.path], exits: [0, 3])
+                case 6: try await peer.logsync(["export", peer.path], exits: [0, 3])
+                default: try await peer.sync(exits: [0, 3])
+                }
+            }
+            try await exchange(one, two, three)
+            try await exchange(three, two, one)
+            let statuses = [try await one.status(), try await two.status(), try await three.status()]
+            for status in statuses {
+                #expect(status["vector"] == statuses[0]["vector"])
+                #expect(status["digest"] == statuses[0]["digest"])
+                #expect(status["conflicts"] == statuses[0]["conflicts"] && status["parked"] == statuses[0]["parked"])
+                #expect(status["outbox"].int == 0 && status["pending"].int == 0 && status["held"].array.isEmpty)
+            }
+            try await sandbox.expect(.meaning, peers, "schema \(schema), seed \(seed)")
+            if schema == "kinds" {
+                // Nobody deletes from this table, and nothing in it can collide.
+                #expect(try await two.count("plain") == 5 + inserted)
+            }
+            // What a newcomer gets is what everybody has.
+            let four = try await sandbox.clone("four")
+            try await sandbox.expect(.meaning, [one, four], "a newcomer, seed \(seed)")
+        }
+    }
+
+    @Test(.subcommand("conflicts"))
+    func `concurrent edits of one cell: one is shown everywhere, and all are listed until somebody writes`() async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT, uses INTEGER); INSERT INTO word VALUES ('a', 'x', 1), ('b', 'x', 1);")
+            try await one.write("UPDATE word SET meaning = 'left' WHERE word = 'a'; UPDATE word SET uses = 5 WHERE word = 'b';")
+            try await two.write("UPDATE word SET meaning = 'right' WHERE word = 'a'; UPDATE word SET meaning = 'both halves' WHERE word = 'b';")
+            try await exchange(one, two)
+            try await sandbox.expect(.equal, [one, two])
+            #expect(try await one.rows("SELECT * FROM word WHERE word = 'b';") == ["b|both halves|5"], "cells of one row merge")
+            for peer in [one, two] {
+                let listed = try await peer.logsync(["conflicts", peer.path, "--json"]).json["conflicts"].array
+                guard listed.count == 1 else { throw Failure("\(listed)") }
+                #expect(listed[0]["table"].string == "word" && listed[0]["column"].string == "meaning")
+                #expect(listed[0]["key"].array == [.string("a")])
+                #expect(Set(listed[0]["versions"].array.map { $0["value"] }) == [.string("left"), .string("right")])
+            }
+            try await two.write("UPDATE word SET meaning = 'settled' WHERE word = 'a';")
+            try await exchange(two, one)
+            #expect(try await one.logsync(["conflicts", one.path, "--json"]).json["conflicts"].array.isEmpty)
+            #expect(try await one.value("SELECT meaning FROM word WHERE word = 'a';") == "settled")
+        }
+    }
+
+    @Test(.subcommand("conflicts"))
+    func `an edit that lost to a deletion is listed, not gone`() async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT); INSERT INTO word VALUES ('a', 'x');")
+            try await one.write("DELETE FROM word;")
+            try await two.write("UPDATE word SET meaning = 'worked on';")
+            try await exchange(one, two)
+            try await sandbox.expect(.equal, [one, two])
+            for peer in [one, two] {
+                #expect(try await peer.count("word") == 0)
+                let listed = try await peer.logsync(["conflicts", peer.path, "--json"])
+                #expect(listed.output.contains("worked on"), "\(listed.output)")
+            }
+        }
+    }
+
+    @Test(.subcommand("conflicts"))
+    func `two rows with one unique value: the older stands everywhere, the younger is parked and comes back`() async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2)
+            try await one.write("INSERT INTO account (email, nick) VALUES ('same@x', 'older');")
+            try await one.sync()
+            let time = ContinuousClock.now
+            try await eventually("the clock moves on") { ContinuousClock.now - time > .milliseconds(20) }
+            try await two.write("INSERT INTO account (email, nick) VALUES ('SAME@x', 'younger');")
+            try await exchange(two, one)
+            try await sandbox.expect(.meaning, [one, two])
+            for peer in [one, two] {
+                #expect(try await peer.value("SELECT nick FROM account WHERE email = 'same@x';") == "older")
+                #expect(try await peer.status()["parked"].int == 1)
+                let parked = try await peer.logsync(["conflicts", peer.path, "--json"]).json["parked"].array
+                #expect(parked.count == 1 && parked.first?["table"].string == "account", "\(parked)")
+            }
+            try await two.write("UPDATE account SET email = 'other@x' WHERE nick = 'older';")
+            try await exchange(two, one)
+            try await sandbox.expect(.meaning, [one, two])
+            for peer in [one, two] {
+                #expect(try await peer.value("SELECT nick FROM account WHERE email = 'same@x';") == "younger")
+                #expect(try await peer.status()["parked"].int == 0)
+            }
+        }
+    }
+
+    @Test func `a counter adds up what both sides counted, the app's own trigger included`() async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2, options: ["--policy", "counter.value=sum"])
+            let start = Int(try await one.value("SELECT value FROM counter WHERE name = 'tickets made';")) ?? 0
+            try await one.write("INSERT INTO ticket (title) VALUES ('a'), ('b'), ('c');")
+            try await two.write("INSERT INTO ticket (title) VALUES ('d'), ('e');")
+            try await exchange(one, two)
+            try await sandbox.expect(.meaning, [one, two])
+            #expect(try await one.value("SELECT value FROM counter WHERE name = 'tickets made';") == "\(start + 5)")
+            #expect(try await one.count("ticket") == start + 5)
+        }
+    }
+}
