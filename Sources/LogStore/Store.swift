@@ -200,6 +200,7 @@ package final class Store: Sendable {
         try database.write { session in
             var step = ImportStep()
             step.recorded = try Self.record(session, author: nil, context: nil)
+            try session.copyAppTriggers(path: path)
             let deadline = ContinuousClock.now + .seconds(session.configuration.lockBudget)
             repeat {
                 guard let incoming = try next() else { break }

@@ -49,13 +49,11 @@ final class TestPeer {
     ) throws {
         path = folder.path + "/" + name + ".db"
         self.name = name
-        let raw = try StoreConnection(path, configuration: StoreConfiguration(), mayCreate: true)
-        try raw.withConnection { try $0.execute("PRAGMA journal_mode=WAL;" + sql) }
-        try raw.close()
+        app = try Self.open(path)
+        try app.execute("PRAGMA journal_mode=WAL;" + sql)
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
         change(&plan)
         store = try Store.initialize(path, plan: plan, configuration: Self.configuration(seed)).store
-        app = try Self.open(path)
     }
 
     /// Clones another peer's store.

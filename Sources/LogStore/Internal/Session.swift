@@ -20,6 +20,8 @@ final class Session {
     /// Whether integers are promised to rows that have not come.
     var hasReserved: Bool
     private(set) var schemaVersion: Int64
+    /// The schema version for which the app's triggers were copied.
+    private var copiedTriggers: Int64 = -1
     /// Columns' defaults as evaluated, by table and column id.
     var defaults: [String: Value] = [:]
     private var schema: (version: Int64, fingerprint: SchemaFingerprint)?
@@ -70,6 +72,14 @@ final class Session {
     func become(_ peer: PeerID) throws {
         own = try peers.number(of: peer, on: connection)
         try facts.set("peer", .blob(peer.bytes[...]))
+    }
+
+    /// Sees to it that the app's triggers on untracked tables fire while an import writes.
+    func copyAppTriggers(path: String) throws {
+        let version = try connection.integer("PRAGMA main.schema_version") ?? 0
+        guard version != copiedTriggers else { return }
+        try AppTriggers.install(catalog, path: path, on: connection)
+        copiedTriggers = version
     }
 
     /// Names the app's schema as it is now.
