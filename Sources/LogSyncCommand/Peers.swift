@@ -83,7 +83,9 @@ struct PeersAcceptClock: AsyncParsableCommand {
             let peer = try await replicator.peer(named: peer)
             try await replicator.acceptClock(of: peer.id)
             try session.report(Report(store: replicator.path, peer: peer)) {
-                [Terminal.printable("The clock of \(peer.label) is accepted; the next sync imports what was held for it.")]
+                [
+                    "The clock of \(Terminal.printable(peer.label)) is accepted; what was held for it comes with the next sync."
+                ]
             }
             return .done
         }
