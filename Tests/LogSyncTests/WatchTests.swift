@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import InotifyEvents
 import LogModel
 import LogSync
@@ -90,7 +91,7 @@ struct WatchTests {
         await y.stop()
         let median = times.sorted()[times.count / 2]
         print("commit to visible: median \(median), slowest \(times.max() ?? .zero)")
-        // Twice the target of a machine that does nothing else, for those that do.
+        // The target is 50 ms on a machine that does nothing else; this one may be busy with other tests.
         #expect(median < .milliseconds(500))
     }
 
@@ -102,6 +103,7 @@ struct WatchTests {
         await y.start()
         try await eventually("both are ready") { ears.allSatisfy { $0.names.contains("ready") } }
         let before = try world.listing()
+        // Nothing is what is waited for, so there is no condition to await.
         try await Task.sleep(for: .milliseconds(300))
         #expect(try world.listing() == before)
         await x.stop()
@@ -196,5 +198,25 @@ struct WatchTests {
         #expect(transaction.tables["note"]?.deleted == [])
         #expect(posted.withLock { $0.map(\.transactions.count) } == [1])
         await y.close()
+    }
+
+    @Test("An app writes with author and context, and the other machine sees both")
+    func embedded() async throws {
+        let (x, y) = (try a.replicator(), try b.replicator())
+        let ears = [Ear(x), Ear(y)]
+        await x.start()
+        await y.start()
+        try await eventually("both are ready") { ears.allSatisfy { $0.names.contains("ready") } }
+        let queue = try a.database()
+        try a.insert("by another program")
+        try await x.write(in: queue, author: "ann", context: "test") { db in
+            try db.execute(sql: "INSERT INTO note(id) VALUES('embedded')")
+        }
+        try await eventually("the rows arrive") { try b.ids() == ["by another program", "embedded", "one"] }
+        let log = try await b.with { try await $0.log(author: "ann") }
+        #expect(log.map(\.context) == ["test"])
+        #expect(log.first?.changes == ["note": ChangeCounts(inserted: 1)])
+        await x.stop()
+        await y.stop()
     }
 }

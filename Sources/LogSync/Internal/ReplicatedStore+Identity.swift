@@ -69,17 +69,18 @@ extension ReplicatedStore {
     /// A path, other than this store's, where another file holds the same peer.
     private func pathOfOriginal() throws -> String? {
         for path in Set([state?.path, registration.path].compactMap { $0 }) where path != place.path {
-            // Nothing there, or nothing that can be looked at by this user: no original to speak of.
+            // A path that leads to no file: no original to speak of.
             guard let there = try? StorePlace(path), there.inode != place.inode else { continue }
             do {
                 let other = try Store.open(there.path, configuration: configuration.storeConfiguration)
                 defer { try? other.close() }
                 if try other.registration().peer == peer { return path }
-            } catch let error as LogSyncError where error.code == .locked || error.code == .ioError {
-                throw error
-            } catch is LogSyncError {
-                // No database, or one that is not replicated: something else has taken the place.
+            } catch let error as LogSyncError where [.notReplicated, .noStore, .invalidStore].contains(error.code) {
+                // Something else has taken the place.
                 continue
+            } catch let error as LogSyncError where [.newerFormat, .noPermission].contains(error.code) {
+                // A store, most likely the original: to be taken for a copy costs nothing.
+                return path
             }
         }
         return nil

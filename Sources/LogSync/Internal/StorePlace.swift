@@ -55,6 +55,7 @@ struct StorePlace: Equatable {
             if directory.path == "/" { break }
             directory.deleteLastPathComponent()
         }
+        // A file system that does not say what it is has no name to be refused by.
         guard let kind = try? fileSystem.kind(parent.path), let name = kind.remoteName, kind != .fuse else { return }
         throw LogSyncError(
             .configuration, "\(path) is on a network file system (\(name)): SQLite would corrupt it; nothing was done",
@@ -64,6 +65,7 @@ struct StorePlace: Equatable {
     /// Whether a directory is a content folder, or one that holds content folders.
     private static func holdsContent(_ directory: URL, _ fileSystem: any FileSystem) -> Bool {
         func isContent(_ path: String) -> Bool {
+            // What is not there, or may not be looked at, makes no content folder.
             (try? fileSystem.status(path + "/logsync.json", followingLinks: false))?.isFile ?? false
                 && (try? fileSystem.status(path + "/peers", followingLinks: false))?.isDirectory ?? false
         }

@@ -52,6 +52,7 @@ struct Watchers: Sendable {
 
     /// A full look once a minute, whatever events have said.
     func watchTime() async {
+        // A sleep fails when the task is cancelled, and only then.
         while (try? await Task.sleep(for: .seconds(60))) != nil { wakes.wake(.full) }
     }
 
