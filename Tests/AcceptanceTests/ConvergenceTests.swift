@@ -163,6 +163,47 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
+    /// One unique index each that a plain comparison of columns does not see through.
+    @Test(arguments: [
+        "INSERT INTO account (email, handle, active, nick) VALUES ('WHO@x', 'same', 1, 'WHO');",
+        "INSERT INTO account (email, nick) VALUES ('WHO@x', 'NICK');",
+        "INSERT INTO account (email, nick) VALUES ('SAME@X', 'WHO');",
+        "INSERT INTO computed (title, note) VALUES ('TITLE', 'WHO');",
+        "INSERT INTO badge VALUES ('WHO', 900001, 'WHO');",
+    ])
+    func `of two rows with one unique value the older stands, in whichever order they came`(sql: String) async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(schema: "kinds", rows: 0)
+            let three = try await sandbox.clone("three")
+            // In nobody's way, because it is not active, and older than both.
+            try await one.write("INSERT INTO account (email, handle, active) VALUES ('bystander@x', 'same', 0);")
+            try await exchange(one, two, three)
+            for (peer, who) in [(one, "older"), (two, "younger")] {
+                let (nick, title) = who == "older" ? ("Twin", "The Same") : ("tWIN", "the same")
+                let email = who == "older" ? "Same@x" : "sAME@X"
+                try await peer.write(
+                    sql.replacing("WHO", with: who).replacing("NICK", with: nick).replacing("TITLE", with: title)
+                        .replacing("SAME@X", with: email))
+                // Times are taken to the millisecond.
+                let start = ContinuousClock.now
+                try await eventually("the clock moves on", every: 0.005) { ContinuousClock.now - start > .milliseconds(10) }
+            }
+            // One sees the younger come, two and three see the older come.
+            try await two.sync()
+            try await three.sync()
+            try await exchange(one, two, three)
+            try await sandbox.expect(.meaning, [one, two, three], sql)
+            for peer in [one, two, three] {
+                #expect(try await peer.status()["parked"].int == 1, "\(peer.name)")
+                let standing = try await peer.rows(
+                    "SELECT email || coalesce(nick, '') FROM account WHERE email NOT LIKE 'bystander%' UNION SELECT note FROM computed UNION SELECT code FROM badge;")
+                #expect(standing.count == 1)
+                let isOlder = ["older", "Same@x", "Twin"].contains { standing.first?.contains($0) ?? false }
+                #expect(isOlder, "\(peer.name): \(standing)")
+            }
+        }
+    }
+
     @Test func `a counter adds up what both sides counted, the app's own trigger included`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2, options: ["--policy", "counter.value=sum"])
