@@ -76,13 +76,19 @@ let package = Package(
         // Black box: links nothing of ours, but needs the built tool beside it.
         .testTarget(
             name: "AcceptanceTests",
-            dependencies: ["LogSyncCommand", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: settings),
+            dependencies: ["LogSyncCommand", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "NotesExample",
+            dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Examples/Notes",
+            swiftSettings: settings),
         .testTarget(name: "LogModelTests", dependencies: ["LogModel"], swiftSettings: settings),
         .testTarget(
             name: "LogFormatTests",
             dependencies: ["LogFormat", "LogModel", "CZstd", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: settings),
-        .testTarget(name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
+        .testTarget(
+            name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
         .testTarget(
             name: "LogStoreTests",
             dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),

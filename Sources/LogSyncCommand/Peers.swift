@@ -1,7 +1,7 @@
 import ArgumentParser
 import LogSync
 
-/// Says who takes part.
+/// Says who takes part, and settles matters of single peers.
 struct Peers: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Say who takes part.",
@@ -9,7 +9,7 @@ struct Peers: AsyncParsableCommand {
             EXAMPLE
               logsync peers list music.db
             """,
-        subcommands: [PeersList.self],
+        subcommands: [PeersList.self, PeersAcceptClock.self],
         defaultSubcommand: PeersList.self)
 }
 
@@ -44,6 +44,51 @@ struct PeersList: AsyncParsableCommand {
                 peer.isThisStore ? "this store" : peer.isRetired ? "retired" : "")
         }
         return table.lines
+    }
+}
+
+/// Lets in what a peer with a wrong clock has made.
+struct PeersAcceptClock: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "accept-clock",
+        abstract: "Import a peer's transactions however far ahead of this machine's clock they are.",
+        discussion: """
+            They are held otherwise, because they would win against every edit made here until that time has come.
+
+            EXAMPLE
+              logsync peers accept-clock music.db laptop
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @Argument(help: "The peer's name or id.")
+    var peer: String
+
+    @OptionGroup var common: CommonOptions
+
+    private struct Report: Encodable {
+        let format = 1
+        var store: String
+        var peer: PeerName
+
+        private enum CodingKeys: String, CodingKey {
+            case format, store, peer
+        }
+    }
+
+    func run() async throws {
+        try await common.run { session in
+            let replicator = try await session.open(store)
+            let peer = try await replicator.peer(named: peer)
+            try await replicator.acceptClock(of: peer.id)
+            try session.report(Report(store: replicator.path, peer: peer)) {
+                [
+                    "The clock of \(Terminal.printable(peer.label)) is accepted; what was held for it comes with the next sync."
+                ]
+            }
+            return .done
+        }
     }
 }
 

@@ -5,7 +5,7 @@ import Testing
 @Suite struct CommandLineTests {
     static let subcommands = [
         ["init"], ["clone"], ["sync"], ["import"], ["export"], ["watch"], ["status"], ["log"], ["show"], ["peers"],
-        ["peers", "list"], ["leave"],
+        ["peers", "list"], ["peers", "accept-clock"], ["leave"],
     ]
 
     @Test(arguments: subcommands)

@@ -76,6 +76,10 @@ import Testing
             #expect(peers.map { $0["name"]?.string } == ["here", "there"])
             #expect(peers.map { $0["self"]?.bool } == [true, false])
         }
+        let accepted = try JSON(await tool.run("peers", "accept-clock", "a.db", "there", "--json").output)
+        #expect(accepted["peer"]?["name"]?.string == "there")
+        #expect(try await tool.run("peers", "accept-clock", "a.db", "nobody").code == 64)
+
         let shown = try await tool.run("status", "a.db").output
         #expect(shown.contains("peer       here, \(own)") && shown.contains("pending    2 changes"), "\(shown)")
     }

@@ -145,6 +145,31 @@ import Testing
         #expect(await daemon.end(within: 20).code == 0)
     }
 
+    @Test func `a command that does not end is ended with the daemon, and so is what it started`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let daemon = try watch(tool, [b, "--on-import", "sleep 1000 & echo $! > child; wait"])
+        _ = try await event(daemon, "ready")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a)
+        let child = tool.path("child")
+        func id() -> pid_t? {
+            (try? String(contentsOfFile: child, encoding: .utf8)).flatMap {
+                pid_t($0.trimmingCharacters(in: .newlines))
+            }
+        }
+        try await eventually("the command runs") { id() != nil }
+        let started = try #require(id())
+        daemon.signal(SIGTERM)
+        let ended = await daemon.end(within: 30)
+        #expect(ended.code == 0 && ended.errors.contains("was ended by signal 15"), "\(ended)")
+        try await eventually("its child is gone") {
+            // Where nobody collects orphans, it stays as a zombie.
+            let state = try? String(contentsOfFile: "/proc/\(started)/stat", encoding: .utf8)
+            return state?.contains(") Z ") ?? true
+        }
+    }
+
     @Test func `metrics are what the stores say`() async throws {
         let tool = try Tool()
         let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))

@@ -30,7 +30,7 @@ struct CommonOptions: ParsableArguments {
     /// - Throws: `ExitCode` where that is not 0.
     func run(_ body: @escaping @Sendable (Session) async throws -> ExitStatus) async throws {
         let session = try Session(self)
-        let status = try await Interruption.watch { try await body(session) }
+        let status = try await Interruption.watch(isJSON: json) { try await body(session) }
         if status != .done { throw ExitCode(status.rawValue) }
     }
 }

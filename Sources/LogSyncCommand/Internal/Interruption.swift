@@ -7,10 +7,12 @@ import UnixSignals
 /// SIGINT and SIGTERM for subcommands that do one thing: the step under way is given up, what was done is kept.
 enum Interruption {
     /// How long a step may take to come to its end. Longer does no harm: a store and a container can be left anywhere.
-    private static let patience = DispatchTimeInterval.seconds(5)
+    private static let patience = DispatchTimeInterval.seconds(2)
 
     /// - Throws: what `body` throws; `interrupted` or `terminated` where a signal came first.
-    static func watch(_ body: @escaping @Sendable () async throws -> ExitStatus) async throws -> ExitStatus {
+    static func watch(
+        isJSON: Bool, _ body: @escaping @Sendable () async throws -> ExitStatus
+    ) async throws -> ExitStatus {
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         let received = Mutex<UnixSignal?>(nil)
         let work = Task { try await body() }
@@ -20,21 +22,26 @@ enum Interruption {
                     defer { first = first ?? signal }
                     return first == nil
                 }
-                guard isFirst else { exit(error(signal).1.rawValue) }
+                guard isFirst else { end(signal, isJSON) }
                 work.cancel()
-                DispatchQueue.global().asyncAfter(deadline: .now() + patience) { exit(error(signal).1.rawValue) }
+                DispatchQueue.global().asyncAfter(deadline: .now() + patience) { end(signal, isJSON) }
             }
         }
         defer { watcher.cancel() }
         let result = await work.result
-        if let signal = received.withLock({ $0 }) { throw error(signal).0 }
+        if let signal = received.withLock({ $0 }) { throw error(signal) }
         return try result.get()
     }
 
-    private static func error(_ signal: UnixSignal) -> (LogSyncError, ExitStatus) {
-        let status: ExitStatus = signal == .sigint ? .interrupted : .terminated
-        let code: LogSyncError.Code = signal == .sigint ? .interrupted : .terminated
-        return (LogSyncError(code, "interrupted; what was done is kept"), status)
+    /// Ends the process in the middle of the step, which a store and a container are made for.
+    private static func end(_ signal: UnixSignal, _ isJSON: Bool) -> Never {
+        let error = error(signal)
+        Complaint.print(error, isJSON: isJSON)
+        exit(ExitStatus(error.code).rawValue)
+    }
+
+    private static func error(_ signal: UnixSignal) -> LogSyncError {
+        LogSyncError(signal == .sigint ? .interrupted : .terminated, "interrupted; what was done is kept")
     }
 }
 
