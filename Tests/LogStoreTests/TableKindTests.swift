@@ -113,6 +113,7 @@ import Testing
             INSERT INTO s VALUES (1, 1, 1, 'x', x'00', '007'), (2, NULL, NULL, NULL, NULL, NULL);
             INSERT INTO n(v) VALUES (1), (2), (3); DELETE FROM n WHERE id = 3;
             """)
+        try b.store.continueSequences()
         try a.write("UPDATE s SET r = 2 WHERE id = 1; INSERT INTO n(v) VALUES ('a')")
         try b.write("UPDATE s SET a = 7 WHERE id = 1; INSERT INTO n(v) VALUES ('b')")
         try agree(a, b)
