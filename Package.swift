@@ -78,6 +78,10 @@ let package = Package(
             name: "AcceptanceTests",
             dependencies: ["LogSyncCommand", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: settings
         ),
+        .executableTarget(
+            name: "NotesExample",
+            dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Examples/Notes",
+            swiftSettings: settings),
         .testTarget(name: "LogModelTests", dependencies: ["LogModel"], swiftSettings: settings),
         .testTarget(
             name: "LogFormatTests",

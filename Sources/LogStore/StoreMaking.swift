@@ -108,6 +108,26 @@ extension Store {
         }
     }
 
+    /// Lets a clone's AUTOINCREMENT go on where the founder's was, so that no number comes twice.
+    /// Called when everything has been imported.
+    package func continueSequences() throws {
+        try database.write { session in
+            let connection = session.connection
+            for (name, value) in try Settings(session).values("sequence") {
+                guard let number = Int64(value), let table = session.catalog[name], table.schema.isAutoincrement
+                else { continue }
+                try connection.run(
+                    "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1 AND seq < ?2", .text(table.name),
+                    .integer(number))
+                try connection.run(
+                    """
+                    INSERT INTO sqlite_sequence(name, seq) SELECT ?1, ?2
+                    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
+                    """, .text(table.name), .integer(number))
+            }
+        }
+    }
+
     // MARK: Founding
 
     /// Founds replication in an open write transaction.
@@ -121,6 +141,7 @@ extension Store {
         }
         try connection.execute(StoreSchema.sql)
         let peer = try writeFacts(connection, plan: plan, configuration: configuration)
+        try checkPolicies(plan.policies, on: connection, configuration: configuration)
         let plan = plan.withContentSettings()
         let registering = Registering(connection: connection, plan: plan)
         let (tracked, left) = try registering.choices()
@@ -181,10 +202,39 @@ extension Store {
             let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(choice.key))
             try set("identity", choice.schema.name, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
         }
+        for choice in tracked where choice.schema.isAutoincrement {
+            let number = try connection.integer(
+                "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(choice.schema.name))
+            if let number { try set("sequence", choice.schema.name, String(number)) }
+        }
         for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
-        for (target, policy) in plan.policies { try set("policy", target, policy) }
+        for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
         for (table, why) in left where why == "skipped" || !AppSchema.migrationTables.contains(table.lowercased()) {
             try set(why == "local" ? "local" : "skip", table, "1")
+        }
+    }
+
+    static func checkPolicies(
+        _ policies: [(target: String, policy: String)], on connection: Connection, configuration: StoreConfiguration
+    ) throws {
+        for (target, policy) in policies {
+            let isKnown =
+                MergePolicy(named: policy) != nil || configuration.policies[policy] != nil
+                || ["delete-wins", "unique-park"].contains(policy)
+            guard isKnown else {
+                throw LogSyncError(
+                    .usage, "the policy \(policy) is not one that this version knows; nothing was changed",
+                    help: "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, union, manual, "
+                        + "delete-wins and unique-park.")
+            }
+            let parts = target.split(separator: ".", maxSplits: 1).map(String.init)
+            let schema = try TableSchema.read(target, on: connection) ?? TableSchema.read(parts[0], on: connection)
+            guard let schema, schema.name.lowercased() == target.lowercased() || parts.count == 2 else {
+                throw LogSyncError(.usage, "there is no table \(parts[0]) to set a policy for; nothing was changed")
+            }
+            if schema.name.lowercased() != target.lowercased(), schema.column(parts[1]) == nil {
+                throw LogSyncError(.usage, "\(schema.name) has no column \(parts[1]); nothing was changed")
+            }
         }
     }
 

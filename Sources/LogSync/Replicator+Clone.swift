@@ -92,6 +92,7 @@ extension Founder {
             try Task.checkCancellation()
             await Task.yield()
         }
+        try store.store.continueSequences()
         // Its inode goes along when it is renamed, so that it is known for itself at its place.
         try store.store.setLocation(path: target, inode: store.place.inode, machineID: configuration.machineID)
         return (store.peer, imported)

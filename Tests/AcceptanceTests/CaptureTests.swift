@@ -58,6 +58,29 @@ import Testing
         }
     }
 
+    @Test func `rows that REPLACE displaced without a trigger are gone on the other side too`() async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(schema: "kinds", rows: 0)
+            try await one.write(
+                """
+                INSERT INTO account (email, handle, nick) VALUES ('a@x', 'ha', 'na'), ('b@x', 'hb', 'nb'), ('c@x', 'hc', 'nc');
+                INSERT INTO badge VALUES ('b1', 1, 'Ann'), ('b2', 2, 'Bob'), ('b3', 3, 'Cy');
+                """)
+            try await exchange(one, two)
+            try await one.write(
+                """
+                REPLACE INTO account (email, handle, nick) VALUES ('A@X', 'hb', 'NC');
+                REPLACE INTO badge VALUES ('b4', 1, 'Dee');
+                UPDATE OR REPLACE badge SET serial = 3 WHERE code = 'b2';
+                """)
+            try await exchange(one, two)
+            try await sandbox.expect(.meaning, [one, two])
+            #expect(try await two.rows("SELECT email, handle, nick FROM account;") == ["A@X|hb|NC"])
+            #expect(try await two.rows("SELECT code, serial FROM badge ORDER BY 1;") == ["b2|3", "b4|1"])
+            #expect(try await two.status()["parked"].int == 0)
+        }
+    }
+
     @Test func `an UPDATE that changes nothing records nothing`() async throws {
         try await withSandbox { sandbox in
             let (one, _) = try await sandbox.pair(schema: "kinds", rows: 5)

@@ -54,6 +54,49 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
+    @Test func `a version that nobody superseded is kept, whichever is shown, until a write that has seen it`() async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT); INSERT INTO word VALUES ('a', 'x');")
+            let three = try await sandbox.clone("three")
+            try await exchange(one, two, three)
+            try await one.write("UPDATE word SET meaning = 'left';")
+            try await two.write("UPDATE word SET meaning = 'right';")
+            try await one.sync()
+            // Three has seen the one and not the other.
+            try await three.sync()
+            try await three.write("UPDATE word SET meaning = 'left, edited';")
+            try await two.sync(exits: [0])
+            try await exchange(three, two, one)
+            try await sandbox.expect(.equal, [one, two, three])
+            for peer in [one, two, three] { #expect(try await peer.status()["conflicts"].int == 1, "\(peer.name)") }
+            try await two.write("UPDATE word SET meaning = 'settled';")
+            try await exchange(two, one, three)
+            try await sandbox.expect(.equal, [one, two, three])
+            for peer in [one, two, three] { #expect(try await peer.status()["conflicts"].int == 0, "\(peer.name)") }
+        }
+    }
+
+    /// Found rows have time 0, all of them: nothing but the peers can decide.
+    @Test func `what two founders found is decided the same way everywhere, whoever came first`() async throws {
+        try await withSandbox { sandbox in
+            let schema = "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT, uses INTEGER);"
+            let values = (1...12).map { "('w\($0)', 'NAME', \($0))" }.joined(separator: ", ")
+            var founders: [Peer] = []
+            for name in ["one", "two", "three"] {
+                let rows = "INSERT INTO word VALUES \(values.replacing("NAME", with: name));"
+                founders.append(try await sandbox.database(name, sql: schema + rows))
+            }
+            for founder in founders { try await founder.initialize() }
+            let (one, two, three) = (founders[0], founders[1], founders[2])
+            try await exchange(one, two, three)
+            try await sandbox.expect(.equal, [one, two, three])
+            #expect(try await one.count("word") == 12)
+            #expect(try await one.status()["digest"] == three.status()["digest"])
+            let four = try await sandbox.clone("four")
+            try await sandbox.expect(.equal, [one, four])
+        }
+    }
+
     @Test(.subcommand("conflicts"))
     func `concurrent edits of one cell: one is shown everywhere, and all are listed until somebody writes`() async throws {
         try await withSandbox { sandbox in
@@ -116,6 +159,47 @@ struct SeededGenerator: RandomNumberGenerator {
             for peer in [one, two] {
                 #expect(try await peer.value("SELECT nick FROM account WHERE email = 'same@x';") == "younger")
                 #expect(try await peer.status()["parked"].int == 0)
+            }
+        }
+    }
+
+    /// One unique index each that a plain comparison of columns does not see through.
+    @Test(arguments: [
+        "INSERT INTO account (email, handle, active, nick) VALUES ('WHO@x', 'same', 1, 'WHO');",
+        "INSERT INTO account (email, nick) VALUES ('WHO@x', 'NICK');",
+        "INSERT INTO account (email, nick) VALUES ('SAME@X', 'WHO');",
+        "INSERT INTO computed (title, note) VALUES ('TITLE', 'WHO');",
+        "INSERT INTO badge VALUES ('WHO', 900001, 'WHO');",
+    ])
+    func `of two rows with one unique value the older stands, in whichever order they came`(sql: String) async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(schema: "kinds", rows: 0)
+            let three = try await sandbox.clone("three")
+            // In nobody's way, because it is not active, and older than both.
+            try await one.write("INSERT INTO account (email, handle, active) VALUES ('bystander@x', 'same', 0);")
+            try await exchange(one, two, three)
+            for (peer, who) in [(one, "older"), (two, "younger")] {
+                let (nick, title) = who == "older" ? ("Twin", "The Same") : ("tWIN", "the same")
+                let email = who == "older" ? "Same@x" : "sAME@X"
+                try await peer.write(
+                    sql.replacing("WHO", with: who).replacing("NICK", with: nick).replacing("TITLE", with: title)
+                        .replacing("SAME@X", with: email))
+                // Times are taken to the millisecond.
+                let start = ContinuousClock.now
+                try await eventually("the clock moves on", every: 0.005) { ContinuousClock.now - start > .milliseconds(10) }
+            }
+            // One sees the younger come, two and three see the older come.
+            try await two.sync()
+            try await three.sync()
+            try await exchange(one, two, three)
+            try await sandbox.expect(.meaning, [one, two, three], sql)
+            for peer in [one, two, three] {
+                #expect(try await peer.status()["parked"].int == 1, "\(peer.name)")
+                let standing = try await peer.rows(
+                    "SELECT email || coalesce(nick, '') FROM account WHERE email NOT LIKE 'bystander%' UNION SELECT note FROM computed UNION SELECT code FROM badge;")
+                #expect(standing.count == 1)
+                let isOlder = ["older", "Same@x", "Twin"].contains { standing.first?.contains($0) ?? false }
+                #expect(isOlder, "\(peer.name): \(standing)")
             }
         }
     }

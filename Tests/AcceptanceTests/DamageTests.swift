@@ -119,6 +119,32 @@ import Testing
         }
     }
 
+    @Test func `what has seen a missing transaction waits for it, and comes with it`() async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")
+            let three = try await sandbox.clone("three")
+            try await exchange(one, two, three)
+            let earlier = Set(try await sandbox.logFiles(of: one))
+            try await one.write("INSERT INTO word VALUES ('first', 'of one');")
+            try await one.sync()
+            try await two.sync()
+            try await two.write("UPDATE word SET meaning = 'seen by two'; INSERT INTO word VALUES ('second', 'of two');")
+            try await two.sync()
+            guard let file = Set(try await sandbox.logFiles(of: one)).subtracting(earlier).first else { throw Failure("no file") }
+            let bytes = try Data(contentsOf: file)
+            try FileManager.default.removeItem(at: file)
+            try await three.sync(exits: [3])
+            #expect(try await three.count("word") == 0)
+            let (author, held) = (try await two.identifier(), try await three.held())
+            #expect(held.contains { $0.peer == author && $0.reason == "dependency" }, "\(held)")
+            try bytes.write(to: file)
+            try await three.sync()
+            #expect(try await three.rows("SELECT * FROM word ORDER BY 1;") == ["first|seen by two", "second|of two"])
+            try await exchange(one, two, three)
+            try await sandbox.expect(.equal, [one, two, three])
+        }
+    }
+
     @Test func `a file of a newer format is held as such, and holds nothing else up`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")

@@ -18,7 +18,7 @@ struct SeededGenerator: RandomNumberGenerator {
 }
 
 /// Random programs on random peers, every way of writing SQL that capture has to see through.
-@Suite struct WorkloadTests {
+@Suite(.serialized) struct WorkloadTests {
     static let schema = """
         CREATE TABLE word(id TEXT PRIMARY KEY COLLATE NOCASE, x, y);
         CREATE TABLE parent(id INTEGER PRIMARY KEY, name TEXT, up INTEGER REFERENCES parent(id));
