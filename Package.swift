@@ -76,7 +76,8 @@ let package = Package(
         // Black box: links nothing of ours, but needs the built tool beside it.
         .testTarget(
             name: "AcceptanceTests",
-            dependencies: ["LogSyncCommand", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: settings),
+            dependencies: ["LogSyncCommand", .product(name: "Crypto", package: "swift-crypto")], swiftSettings: settings
+        ),
         .executableTarget(
             name: "NotesExample",
             dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Examples/Notes",

@@ -47,7 +47,8 @@ struct Notes {
         for await event in arrivals {
             for transaction in event.transactions {
                 guard let changes = transaction.tables["note"] else { continue }
-                print("phone: \(transaction.author ?? "somebody") at \(transaction.peer.name)",
+                print(
+                    "phone: \(transaction.author ?? "somebody") at \(transaction.peer.name)",
                     "inserted \(changes.inserted.count) and updated \(changes.updated.count) notes")
             }
             if event.transactions.contains(where: { $0.author == "ann" }) { break }

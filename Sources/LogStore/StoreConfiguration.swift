@@ -1,3 +1,5 @@
+package import LogModel
+
 /// What a store takes from outside.
 package struct StoreConfiguration: Sendable {
     package var clock: any WallClock = SystemClock()
@@ -9,6 +11,8 @@ package struct StoreConfiguration: Sendable {
     package var maximumDrift: Int64 = 24 * 3600 * 1000
     /// After how long the write lock is given up between transactions, in seconds.
     package var lockBudget: Double = 0.05
+    /// Merge policies registered in code, by name.
+    package var policies: [String: MergePolicy] = [:]
 
     package init() {}
 }

@@ -141,6 +141,7 @@ extension Store {
         }
         try connection.execute(StoreSchema.sql)
         let peer = try writeFacts(connection, plan: plan, configuration: configuration)
+        try checkPolicies(plan.policies, on: connection, configuration: configuration)
         let plan = plan.withContentSettings()
         let registering = Registering(connection: connection, plan: plan)
         let (tracked, left) = try registering.choices()
@@ -207,9 +208,33 @@ extension Store {
             if let number { try set("sequence", choice.schema.name, String(number)) }
         }
         for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
-        for (target, policy) in plan.policies { try set("policy", target, policy) }
+        for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
         for (table, why) in left where why == "skipped" || !AppSchema.migrationTables.contains(table.lowercased()) {
             try set(why == "local" ? "local" : "skip", table, "1")
+        }
+    }
+
+    static func checkPolicies(
+        _ policies: [(target: String, policy: String)], on connection: Connection, configuration: StoreConfiguration
+    ) throws {
+        for (target, policy) in policies {
+            let isKnown =
+                MergePolicy(named: policy) != nil || configuration.policies[policy] != nil
+                || ["delete-wins", "unique-park"].contains(policy)
+            guard isKnown else {
+                throw LogSyncError(
+                    .usage, "the policy \(policy) is not one that this version knows; nothing was changed",
+                    help: "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, union, manual, "
+                        + "delete-wins and unique-park.")
+            }
+            let parts = target.split(separator: ".", maxSplits: 1).map(String.init)
+            let schema = try TableSchema.read(target, on: connection) ?? TableSchema.read(parts[0], on: connection)
+            guard let schema, schema.name.lowercased() == target.lowercased() || parts.count == 2 else {
+                throw LogSyncError(.usage, "there is no table \(parts[0]) to set a policy for; nothing was changed")
+            }
+            if schema.name.lowercased() != target.lowercased(), schema.column(parts[1]) == nil {
+                throw LogSyncError(.usage, "\(schema.name) has no column \(parts[1]); nothing was changed")
+            }
         }
     }
 

@@ -135,6 +135,7 @@ extension Recorder {
         } else if changed.isEmpty && digest != former.digest && former.digests.count == table.columnCount {
             changed = Array(table.columns.indices)
         }
+        if !changed.isEmpty && session.policies.recordsWholeRows(table.name) { changed = Array(table.columns.indices) }
         var record = former
         record.state.extend(to: table.columnCount)
         record.digests = reader.columnDigests(row.digests)

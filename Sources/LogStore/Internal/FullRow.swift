@@ -89,11 +89,6 @@ extension Session {
         (a.time, peers.id(a.peer), a.sequence) < (b.time, peers.id(b.peer), b.sequence)
     }
 
-    /// The version that a cell shows.
-    func shown(_ cell: CellState) -> Version? {
-        cell.versions.max { precedes($0.stamp, $1.stamp) }
-    }
-
     /// clock(r): what says which of two rows is older.
     func age(_ row: FullRow) -> Stamp? {
         row.state.inserts.min { precedes($0, $1) }

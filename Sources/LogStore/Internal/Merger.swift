@@ -51,6 +51,7 @@ final class Merger {
         try applyDeferred()
         try Settling(session, standing: standing).settle(floating, noting: { self.note($0, $1, $2, $3) })
         try dangling.settle()
+        if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
         try advance(to: incoming.chain)
         return ImportedTransaction(
             dot: header.dot, time: header.time, author: header.author, context: header.context, tables: tables)

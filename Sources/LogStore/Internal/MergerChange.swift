@@ -28,7 +28,7 @@ extension Merger {
             return
         }
         note(table.name, .update, former.row.map { key(of: $0, former.position, in: table) }, nil)
-        if try !rewrite(full, from: former, in: table) {
+        if try !standing.rewrite(full, from: former.record, former.row, at: former.position, in: table) {
             try standing.float(full, at: former.position, uniques: uniques, in: table)
             floating.append(full)
         }
@@ -151,35 +151,6 @@ extension Merger {
             }
         }
         return values
-    }
-
-    /// Shows a standing row's new state in its table. False where a constraint refuses it.
-    private func rewrite(
-        _ full: FullRow, from former: (full: FullRow, record: ClockRecord, row: TableReader.Row?, position: Int64),
-        in table: TrackedTable
-    ) throws -> Bool {
-        let shown = try standing.shownValues(full, in: table)
-        var changed: [(position: Int, value: Value)] = []
-        for (position, value) in shown.enumerated() {
-            let value = value ?? session.defaultValue(of: table, position)
-            if former.row?.values[position] != value { changed.append((position, value)) }
-        }
-        if !changed.isEmpty {
-            let key = try table.hasRowid
-                ? [.integer(former.position)] : standing.localKey(full.identity, in: table) ?? []
-            let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
-            let assignments = changed.map { "\(SQL.name(table.columns[$0.position].name)) = ?" }
-            let statement = try connection.prepare(
-                "UPDATE \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
-            for (index, value) in (changed.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
-            guard try statement.runUnlessConstrained() else { return false }
-        }
-        guard let row = try standing.currentRow(full.identity, at: former.position, in: table) else { return false }
-        let record = try standing.compress(full, shownAs: row, in: table)
-        try ClockTable(table: table, connection: connection)
-            .update(record, at: former.position, formerUniques: former.record.uniques.isEmpty && table.findsByKeyDigest
-                ? record.uniques : former.record.uniques)
-        return true
     }
 
     private func keep(_ full: FullRow, _ state: KeptRows.State) throws {

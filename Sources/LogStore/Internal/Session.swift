@@ -20,6 +20,8 @@ final class Session {
     /// Whether integers are promised to rows that have not come.
     var hasReserved: Bool
     private(set) var schemaVersion: Int64
+    /// The merge policies in force.
+    private(set) var policies: Policies
     /// The schema version for which the app's triggers were copied.
     private var copiedTriggers: Int64 = -1
     /// Columns' defaults as evaluated, by table and column id.
@@ -46,6 +48,7 @@ final class Session {
         stateDigest = UInt64(bitPattern: try facts.value("digest")?.asInteger ?? 0)
         hasKept = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_kept)") == 1
         hasReserved = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_reserved)") == 1
+        policies = try Policies(on: connection, custom: configuration.policies)
         schemaVersion = try facts.value("schema_version")?.asInteger ?? -1
     }
 
@@ -63,6 +66,13 @@ final class Session {
     func acceptSchemaVersion() throws {
         schemaVersion = try connection.integer("PRAGMA schema_version") ?? 0
         try facts.set("schema_version", .integer(schemaVersion))
+    }
+
+    /// Reads the merge policies again; returns whether they changed.
+    func reloadPolicies() throws -> Bool {
+        let read = try Policies(on: connection, custom: configuration.policies)
+        defer { policies = read }
+        return !read.saysTheSame(as: policies)
     }
 
     func reloadPeers() throws {

@@ -122,11 +122,9 @@ final class Standing {
                 continue
             }
             var cell = cell
-            let shown = session.shown(cell)
             let present = try identityValue(row.values[position], position, in: table)
-            for index in cell.versions.indices {
-                let isShown = cell.versions[index].stamp == shown?.stamp
-                if isShown && cell.versions[index].value == present { cell.versions[index].value = nil }
+            for index in cell.versions.indices where cell.versions[index].value == present {
+                cell.versions[index].value = nil
             }
             state.setCell(table.columns[position].id, cell)
         }
@@ -147,7 +145,7 @@ final class Standing {
         return try table.columns.enumerated().map { position, column in
             if let cell = full.state.unknown[column.name] ?? full.state.unknown.first(where: {
                 $0.key.lowercased() == column.name.lowercased()
-            })?.value, let value = session.shown(cell)?.value {
+            })?.value, let value = session.shown(cell, table.name, column.name) {
                 return try localOrPromised(value, column.reference)
             }
             if let part = table.key.firstIndex(where: { $0.index == position }), let parts, parts.indices.contains(part)

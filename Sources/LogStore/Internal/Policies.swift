@@ -1,0 +1,72 @@
+import LogModel
+
+/// The merge policies in force, as the content's settings have them.
+struct Policies {
+    /// What was read, to tell whether something changed.
+    private var rows: [[Value]] = []
+    private var byColumn: [String: MergePolicy] = [:]
+    private var byTable: [String: MergePolicy] = [:]
+    private var names: [PeerID: String] = [:]
+
+    /// The setting's kinds, by what a policy is about; a table may have one of each.
+    static func kind(of policy: String) -> String {
+        switch policy {
+        case "delete-wins", "delete-loses": "delete-policy"
+        case "unique-park", "unique-merge": "unique-policy"
+        default: "policy"
+        }
+    }
+
+    init(on connection: Connection, custom: [String: MergePolicy]) throws {
+        rows = try connection.rows(
+            """
+            SELECT kind, target, value FROM logsync_setting
+            WHERE kind IN ('peer', 'policy', 'delete-policy', 'unique-policy') ORDER BY kind, target
+            """)
+        for row in rows {
+            let target = String(text: row[1])
+            let value = String(text: row[2])
+            switch String(text: row[0]) {
+            case "peer":
+                if let peer = PeerID(target) { names[peer] = value }
+            case "policy":
+                // A policy registered in code that is not registered here shows the last writer's.
+                guard let policy = MergePolicy(named: value) ?? custom[value] else { continue }
+                if target.contains(".") {
+                    byColumn[target.lowercased()] = policy
+                } else {
+                    byTable[target.lowercased()] = policy
+                }
+            default: continue
+            }
+        }
+    }
+
+    func policy(_ table: String, _ column: String) -> MergePolicy {
+        guard !byColumn.isEmpty || !byTable.isEmpty else { return .lastWriter }
+        return byColumn["\(table).\(column)".lowercased()] ?? byTable[table.lowercased()] ?? .lastWriter
+    }
+
+    /// Whether a change of a row is recorded with all its columns.
+    func recordsWholeRows(_ table: String) -> Bool {
+        byTable[table.lowercased()]?.name == MergePolicy.lastWriterRow.name
+    }
+
+    func name(of peer: PeerID) -> String? { names[peer] }
+
+    func saysTheSame(as other: Policies) -> Bool { rows == other.rows }
+}
+
+extension Session {
+    /// What a cell shows; nil where it has no version.
+    func shown(_ cell: CellState, _ table: String, _ column: String) -> Value? {
+        guard cell.versions.count > 1 else { return cell.versions.first?.value }
+        let versions = cell.versions.map { version in
+            let peer = peers.id(version.stamp.peer)
+            return MergePolicy.Version(
+                value: version.value ?? .null, dot: Dot(peer, version.stamp.sequence), time: version.stamp.time,
+                peerName: policies.name(of: peer))
+        }
+        return policies.policy(table, column).resolve(versions.sorted { $0.precedes($1) })
+    }
+}
