@@ -13,7 +13,7 @@ extension Store {
             }
             var conflicts = 0
             for table in session.catalog.tables {
-                conflicts += try Conflicts(session).count(in: table)
+                conflicts += try Conflicts(session: session, table: table).standing(all: false).count
             }
             let kept = KeptRows(session)
             return StoreSummary(

@@ -35,7 +35,8 @@ import Testing
         let tool = try Tool()
         #expect(try await tool.run("status", "a.db").code == 66)
         let missing = try await tool.run("status", "a.db", "--config", "missing.toml")
-        #expect(missing.code == 78 && missing.errors.contains("missing.toml"), "\(missing)")
+        #expect(
+            missing.code == 78 && missing.errors.contains("missing.toml cannot be read: No such file"), "\(missing)")
         let path = try configuration(tool, "container = ")
         let broken = try await tool.run("status", "a.db")
         #expect(broken.code == 78 && broken.errors.contains(path) && broken.errors.contains("line 1"), "\(broken)")

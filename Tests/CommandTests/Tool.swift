@@ -189,8 +189,16 @@ extension Tool {
             process.environment = environment
             process.currentDirectoryURL = folder
             process.standardInput = FileHandle.nullDevice
-            process.standardOutput = FileHandle(forWritingAtPath: outputPath)
-            process.standardError = FileHandle(forWritingAtPath: errorPath)
+            guard let output = FileHandle(forWritingAtPath: outputPath),
+                let errors = FileHandle(forWritingAtPath: errorPath)
+            else { throw Failure(description: "no file for the output of \(program)") }
+            // NB: Foundation's Process lives on after its end and would keep them open. Last seen with Swift 6.3.
+            defer {
+                try? output.close()
+                try? errors.close()
+            }
+            process.standardOutput = output
+            process.standardError = errors
             let ending = Ending()
             self.ending = ending
             process.terminationHandler = {

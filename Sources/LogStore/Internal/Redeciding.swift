@@ -43,20 +43,10 @@ struct Redeciding {
         let standing = Standing(session)
         var floating: [FullRow] = []
         for table in session.catalog.tables {
-            let clock = ClockTable(table: table, connection: session.connection)
             let rows = try session.connection.rows("SELECT row FROM \(table.clock) WHERE conflict IS NOT NULL")
             for row in rows {
                 let position = row[0].asInteger
-                guard let record = try clock.record(at: position) else { continue }
-                let reader = standing.reader(table)
-                let present = try record.identity.map { try standing.currentRow($0, at: position, in: table) }
-                    ?? reader.row(at: position)
-                guard let present else { continue }
-                let identity =
-                    try record.identity
-                    ?? reader.naturalIdentity { try standing.identityValue(present.values[$0], $0, in: table) }
-                guard let identity else { continue }
-                let full = try standing.expand(record, present, identity, at: position, in: table)
+                guard let (full, record, present) = try standing.full(at: position, in: table) else { continue }
                 if try !standing.rewrite(full, from: record, present, at: position, in: table) {
                     try standing.float(full, at: position, uniques: record.uniques, in: table)
                     floating.append(full)

@@ -52,6 +52,12 @@ final class StoreConnection: Sendable {
         }
     }
 
+    deinit {
+        // SQLite keeps a connection, and its files, open for as long as it has statements; nobody else has this one now.
+        box.session = nil
+        box.connection?.finalizeStatements()
+    }
+
     func close() throws {
         try queue.inDatabase { _ in
             box.session = nil

@@ -60,8 +60,7 @@ enum SettingsFile {
     }
 
     private static func reason(_ error: any Error) -> String {
-        let error = error as NSError
-        let cause = error.userInfo[NSUnderlyingErrorKey] as? NSError ?? error
-        return cause.domain == NSPOSIXErrorDomain ? String(cString: strerror(CInt(cause.code))) : "\(error)"
+        guard let cause = (error as? CocoaError)?.underlying as? POSIXError else { return error.localizedDescription }
+        return String(cString: strerror(cause.code.rawValue))
     }
 }
