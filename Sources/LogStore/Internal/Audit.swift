@@ -35,7 +35,7 @@ struct Audit {
             let place = "\(table.name) \(position)"
             let stored = record.identity
             guard let present = try stored.map({ try standing.currentRow($0, at: position, in: table) })
-                ?? reader.row(at: position)
+                ?? (table.hasRowid ? reader.row(at: position) : nil)
             else {
                 problems.append("\(place): a clock record without a row")
                 continue

@@ -62,6 +62,7 @@ extension Catalog {
         let resolver = ReferenceResolver(
             schemas: Dictionary(registered.map { ($0.local, $0.schema) }, uniquingKeysWith: { first, _ in first }),
             kinds: Dictionary(registered.map { ($0.local, $0.kind) }, uniquingKeysWith: { first, _ in first }),
+            aliases: Dictionary(registered.map { ($0.name.lowercased(), $0.local) }, uniquingKeysWith: { first, _ in first }),
             declared: try declaredReferences(among: registered, on: connection))
         let names = Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first })
         return Catalog(registered.map { table($0, resolver: resolver, names: names) })
@@ -153,6 +154,8 @@ extension Catalog {
 struct ReferenceResolver {
     var schemas: [String: TableSchema]
     var kinds: [String: TrackedTable.IdentityKind]
+    /// Names by first names: a table renamed under `legacy_alter_table` goes on being referred to by the former one.
+    var aliases: [String: String]
     /// Undeclared references, `child.column` in lower case → parent.
     var declared: [String: String]
 
@@ -165,7 +168,8 @@ struct ReferenceResolver {
         guard visited.insert("\(table).\(column)").inserted, let schema = schemas[table] else { return nil }
         if let parent = declared["\(table).\(column)"] { return schemas[parent.lowercased()]?.name }
         for foreignKey in schema.foreignKeys {
-            guard let parent = schemas[foreignKey.parent.lowercased()] else { continue }
+            let name = foreignKey.parent.lowercased()
+            guard let parent = schemas[name] ?? aliases[name].flatMap({ schemas[$0] }) else { continue }
             for (index, from) in foreignKey.from.enumerated() where from.lowercased() == column {
                 let to =
                     foreignKey.to.indices.contains(index)
