@@ -71,6 +71,8 @@ actor Founder {
         let locks = try StoreLocks(files, store: place.path, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: place.path)
         defer { locks.step.release() }
+        // What would be refused leaves no trace in the container either.
+        _ = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
         try folder.create()
         let made = try Store.initialize(place.path, plan: plan, configuration: configuration.storeConfiguration)
         defer { closeQuietly(made.store) }
