@@ -195,12 +195,4 @@ extension Store {
             _ = try Store.record(session, author: nil, context: nil)
         }
     }
-
-    /// Marks a peer as retired: it blocks nothing any more; what it publishes later still imports.
-    package func retirePeer(_ peer: PeerID) throws {
-        try database.write { session in
-            try Settings(session).set("retired", peer.description, "1")
-            _ = try Store.record(session, author: nil, context: nil)
-        }
-    }
 }

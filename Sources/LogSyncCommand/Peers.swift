@@ -9,7 +9,7 @@ struct Peers: AsyncParsableCommand {
             EXAMPLE
               logsync peers list music.db
             """,
-        subcommands: [PeersList.self, PeersAcceptClock.self],
+        subcommands: [PeersList.self, PeersRename.self, PeersAcceptClock.self],
         defaultSubcommand: PeersList.self)
 }
 
@@ -44,6 +44,37 @@ struct PeersList: AsyncParsableCommand {
                 peer.isThisStore ? "this store" : peer.isRetired ? "retired" : "")
         }
         return table.lines
+    }
+}
+
+/// Gives this store's peer another name.
+struct PeersRename: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rename",
+        abstract: "Give this store's peer another name.",
+        discussion: """
+            EXAMPLE
+              logsync peers rename music.db desk
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @Argument(help: "The new name, which no other peer may have.")
+    var name: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            let replicator = try await session.open(store)
+            try await replicator.rename(to: name)
+            let status = try await replicator.status()
+            try session.report(PeersReport(status)) {
+                ["This peer is \(Terminal.printable(name)) from now on; others learn of it with the next sync."]
+            }
+            return .done
+        }
     }
 }
 

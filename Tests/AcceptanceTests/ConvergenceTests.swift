@@ -204,6 +204,43 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
+    @Test func `children of a row that was deleted elsewhere are parked, or shown with NULL or the default, as their keys say`() async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(schema: "kinds", rows: 0)
+            try await one.write("INSERT INTO parent VALUES (50, 'goes'); INSERT INTO country VALUES ('cc', 'goes and comes back');")
+            try await exchange(one, two)
+            try await one.write("DELETE FROM parent WHERE id = 50; DELETE FROM country;")
+            try await two.write(
+                """
+                INSERT INTO child_cascade (name, parent_id) VALUES ('cascade', 50);
+                INSERT INTO child_set_null (name, parent_id) VALUES ('null', 50);
+                INSERT INTO child_set_default (name, parent_id) VALUES ('default', 50);
+                INSERT INTO child_restrict (name, parent_id) VALUES ('restrict', 50);
+                INSERT INTO child_no_action (name, parent_id) VALUES ('no action', 50);
+                INSERT INTO city VALUES ('town', 'cc');
+                """)
+            try await exchange(one, two)
+            try await sandbox.expect(.meaning, [one, two])
+            for peer in [one, two] {
+                let shown = try await peer.rows(
+                    """
+                    SELECT name, parent_id FROM child_cascade UNION ALL SELECT name, parent_id FROM child_restrict
+                    UNION ALL SELECT name, parent_id FROM child_no_action UNION ALL SELECT name, parent_id FROM child_set_null
+                    UNION ALL SELECT name, parent_id FROM child_set_default UNION ALL SELECT name, country_code FROM city;
+                    """)
+                #expect(shown == ["null|", "default|1"], "\(peer.name)")
+                #expect(try await peer.status()["parked"].int == 4, "\(peer.name)")
+            }
+            try await one.write("INSERT INTO country VALUES ('cc', 'is back');")
+            try await exchange(one, two)
+            try await sandbox.expect(.meaning, [one, two])
+            for peer in [one, two] {
+                #expect(try await peer.rows("SELECT name, country_code FROM city;") == ["town|cc"], "\(peer.name)")
+                #expect(try await peer.status()["parked"].int == 3, "\(peer.name)")
+            }
+        }
+    }
+
     @Test func `a counter adds up what both sides counted, the app's own trigger included`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2, options: ["--policy", "counter.value=sum"])

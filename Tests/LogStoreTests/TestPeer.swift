@@ -32,8 +32,9 @@ final class TestPeer {
     let path: String
     let name: String
 
-    static func configuration(_ seed: UInt64) -> StoreConfiguration {
+    static func configuration(_ seed: UInt64, _ clock: (any WallClock)? = nil) -> StoreConfiguration {
         var configuration = StoreConfiguration()
+        if let clock { configuration.clock = clock }
         nonisolated(unsafe) var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
         configuration.random = {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -45,7 +46,7 @@ final class TestPeer {
     /// Makes a database from SQL and founds replication in it.
     init(
         _ folder: TestFolder, _ name: String, sql: String, seed: UInt64 = .random(in: 0 ... .max),
-        plan change: (inout InitializePlan) -> Void = { _ in }
+        clock: (any WallClock)? = nil, plan change: (inout InitializePlan) -> Void = { _ in }
     ) throws {
         path = folder.path + "/" + name + ".db"
         self.name = name
@@ -53,17 +54,21 @@ final class TestPeer {
         try app.execute("PRAGMA journal_mode=WAL;" + sql)
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
         change(&plan)
-        store = try Store.initialize(path, plan: plan, configuration: Self.configuration(seed)).store
+        store = try Store.initialize(path, plan: plan, configuration: Self.configuration(seed, clock)).store
     }
 
     /// Clones another peer's store.
-    init(_ folder: TestFolder, _ name: String, cloning peer: TestPeer, seed: UInt64 = .random(in: 0 ... .max)) throws {
+    init(
+        _ folder: TestFolder, _ name: String, cloning peer: TestPeer, schema: String? = nil,
+        seed: UInt64 = .random(in: 0 ... .max), clock: (any WallClock)? = nil
+    ) throws {
         path = folder.path + "/" + name + ".db"
         self.name = name
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
         plan.settings = try peer.settings()
         store = try Store.create(
-            path, schema: try peer.store.schemaText().text, plan: plan, configuration: Self.configuration(seed))
+            path, schema: try schema ?? peer.store.schemaText().text, plan: plan,
+            configuration: Self.configuration(seed, clock))
         app = try Self.open(path)
         try pull(from: peer)
     }

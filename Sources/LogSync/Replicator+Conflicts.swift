@@ -1,0 +1,81 @@
+public import LogModel
+import LogStore
+
+/// Conflicts, parked rows and the policies that decide them.
+extension Replicator {
+    /// The cells in conflict, the edits lost to deletes, and the parked rows.
+    ///
+    /// - Parameters:
+    ///   - table: only this table's.
+    ///   - all: also cells whose policy makes one value of all versions (`max`, `min`, `union`).
+    public func conflicts(table: String? = nil, all: Bool = false) async throws -> ConflictReport {
+        try look { store in
+            let names = try store.names()
+            let conflicts = try store.store.conflicts(table: table, all: all).map { conflict in
+                ConflictReport.Conflict(
+                    table: conflict.table, key: conflict.key.map { JSONValue($0) }, column: conflict.column,
+                    shown: conflict.shown.map { JSONValue($0) },
+                    versions: conflict.versions.map {
+                        ConflictReport.Conflict.Version(
+                            value: JSONValue($0.value), peer: names[$0.dot.peer], sequence: $0.dot.sequence,
+                            time: Timestamp(milliseconds: $0.time.milliseconds))
+                    },
+                    deleted: conflict.deleted.map {
+                        ConflictReport.Conflict.Deletion(
+                            peer: names[$0.dot.peer], sequence: $0.dot.sequence,
+                            time: Timestamp(milliseconds: $0.time.milliseconds))
+                    })
+            }
+            let parked = try store.store.parkedRows(table: table).map {
+                ConflictReport.Parked(
+                    table: $0.table, key: $0.key.map { JSONValue($0) }, reason: $0.reason,
+                    row: $0.row.mapValues { JSONValue($0) })
+            }
+            return ConflictReport(store: store.place.path, conflicts: conflicts, parked: parked)
+        }
+    }
+
+    /// Settles a cell by an ordinary write of one of its versions.
+    ///
+    /// - Throws: `usage` where there is no such cell or version.
+    public func takeVersion(_ dot: Dot, table: String, key: [Value], column: String) async throws {
+        try await settle { try $0.store.takeVersion(table: table, key: key, column: column, dot: dot) }
+    }
+
+    /// Gives a parked row another value, upon which it may stand.
+    public func setParked(table: String, key: [Value], column: String, value: Value) async throws {
+        try await settle { try $0.store.setParked(table: table, key: key, column: column, value: value) }
+    }
+
+    /// Deletes a parked row.
+    public func dropParked(table: String, key: [Value]) async throws {
+        try await settle { try $0.store.dropParked(table: table, key: key) }
+    }
+
+    /// The merge policies that are set; everything else is `last-writer`, `delete-wins` and `unique-park`.
+    public func policies() async throws -> [PolicyEntry] {
+        try look { try $0.store.policies().map { PolicyEntry(target: $0.target, policy: $0.policy) } }
+    }
+
+    /// Sets a merge policy of the content; it is in force on every peer that has imported it.
+    ///
+    /// - Throws: `usage` for a policy, table or column that is not known.
+    public func setPolicy(_ policy: String, for target: String) async throws {
+        try await settle { try $0.store.setPolicy(target, policy) }
+    }
+
+    /// Renames this peer. Throws `usage` where another has the name.
+    public func rename(to name: String) async throws {
+        try await settle { try $0.store.renamePeer(name) }
+    }
+
+    /// A change of this peer's that goes past capture; it waits in the outbox like any other.
+    private func settle(_ change: @Sendable (ReplicatedStore) throws -> Void) async throws {
+        try await step(settles: true) { store in
+            let look = store.isSettledWithFolder ? nil : Look(store, isFull: false)
+            try store.settleIdentity(look?.scan)
+            try change(store)
+            try store.noteRecorded()
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import ArgumentParser
+import LogSync
+
+/// Lists and settles what peers wrote without having seen each other's.
+struct Conflicts: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List and settle conflicts and parked rows.",
+        discussion: """
+            EXAMPLE
+              logsync conflicts list music.db
+            """,
+        subcommands: [ConflictsList.self, ConflictsTake.self, ConflictsSet.self, ConflictsDrop.self],
+        defaultSubcommand: ConflictsList.self)
+}
+
+/// Lists conflicts and parked rows.
+struct ConflictsList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the cells in conflict, edits lost to deletes, and parked rows.",
+        discussion: """
+            EXAMPLE
+              logsync conflicts list music.db --json
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @Option(help: "Only this table's.")
+    var table: String?
+
+    @Flag(help: "Also cells whose policy makes one value of all versions: max, min, union.")
+    var all = false
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            let report = try await session.open(store).conflicts(table: table, all: all)
+            try session.answer(report) { lines(report) }
+            return .done
+        }
+    }
+
+    private func lines(_ report: ConflictReport) -> [String] {
+        if report.conflicts.isEmpty && report.parked.isEmpty { return ["No conflicts, no parked rows."] }
+        var lines: [String] = []
+        for conflict in report.conflicts {
+            let place = "\(conflict.table) \(Self.key(conflict.key)) \(conflict.column)"
+            let shown = conflict.shown.map { "shows \(SQLLiteral.text($0.value))" }
+            let deleted = conflict.deleted.map { "lost to a delete by \($0.peer.name):\($0.sequence)" }
+            lines.append("\(place): \(shown ?? deleted ?? "lost to a delete")")
+            for version in conflict.versions {
+                lines.append(
+                    "  \(SQLLiteral.text(version.value.value)) by \(version.peer.name):\(version.sequence) at \(version.time)")
+            }
+        }
+        for row in report.parked {
+            let values = row.row.sorted { $0.key < $1.key }.map { "\($0.key)=\(SQLLiteral.text($0.value.value))" }
+            lines.append("\(row.table) \(Self.key(row.key)): parked (\(row.reason)): \(values.joined(separator: ", "))")
+        }
+        return lines.map(Terminal.printable)
+    }
+
+    private static func key(_ key: [JSONValue]) -> String {
+        "(" + key.map { SQLLiteral.text($0.value) }.joined(separator: ", ") + ")"
+    }
+}
+
+/// What a settlement says.
+private struct SettledReport: Encodable {
+    let format = 1
+    var store: String
+    var table: String
+    var key: [JSONValue]
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, table, key
+    }
+}
+
+/// Settles a cell.
+struct ConflictsTake: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "take",
+        abstract: "Settle a cell by a write of one of its versions.",
+        discussion: """
+            KEY is a SQL literal, or a JSON array where the key has several columns.
+
+            EXAMPLE
+              logsync conflicts take music.db Track 17 Name laptop:42
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+    @Argument(help: "The table.")
+    var table: String
+    @Argument(help: "The row's key.")
+    var key: String
+    @Argument(help: "The column.")
+    var column: String
+    @Argument(help: "The version, as PEER:SEQUENCE.")
+    var version: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let key = try LiteralArgument.key(key)
+        guard let colon = version.lastIndex(of: ":"), let sequence = UInt64(version[version.index(after: colon)...])
+        else { throw ValidationError("\(version.debugDescription) is not PEER:SEQUENCE") }
+        let name = String(version[..<colon])
+        try await common.run { session in
+            let replicator = try await session.open(store)
+            let peer = try await replicator.peer(named: name)
+            try await replicator.takeVersion(Dot(peer.id, sequence), table: table, key: key, column: column)
+            try session.report(
+                SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
+            ) {
+                ["\(table).\(column) is settled; other peers learn of it with the next sync."]
+            }
+            return .done
+        }
+    }
+}
+
+/// Gives a parked row another value.
+struct ConflictsSet: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "set",
+        abstract: "Give a parked row another value, upon which it may stand.",
+        discussion: """
+            KEY and VALUE are SQL literals or JSON.
+
+            EXAMPLE
+              logsync conflicts set music.db Tag 12 Name "'jazz 2'"
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+    @Argument(help: "The table.")
+    var table: String
+    @Argument(help: "The row's key.")
+    var key: String
+    @Argument(help: "The column.")
+    var column: String
+    @Argument(help: "The value.")
+    var value: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let (key, value) = (try LiteralArgument.key(key), try LiteralArgument.value(value))
+        try await common.run { session in
+            let replicator = try await session.open(store)
+            try await replicator.setParked(table: table, key: key, column: column, value: value)
+            try session.report(
+                SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
+            ) {
+                ["The parked row of \(table) has its new \(column)."]
+            }
+            return .done
+        }
+    }
+}
+
+/// Deletes a parked row.
+struct ConflictsDrop: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drop",
+        abstract: "Delete a parked row.",
+        discussion: """
+            EXAMPLE
+              logsync conflicts drop music.db Tag 12
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+    @Argument(help: "The table.")
+    var table: String
+    @Argument(help: "The row's key.")
+    var key: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let key = try LiteralArgument.key(key)
+        try await common.run { session in
+            let replicator = try await session.open(store)
+            try await replicator.dropParked(table: table, key: key)
+            try session.report(
+                SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
+            ) {
+                ["The parked row of \(table) is deleted."]
+            }
+            return .done
+        }
+    }
+}

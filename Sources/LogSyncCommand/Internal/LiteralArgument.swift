@@ -1,0 +1,63 @@
+import ArgumentParser
+import Foundation
+import LogSync
+
+/// Reads keys and values as the command line has them: SQL literals or JSON.
+enum LiteralArgument {
+    /// A key: a JSON array of the key's columns, or one literal for a key of one column.
+    static func key(_ text: String) throws -> [Value] {
+        guard text.hasPrefix("[") else { return [try value(text)] }
+        guard let list = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [Any] else {
+            throw ValidationError("\(text.debugDescription) is not a JSON array of the key's columns")
+        }
+        return try list.map { try json($0, text) }
+    }
+
+    /// A value: NULL, a number, 'text' or x'hex' as SQL has them, or JSON.
+    static func value(_ text: String) throws -> Value {
+        if text.uppercased() == "NULL" { return .null }
+        if let integer = Int64(text) { return .integer(integer) }
+        if let real = Double(text), text.contains(where: \.isNumber) { return .real(real) }
+        if text.count >= 2, text.hasPrefix("'"), text.hasSuffix("'") {
+            return .text(String(text.dropFirst().dropLast()).replacing("''", with: "'"))
+        }
+        if text.count >= 3, text.lowercased().hasPrefix("x'"), text.hasSuffix("'"),
+            let bytes = bytes(text.dropFirst(2).dropLast().lowercased())
+        {
+            return .blob(bytes[...])
+        }
+        guard
+            let parsed = try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+        else {
+            throw ValidationError(
+                "\(text.debugDescription) is neither a SQL literal (NULL, 1, 1.5, 'text', x'00') nor JSON")
+        }
+        return try json(parsed, text)
+    }
+
+    private static func json(_ value: Any, _ text: String) throws -> Value {
+        switch value {
+        case is NSNull: return .null
+        case let string as String: return .text(string)
+        case let number as NSNumber:
+            if let integer = Int64(exactly: number) { return .integer(integer) }
+            return .real(number.doubleValue)
+        case let object as [String: String]:
+            if let base64 = object["base64"], let data = Data(base64Encoded: base64) { return .blob(Array(data)[...]) }
+        default: break
+        }
+        throw ValidationError("\(text.debugDescription) holds something that is no value of a column")
+    }
+
+    private static func bytes(_ digits: String) -> [UInt8]? {
+        guard digits.count.isMultiple(of: 2), digits.allSatisfy(\.isHexDigit) else { return nil }
+        var bytes: [UInt8] = []
+        var rest = digits[...]
+        while !rest.isEmpty {
+            guard let byte = UInt8(rest.prefix(2), radix: 16) else { return nil }
+            bytes.append(byte)
+            rest = rest.dropFirst(2)
+        }
+        return bytes
+    }
+}

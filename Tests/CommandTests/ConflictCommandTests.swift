@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+@testable import LogSyncCommand
+
+/// Conflicts, parked rows and policies on the command line.
+@Suite struct ConflictCommandTests {
+    /// Two stores that wrote one cell, and took one unique name, without having seen each other's.
+    private func stores(_ tool: Tool) async throws -> (String, String) {
+        let (a, b) = (tool.folder.path + "/a.db", tool.folder.path + "/b.db")
+        let container = tool.folder.path + "/shared"
+        try await sqlite(tool, a, "CREATE TABLE t(id INTEGER PRIMARY KEY, x, n TEXT UNIQUE); INSERT INTO t VALUES(1, 'x', 'u')")
+        try await expectDone(tool, ["init", a, "--container", container, "--content", "c", "--peer", "alice"])
+        try await expectDone(tool, ["clone", b, "--container", container, "--content", "c", "--peer", "bob"])
+        try await sqlite(tool, a, "UPDATE t SET x = 'of alice'; INSERT INTO t(x, n) VALUES(1, 'same')")
+        try await expectDone(tool, ["sync", a])
+        try await sqlite(tool, b, "UPDATE t SET x = 'of bob'; INSERT INTO t(x, n) VALUES(2, 'same')")
+        try await expectDone(tool, ["sync", b])
+        try await expectDone(tool, ["sync", a])
+        return (a, b)
+    }
+
+    private func sqlite(_ tool: Tool, _ store: String, _ sql: String) async throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/sqlite3")
+        process.arguments = ["-cmd", ".timeout 5000", store, sql]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+    }
+
+    private func expectDone(_ tool: Tool, _ arguments: [String]) async throws {
+        let outcome = try await tool.run(arguments)
+        #expect(outcome.code == 0, "\(arguments): \(outcome.errors)")
+    }
+
+    private func report(_ tool: Tool, _ store: String) async throws -> [String: Any] {
+        let output = try await tool.run(["conflicts", "list", store, "--json"]).output
+        return try #require(JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])
+    }
+
+    @Test func `conflicts and parked rows are listed and settled`() async throws {
+        let tool = try Tool()
+        let (a, b) = try await stores(tool)
+        let before = try await report(tool, a)
+        #expect(before["format"] as? Int == 1)
+        let conflict = try #require((before["conflicts"] as? [[String: Any]])?.first)
+        #expect(conflict["table"] as? String == "t")
+        #expect(conflict["key"] as? [Int] == [1])
+        #expect(conflict["column"] as? String == "x")
+        #expect(conflict["shown"] as? String == "of bob")
+        let versions = try #require(conflict["versions"] as? [[String: Any]])
+        #expect(versions.compactMap { $0["value"] as? String } == ["of alice", "of bob"])
+        let parked = try #require((before["parked"] as? [[String: Any]])?.first)
+        #expect(parked["reason"] as? String == "unique")
+        let key = try #require((parked["key"] as? [Int])?.first)
+
+        try await expectDone(tool, ["conflicts", "take", a, "t", "1", "x", "alice:2"])
+        try await expectDone(tool, ["conflicts", "set", a, "t", "[\(key)]", "n", "'other'"])
+        try await expectDone(tool, ["sync", a])
+        try await expectDone(tool, ["sync", b])
+        for store in [a, b] {
+            let after = try await report(tool, store)
+            #expect((after["conflicts"] as? [Any])?.isEmpty ?? false)
+            #expect((after["parked"] as? [Any])?.isEmpty ?? false)
+        }
+    }
+
+    @Test func `what is not in conflict cannot be settled`() async throws {
+        let tool = try Tool()
+        let (a, _) = try await stores(tool)
+        #expect(try await tool.run(["conflicts", "take", a, "t", "9", "x", "alice:2"]).code == 64)
+        #expect(try await tool.run(["conflicts", "drop", a, "t", "9"]).code == 64)
+        #expect(try await tool.run(["conflicts", "set", a, "t", "9", "n", "not a literal"]).code == 64)
+    }
+
+    @Test func `a policy that is set is in force on the other peer`() async throws {
+        let tool = try Tool()
+        let (a, b) = try await stores(tool)
+        #expect(try await tool.run(["policy", "set", b, "t.x", "magic"]).code == 64)
+        #expect(try await tool.run(["policy", "set", b, "t.nothing", "max"]).code == 64)
+        try await expectDone(tool, ["policy", "set", b, "t.x", "first-writer"])
+        try await expectDone(tool, ["sync", b])
+        try await expectDone(tool, ["sync", a])
+        let conflict = try #require((try await report(tool, a)["conflicts"] as? [[String: Any]])?.first)
+        #expect(conflict["shown"] as? String == "of alice")
+        let listed = try await tool.run(["policy", "list", a, "--json"]).output
+        #expect(listed.contains(#""policies":[{"policy":"first-writer","target":"t.x"}]"#))
+    }
+}

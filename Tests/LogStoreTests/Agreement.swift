@@ -1,0 +1,62 @@
+import LogFormat
+import LogModel
+import Testing
+
+@testable import LogStore
+
+/// Exchanges everything, and sees that all peers hold and show the same, that nothing derived is wrong, and that
+/// recording again finds nothing.
+func agree(_ peers: TestPeer..., sourceLocation: SourceLocation = #_sourceLocation) throws {
+    for _ in 0..<3 {
+        for a in peers {
+            for _ in peers { for b in peers where a !== b { try a.pull(from: b) } }
+        }
+    }
+    let first = try peers[0].store.audit()
+    for peer in peers {
+        let audit = try peer.store.audit()
+        #expect(audit.problems == [], "\(peer.name)", sourceLocation: sourceLocation)
+        #expect(audit.shown == first.shown, "\(peer.name)", sourceLocation: sourceLocation)
+        #expect(try peer.vector() == peers[0].vector(), sourceLocation: sourceLocation)
+        #expect(try peer.digest() == peers[0].digest(), sourceLocation: sourceLocation)
+        #expect(try peer.store.record()?.counts == nil, "a phantom change on \(peer.name)", sourceLocation: sourceLocation)
+        #expect(try peer.strings("PRAGMA integrity_check") == ["ok"], sourceLocation: sourceLocation)
+    }
+}
+
+extension TestPeer {
+    /// What recording now writes down, as `table +inserted ~updated -deleted`; nil where it is nothing.
+    func recorded() throws -> String? {
+        try store.record().map { recorded in
+            recorded.counts.sorted { $0.key < $1.key }.map { table, counts in
+                "\(table)"
+                    + (counts.inserted > 0 ? " +\(counts.inserted)" : "") + (counts.updated > 0 ? " ~\(counts.updated)" : "")
+                    + (counts.deleted > 0 ? " -\(counts.deleted)" : "")
+            }.joined(separator: ", ")
+        }
+    }
+
+    /// The last recorded transaction's row changes.
+    func lastGroups() throws -> [RowGroup] {
+        let entry = try #require(try store.outbox(unpublishedOnly: false).last)
+        var blocks: [[UInt8]] = []
+        try store.forEachOutboxBlock(of: entry.dot) { blocks.append($0) }
+        var queue = blocks[...]
+        let reader = try SegmentReader(peer: entry.dot.peer, previous: entry.chainBefore) { queue.popFirst() }
+        var groups: [RowGroup] = []
+        while let frame = try reader.nextFrame() { groups += frame }
+        return groups
+    }
+}
+
+/// Expects that `body` throws an error of this code.
+func expect(
+    _ code: LogSyncError.Code, sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void
+) throws {
+    do {
+        try body()
+        Issue.record("nothing was thrown", sourceLocation: sourceLocation)
+    } catch let error as LogSyncError {
+        #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+    }
+}
