@@ -104,11 +104,11 @@ package final class Store: Sendable {
     }
 
     static func record(_ session: Session, author: String?, context: String?) throws -> RecordedTransaction? {
-        if try Reconciling.isNeeded(session) { try Reconciling(session: session).reconcile() }
+        let adopted = try Reconciling.isNeeded(session) && Reconciling(session: session).reconcile()
         let recorded = try Recorder(session, author: author, context: context).record()
         if recorded?.counts["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
-        if recorded != nil, session.hasKept {
-            // What was written may have made room for a parked row.
+        if recorded != nil || adopted, session.hasKept {
+            // What was written may have made room for a parked row, or its table has come.
             try Settling(session, standing: Standing(session)).settle([]) { _, _, _, _ in }
         }
         return recorded

@@ -25,15 +25,22 @@ extension Store {
     package static func initialize(
         _ path: String, plan: InitializePlan, configuration: StoreConfiguration
     ) throws -> (store: Store, tables: [TableReport]) {
+        // What is refused is refused before the journal changes: the file is to stay as it was.
+        _ = try examine(path, plan: plan, configuration: configuration)
         let database = try StoreConnection(path, configuration: configuration)
         do {
             let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
-            let reports = try database.writeRaw { connection in
-                let reports = try found(connection, plan: plan, configuration: configuration, records: true)
-                try Facts(connection).set("journal", .text(journal))
-                return reports
+            do {
+                let reports = try database.writeRaw { connection in
+                    let reports = try found(connection, plan: plan, configuration: configuration, records: true)
+                    try Facts(connection).set("journal", .text(journal))
+                    return reports
+                }
+                return (Store(database), reports)
+            } catch {
+                restoreJournal(database, journal)
+                throw error
             }
-            return (Store(database), reports)
         } catch {
             closeQuietly(database)
             throw error
@@ -80,12 +87,16 @@ extension Store {
                 try connection.execute("DROP \(type) IF EXISTS \(SQL.name(String(text: object[1])))")
             }
         }
-        try database.withConnection { connection in
+        Self.restoreJournal(database, journal)
+        try database.close()
+    }
+
+    private static func restoreJournal(_ database: StoreConnection, _ journal: String) {
+        // It cannot be changed while others have the database open; then it stays WAL, which any SQLite reads.
+        try? database.withConnection { connection in
             connection.finalizeStatements()
-            // It cannot be changed while others have the database open; then it stays WAL, which any SQLite reads.
             _ = try connection.scalar("PRAGMA journal_mode = \(journal)")
         }
-        try database.close()
     }
 
     private static func closeQuietly(_ database: StoreConnection) {
@@ -117,13 +128,13 @@ extension Store {
                 guard let number = Int64(value), let table = session.catalog[name], table.schema.isAutoincrement
                 else { continue }
                 try connection.run(
-                    "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1 AND seq < ?2", .text(table.name),
+                    "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1 AND seq < ?2", .text(table.schema.name),
                     .integer(number))
                 try connection.run(
                     """
                     INSERT INTO sqlite_sequence(name, seq) SELECT ?1, ?2
                     WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
-                    """, .text(table.name), .integer(number))
+                    """, .text(table.schema.name), .integer(number))
             }
         }
     }
@@ -142,9 +153,15 @@ extension Store {
         try connection.execute(StoreSchema.sql)
         let peer = try writeFacts(connection, plan: plan, configuration: configuration)
         try checkPolicies(plan.policies, on: connection, configuration: configuration)
+        try Registering(connection: connection, plan: plan).checkNames()
         let plan = plan.withContentSettings()
         let registering = Registering(connection: connection, plan: plan)
         let (tracked, left) = try registering.choices()
+        for setting in plan.settings where setting.kind == "rename" {
+            try connection.run(
+                "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
+                .text(setting.target), .text(setting.value))
+        }
         if let settings = try TableSchema.read("logsync_setting", on: connection) {
             try registering.register(
                 Registering.Choice(schema: settings, kind: .natural, key: settings.keyColumns.map(\.name)))
@@ -199,8 +216,11 @@ extension Store {
         for setting in plan.settings { try set(setting.kind, setting.target, setting.value) }
         try set("peer", peer.description, plan.peerName)
         for choice in tracked {
-            let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(choice.key))
-            try set("identity", choice.schema.name, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
+            let names = Renames(connection)
+            let table = try names.currentLogName(choice.schema.name)
+            let key = try choice.key.map { try names.logName(ofColumn: $0, in: table) }
+            let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(key))
+            try set("identity", table, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
         }
         for choice in tracked where choice.schema.isAutoincrement {
             let number = try connection.integer(
@@ -258,13 +278,14 @@ extension Store {
 
 extension InitializePlan {
     /// The plan with what the content has settled already.
-    fileprivate func withContentSettings() -> InitializePlan {
+    func withContentSettings() -> InitializePlan {
         var plan = self
         for setting in settings {
             switch setting.kind {
             case "identity":
                 let parts = setting.value.split(separator: "=", maxSplits: 1).map(String.init)
                 switch parts.first {
+                case "natural": plan.identities[setting.target] = .natural
                 case "surrogate": plan.identities[setting.target] = .surrogate
                 case "columns":
                     // A setting that another version wrote in another way leaves the default.
@@ -273,7 +294,6 @@ extension InitializePlan {
                     }
                 default: break
                 }
-                if parts.first == "natural" { plan.identities[setting.target] = nil }
             case "reference":
                 if let dot = setting.target.lastIndex(of: ".") {
                     let table = String(setting.target[..<dot])
@@ -284,6 +304,12 @@ extension InitializePlan {
             case "local": plan.local.append(setting.target)
             default: break
             }
+        }
+        // Settings have names in logs; here a table may be called something else.
+        for setting in settings where setting.kind == "rename" {
+            if let identity = plan.identities[setting.value] { plan.identities[setting.target] = identity }
+            if plan.skip.contains(setting.value) { plan.skip.append(setting.target) }
+            if plan.local.contains(setting.value) { plan.local.append(setting.target) }
         }
         return plan
     }

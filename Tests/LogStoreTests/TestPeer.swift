@@ -93,7 +93,11 @@ final class TestPeer {
         }
     }
 
-    func write(_ sql: String) throws { try app.execute(sql) }
+    func write(_ sql: String) throws {
+        try app.execute(sql)
+        // `SELECT *` prepared before an ALTER TABLE would go on returning as many columns as then.
+        app.finalizeStatements()
+    }
 
     /// Records here and merges every transaction of `other`'s outbox that has not come yet.
     @discardableResult

@@ -91,20 +91,6 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    private func spell(_ row: [String: Value]?) -> String {
-        guard let row else { return "none" }
-        return row.sorted { $0.key < $1.key }.map { column, value in
-            switch value {
-            case .null: "\(column)=NULL"
-            case .integer(let integer): "\(column)=\(integer)"
-            case .real(let real): "\(column)=\(real)"
-            case .text(let bytes): "\(column)='\(String(decoding: bytes, as: UTF8.self))'"
-            case .blob(let bytes): "\(column)=x\(Hex.encode(bytes))"
-            case .reference(let identity): "\(column)→\(identity)"
-            }
-        }.joined(separator: " ")
-    }
-
     private func audit(_ peer: TestPeer, _ seed: UInt64) throws {
         _ = try peer.store.record()
         let problems = try peer.store.audit().problems

@@ -28,7 +28,7 @@ struct AppTriggers {
         let candidates = try triggers.candidates()
         guard !candidates.isEmpty else { return }
         let writes = try triggers.tablesWritten(path: path)
-        let tracked = Set(catalog.tables.map { $0.name.lowercased() })
+        let tracked = Set(catalog.tables.map { $0.schema.name.lowercased() })
         for trigger in candidates {
             guard let written = writes[trigger.name.lowercased()], !written.isEmpty, written.isDisjoint(with: tracked),
                 let body = Self.afterName(trigger.sql)
@@ -44,7 +44,7 @@ struct AppTriggers {
             WHERE type = 'trigger' AND name NOT LIKE 'logsync\\_%' ESCAPE '\\'
             """
         ).map { Trigger(name: String(text: $0[0]), table: String(text: $0[1]), sql: String(text: $0[2])) }
-            .filter { catalog[$0.table] != nil }
+            .filter { catalog.hasLocal($0.table) }
     }
 
     /// What stands behind the name: SQLite keeps a trigger's SQL as `CREATE TRIGGER name …`.

@@ -64,20 +64,42 @@ enum Capture {
             """
             SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE
               AND name IN (\(triggerNames.map { "'logsync_\($0)_\(table.id)'" }.joined(separator: ", ")))
-            """, .text(table.name))
+            """, .text(table.schema.name))
         return present == Int64(triggerNames.count)
     }
 
     /// Notes every row of the table as possibly changed, and every clock record whose row is gone as deleted:
     /// recording then finds by comparison what really changed.
-    static func noteEverything(_ table: TrackedTable, on connection: Connection) throws {
+    ///
+    /// - Parameter milliseconds: SQL for the time at which it is taken to have happened.
+    static func noteEverything(
+        _ table: TrackedTable, on connection: Connection, milliseconds: String = SQL.milliseconds
+    ) throws {
         let keys = table.capturesKey ? table.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
         let targets = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
         try connection.execute(
             """
             INSERT INTO \(table.pending)(kind, row, ms\(targets))
-            SELECT \(Kind.found.rawValue), \(table.hasRowid ? table.rowid : "NULL"), \(SQL.milliseconds)\(keys)
+            SELECT \(Kind.found.rawValue), \(table.hasRowid ? table.rowid : "NULL"), \(milliseconds)\(keys)
             FROM \(table.quoted)
             """)
+    }
+
+    /// Notes one row as possibly changed.
+    static func note(at position: Int64, identity: RowIdentity?, in table: TrackedTable, _ session: Session) throws {
+        let keys = table.capturesKey ? table.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
+        let targets = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
+        let key =
+            try table.hasRowid
+            ? [.integer(position)] : identity.flatMap { try Standing(session).localKey($0, in: table) } ?? []
+        guard !key.isEmpty else { return }
+        let statement = try session.connection.prepare(
+            """
+            INSERT INTO \(table.pending)(kind, row, ms\(targets))
+            SELECT \(Kind.found.rawValue), \(table.hasRowid ? table.rowid : "NULL"), \(SQL.milliseconds)\(keys)
+            FROM \(table.quoted) WHERE \(table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition)
+            """)
+        for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+        try statement.run()
     }
 }

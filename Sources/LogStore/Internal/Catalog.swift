@@ -12,7 +12,11 @@ struct Catalog {
         byName = Dictionary(tables.map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
     }
 
+    /// By the name in logs.
     subscript(name: String) -> TrackedTable? { byName[name.lowercased()] }
+
+    /// Whether a table of this name in the database is tracked.
+    func hasLocal(_ name: String) -> Bool { tables.contains { $0.schema.name.lowercased() == name.lowercased() } }
 
     /// The columns whose integers name rows of `table`.
     func referrers(of table: TrackedTable) -> [(table: TrackedTable, column: TrackedTable.Column)] {
@@ -40,64 +44,78 @@ struct Catalog {
 extension Catalog {
     /// Reads the registered tables. A table that is registered but not there now is left out.
     static func load(on connection: Connection) throws -> Catalog {
-        var schemas: [String: TableSchema] = [:]
-        var kinds: [String: (kind: TrackedTable.IdentityKind, key: [String])] = [:]
-        var rows: [(id: Int64, recorded: Int64, high: Int64, name: String)] = []
-        for row in try connection.rows("SELECT id, name, identity, key_columns, recorded, high FROM logsync_table") {
-            let name = String(text: row[1])
-            guard let schema = try TableSchema.read(name, on: connection) else { continue }
-            schemas[name.lowercased()] = schema
-            let key = row[3].isNull ? [] : try KeyList.decode(String(text: row[3]))
-            kinds[name.lowercased()] = (TrackedTable.IdentityKind(rawValue: String(text: row[2])) ?? .natural, key)
-            rows.append((row[0].asInteger, row[4].asInteger, row[5].asInteger, name))
+        var registered: [Registered] = []
+        for row in try connection.rows(
+            "SELECT id, name, log_name, identity, key_columns, recorded, high FROM logsync_table ORDER BY id")
+        {
+            guard let schema = try TableSchema.read(String(text: row[1]), on: connection) else { continue }
+            let columns = try connection.rows(
+                "SELECT name, log_name, dropped FROM logsync_column WHERE table_id = ? ORDER BY id", row[0])
+            registered.append(
+                Registered(
+                    id: row[0].asInteger, name: String(text: row[2]), schema: schema,
+                    kind: TrackedTable.IdentityKind(rawValue: String(text: row[3])) ?? .natural,
+                    key: row[4].isNull ? [] : try KeyList.decode(String(text: row[4])),
+                    columns: columns.map { (String(text: $0[0]), String(text: $0[1]), $0[2].asInteger != 0) },
+                    recorded: row[5].asInteger, high: row[6].asInteger))
         }
         let resolver = ReferenceResolver(
-            schemas: schemas, kinds: kinds.mapValues(\.kind), declared: try declaredReferences(on: connection))
-        var tables: [TrackedTable] = []
-        for row in rows {
-            guard let schema = schemas[row.name.lowercased()], let choice = kinds[row.name.lowercased()] else { continue }
-            tables.append(
-                try table(
-                    row.id, schema: schema, kind: choice.kind, keyNames: choice.key, recorded: row.recorded,
-                    high: row.high, resolver: resolver, on: connection))
-        }
-        return Catalog(tables)
+            schemas: Dictionary(registered.map { ($0.local, $0.schema) }, uniquingKeysWith: { first, _ in first }),
+            kinds: Dictionary(registered.map { ($0.local, $0.kind) }, uniquingKeysWith: { first, _ in first }),
+            aliases: Dictionary(registered.map { ($0.name.lowercased(), $0.local) }, uniquingKeysWith: { first, _ in first }),
+            declared: try declaredReferences(among: registered, on: connection))
+        let names = Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first })
+        return Catalog(registered.map { table($0, resolver: resolver, names: names) })
     }
 
+    /// A row of `logsync_table` with its columns.
+    private struct Registered {
+        var id: Int64
+        /// In logs.
+        var name: String
+        var schema: TableSchema
+        var kind: TrackedTable.IdentityKind
+        /// By names in logs.
+        var key: [String]
+        /// Of every column id ever given.
+        var columns: [(local: String, name: String, isDropped: Bool)]
+        var recorded: Int64
+        var high: Int64
+
+        /// The name in the database, in lower case.
+        var local: String { schema.name.lowercased() }
+    }
+
+    /// - Parameter names: tables' names in logs, by their lower-case names in the database.
     private static func table(
-        _ id: Int64, schema: TableSchema, kind: TrackedTable.IdentityKind, keyNames: [String], recorded: Int64,
-        high: Int64, resolver: ReferenceResolver, on connection: Connection
-    ) throws -> TrackedTable {
+        _ row: Registered, resolver: ReferenceResolver, names: [String: String]
+    ) -> TrackedTable {
         var ids: [String: Int] = [:]
-        var names: [String] = []
-        for row in try connection.rows(
-            "SELECT id, name, dropped FROM logsync_column WHERE table_id = ? ORDER BY id", .integer(id))
-        {
-            names.append(String(text: row[1]))
-            if row[2].asInteger == 0 { ids[String(text: row[1]).lowercased()] = Int(row[0].asInteger) }
-        }
-        let keyNames = keyNames.isEmpty && kind == .natural ? schema.keyColumns.map(\.name) : keyNames
-        let keySet = Set(keyNames.map { $0.lowercased() })
+        for (id, column) in row.columns.enumerated() where !column.isDropped { ids[column.local.lowercased()] = id }
+        let keySet = Set(row.key.map { $0.lowercased() })
         var columns: [TrackedTable.Column] = []
-        for column in schema.columns where !column.isGenerated {
-            if kind != .natural && column.name == schema.integerKey { continue }
-            guard let columnID = ids[column.name.lowercased()] else { continue }
+        for column in row.schema.columns where !column.isGenerated {
+            if row.kind != .natural && column.name == row.schema.integerKey { continue }
+            guard let id = ids[column.name.lowercased()] else { continue }
+            let name = row.columns[id].name
             columns.append(
                 TrackedTable.Column(
-                    id: columnID, name: column.name,
-                    reference: resolver.parent(of: column.name, in: schema.name),
+                    id: id, name: name, local: column.name,
+                    reference: resolver.parent(of: column.name, in: row.schema.name).flatMap { names[$0.lowercased()] },
                     collation: Collation(rawValue: column.collation) ?? .binary,
-                    isKey: keySet.contains(column.name.lowercased())))
+                    isKey: keySet.contains(name.lowercased())))
         }
-        let key = keyNames.compactMap { name in
+        let keyNames = Set(columns.filter(\.isKey).map { $0.local.lowercased() })
+        let key = row.key.compactMap { name in
             columns.firstIndex { $0.name.lowercased() == name.lowercased() }.map { index in
                 TrackedTable.KeyColumn(
-                    index: index, collation: Self.keyCollation(columns[index].name, keyNames: keySet, schema: schema))
+                    index: index,
+                    collation: Self.keyCollation(columns[index].local, keyNames: keyNames, schema: row.schema))
             }
         }
         return TrackedTable(
-            id: id, kind: kind, schema: schema, columns: columns, columnNames: names, key: key, recorded: recorded,
-            high: high)
+            id: row.id, name: row.name, kind: row.kind, schema: row.schema, columns: columns,
+            columnNames: row.columns.map(\.name), key: key, recorded: row.recorded, high: row.high)
     }
 
     /// The collation under which a key column is unique: its index's, which may differ from the column's.
@@ -109,10 +127,24 @@ extension Catalog {
         return schema.column(name).flatMap { Collation(rawValue: $0.collation) } ?? .binary
     }
 
-    private static func declaredReferences(on connection: Connection) throws -> [String: String] {
+    /// Undeclared references by names in the database. Settings have names in logs.
+    private static func declaredReferences(
+        among registered: [Registered], on connection: Connection
+    ) throws -> [String: String] {
+        var columns: [String: String] = [:]
+        var tables: [String: String] = [:]
+        for table in registered {
+            tables[table.name.lowercased()] = table.local
+            for column in table.columns where !column.isDropped {
+                columns["\(table.name).\(column.name)".lowercased()] = "\(table.local).\(column.local.lowercased())"
+            }
+        }
         var declared: [String: String] = [:]
         for row in try connection.rows("SELECT target, value FROM logsync_setting WHERE kind = 'reference'") {
-            declared[String(text: row[0]).lowercased()] = String(text: row[1])
+            guard let column = columns[String(text: row[0]).lowercased()],
+                let parent = tables[String(text: row[1]).lowercased()]
+            else { continue }
+            declared[column] = parent
         }
         return declared
     }
@@ -122,6 +154,8 @@ extension Catalog {
 struct ReferenceResolver {
     var schemas: [String: TableSchema]
     var kinds: [String: TrackedTable.IdentityKind]
+    /// Names by first names: a table renamed under `legacy_alter_table` goes on being referred to by the former one.
+    var aliases: [String: String]
     /// Undeclared references, `child.column` in lower case → parent.
     var declared: [String: String]
 
@@ -134,7 +168,8 @@ struct ReferenceResolver {
         guard visited.insert("\(table).\(column)").inserted, let schema = schemas[table] else { return nil }
         if let parent = declared["\(table).\(column)"] { return schemas[parent.lowercased()]?.name }
         for foreignKey in schema.foreignKeys {
-            guard let parent = schemas[foreignKey.parent.lowercased()] else { continue }
+            let name = foreignKey.parent.lowercased()
+            guard let parent = schemas[name] ?? aliases[name].flatMap({ schemas[$0] }) else { continue }
             for (index, from) in foreignKey.from.enumerated() where from.lowercased() == column {
                 let to =
                     foreignKey.to.indices.contains(index)

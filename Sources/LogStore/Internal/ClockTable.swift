@@ -18,8 +18,10 @@ struct ClockTable {
     let table: TrackedTable
     let connection: Connection
 
-    func record(at row: Int64) throws -> ClockRecord? {
-        let statement = try connection.prepare(table.selectClock)
+    func record(at row: Int64) throws -> ClockRecord? { try record(at: row, sql: table.selectClock) }
+
+    func record(at row: Int64, sql: String) throws -> ClockRecord? {
+        let statement = try connection.prepare(sql)
         statement.bind(row, at: 1)
         defer { statement.reset() }
         guard try statement.step() else { return nil }

@@ -124,32 +124,69 @@ extension Recorder {
         let table = reader.table
         let digest = reader.digest(row.digests)
         if digest == former.digest && !life.isForced && former.digests.count == table.columnCount { return }
-        var changed = table.columns.indices.filter { index in
+        let known = table.columns.indices.filter { table.columns[$0].id < former.digests.count }
+        var changed = known.filter { index in
             let id = table.columns[index].id
-            guard id < former.digests.count else { return !isDefault(row.values[index], index, in: table) }
             return former.digests[id] != UInt32(truncatingIfNeeded: row.digests[index])
         }
         // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
         if life.isForced {
-            changed = Array(Set(changed + table.columns.indices.filter { table.columns[$0].reference != nil })).sorted()
+            changed = Array(Set(changed + known.filter { table.columns[$0].reference != nil })).sorted()
         } else if changed.isEmpty && digest != former.digest && former.digests.count == table.columnCount {
             changed = Array(table.columns.indices)
         }
-        if !changed.isEmpty && session.policies.recordsWholeRows(table.name) { changed = Array(table.columns.indices) }
+        if !changed.isEmpty && session.policies.recordsWholeRows(table.name) { changed = known }
         var record = former
         record.state.extend(to: table.columnCount)
+        let (fills, isKept) = firstValues(of: row, former, into: &record, in: table)
         record.digests = reader.columnDigests(row.digests)
         record.digest = digest
         record.uniques = uniques(of: row, identity, in: table)
-        if !changed.isEmpty {
-            try write(changed, of: row, identity, life, into: &record, at: position, in: table)
+        if !changed.isEmpty || !fills.isEmpty {
+            try write(changed, fills, of: row, identity, life, into: &record, at: position, in: table)
         }
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
+        if isKept { try show(record, row, identity, at: position, in: table) }
+    }
+
+    /// Columns that came after a row's record: what others wrote to them meanwhile has been kept and takes its place;
+    /// what is found in them is a fill.
+    private func firstValues(
+        of row: TableReader.Row, _ former: ClockRecord, into record: inout ClockRecord, in table: TrackedTable
+    ) -> (fills: [Int], isKept: Bool) {
+        var fills: [Int] = []
+        var isKept = false
+        for (index, column) in table.columns.enumerated() where column.id >= former.digests.count {
+            var shown: Value?
+            if let name = record.state.unknown.keys.first(where: { $0.lowercased() == column.name.lowercased() }),
+                let cell = record.state.unknown.removeValue(forKey: name)
+            {
+                record.state.setCell(column.id, cell)
+                shown = session.shown(cell, table.name, column.name)
+                isKept = true
+            }
+            if row.values[index] != shown && !isDefault(row.values[index], index, in: table) { fills.append(index) }
+        }
+        return (fills, isKept)
+    }
+
+    /// Lets the table show what the record's versions say.
+    private func show(
+        _ record: ClockRecord, _ row: TableReader.Row, _ identity: RowIdentity, at position: Int64, in table: TrackedTable
+    ) throws {
+        let standing = Standing(session)
+        let full = try standing.expand(record, row, identity, at: position, in: table)
+        if try standing.rewrite(full, from: record, row, at: position, in: table) { return }
+        try standing.float(full, at: position, uniques: record.uniques, in: table)
+        try KeptRows(session).put(
+            KeptRows.Row(
+                table: table.name, identity: identity, state: .parked, reason: "constraint", clock: full.state,
+                integer: full.integer))
     }
 
     private func write(
-        _ changed: [Int], of row: TableReader.Row, _ identity: RowIdentity, _ life: Life, into record: inout ClockRecord,
+        _ changed: [Int], _ fills: [Int], of row: TableReader.Row, _ identity: RowIdentity, _ life: Life, into record: inout ClockRecord,
         at position: Int64, in table: TrackedTable
     ) throws {
         let transaction = try transaction()
@@ -163,9 +200,19 @@ extension Recorder {
             session.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
             record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: nil)]))
         }
+        var filled = try self.cells(of: row, identity, at: fills, omitKey: false, in: table)
+        for (index, position) in fills.enumerated() {
+            let id = table.columns[position].id
+            let stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: .zero)
+            var cell = record.state.cell(id)
+            cell.versions.append(Version(stamp: stamp, value: filled[index].value))
+            record.state.setCell(id, cell)
+            session.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
+            filled[index].operation = .fill
+        }
         try transaction.append(
             table, .update, identity, time: time, integer: table.localInteger == nil ? nil : position,
-            cells: try cells(of: row, identity, at: changed, omitKey: false, in: table))
+            cells: try cells(of: row, identity, at: changed, omitKey: false, in: table) + filled)
     }
 
     // MARK: Helpers

@@ -150,7 +150,7 @@ enum SQL {
     }
 
     /// Unix milliseconds as the triggers capture them.
-    static let milliseconds = "CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER)"
+    static let milliseconds = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)"
 }
 
 extension Connection {

@@ -23,7 +23,7 @@ final class Dangling {
             guard !referrers.isEmpty else { continue }
             try fill(integers.keys)
             for (child, column) in referrers {
-                let name = SQL.name(column.name)
+                let name = SQL.name(column.local)
                 let rows = try connection.rows(
                     """
                     SELECT DISTINCT \(name) FROM \(child.quoted)

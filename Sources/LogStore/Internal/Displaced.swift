@@ -89,7 +89,17 @@ extension Recorder {
     }
 
     private func isPresent(_ record: Int64, reader: TableReader, clock: ClockTable) throws -> Bool {
-        if reader.table.hasRowid { return try reader.exists(record) }
+        let table = reader.table
+        if table.hasRowid {
+            guard table.kind == .natural, table.schema.integerKey == nil, table.storesIdentity else {
+                return try reader.exists(record)
+            }
+            // A rebuild may have put another row under the number.
+            guard let row = try reader.row(at: record) else { return false }
+            let known = try clock.identity(at: record)
+            let identity = try reader.naturalIdentity { try formerlyTranslated(row.values[$0], $0, in: table) }
+            return identity == nil ? known?.isSurrogate ?? true : identity == known
+        }
         guard let identity = try clock.identity(at: record), let parts = identity.naturalParts else { return false }
         guard let key = try localKey(parts, of: reader.table) else { return false }
         return try reader.row(withKey: key) != nil

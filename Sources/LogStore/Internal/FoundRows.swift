@@ -63,6 +63,11 @@ struct FoundRows {
         {
             return natural
         }
+        return Self.identity(of: row, rowid, table)
+    }
+
+    /// The identity of a row that was there before anybody recorded it: two founders with the same row have it once.
+    static func identity(of row: TableReader.Row, _ rowid: Int64?, _ table: TrackedTable) -> RowIdentity {
         var hash = IdentityHash("found")
         hash.combine(table.name)
         hash.combine(UInt64(bitPattern: rowid ?? 0))

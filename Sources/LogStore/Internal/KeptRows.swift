@@ -2,7 +2,7 @@ import LogModel
 
 /// Rows that do not stand in a table of this store: parked, dead with entries left, or of a table that is not here.
 struct KeptRows {
-    enum State: String {
+    enum State: String, CaseIterable {
         case parked
         case dead
         case unknownTable = "unknown"
@@ -96,12 +96,12 @@ extension Session {
         let key = "\(table.id).\(table.columns[position].id)"
         if let known = defaults[key] { return known }
         var value = Value.null
-        if let sql = table.schema.column(table.columns[position].name)?.defaultSQL,
+        if let sql = table.schema.column(table.columns[position].local)?.defaultSQL,
             let read = try? connection.scalar("SELECT \(sql)")
         {
             // The default's SQL was accepted by SQLite when the column was declared; one that needs a row's context
             // cannot be evaluated alone, and no column that was added later may have such a default.
-            value = Affinity(table.schema.column(table.columns[position].name)?.declaredType ?? "").apply(to: read)
+            value = Affinity(table.schema.column(table.columns[position].local)?.declaredType ?? "").apply(to: read)
         }
         defaults[key] = value
         return value

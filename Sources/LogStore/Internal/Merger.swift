@@ -248,7 +248,7 @@ final class Merger {
         }
         let key = try table.hasRowid ? [.integer(position)] : standing.localKey(identity, in: table) ?? []
         let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
-        let assignments = target.positions.compactMap { $0 }.map { "\(SQL.name(table.columns[$0].name)) = ?" }
+        let assignments = target.positions.compactMap { $0 }.map { "\(SQL.name(table.columns[$0].local)) = ?" }
         let statement = try connection.prepare(
             "UPDATE \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
         var argument = 1

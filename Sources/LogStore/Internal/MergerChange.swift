@@ -163,7 +163,7 @@ extension Merger {
 
     func key(of row: TableReader.Row, _ rowid: Int64?, in table: TrackedTable) -> [Value] {
         if table.schema.integerKey != nil { return [.integer(rowid ?? 0)] }
-        let key = table.schema.keyColumns.compactMap { table.positions[$0.name.lowercased()] }
+        let key = table.schema.keyColumns.compactMap { table.localPositions[$0.name.lowercased()] }
         return key.isEmpty ? rowid.map { [.integer($0)] } ?? [] : key.map { row.values[$0] }
     }
 

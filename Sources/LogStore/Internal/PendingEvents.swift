@@ -148,7 +148,7 @@ struct PendingEvents {
         case .delete:
             try remove(location, rowid: rowid, milliseconds: milliseconds)
         case .rekeyedFrom:
-            if table.capturesKey {
+            if table.capturesKey || (table.kind == .natural && !table.keyHasReference) {
                 // Another natural key is another row.
                 try remove(location, rowid: rowid, milliseconds: milliseconds)
                 renamed = deathAt[location]

@@ -62,6 +62,7 @@ final class Recorder {
         for table in session.catalog.tables { try compare(table) }
         for table in session.catalog.tables { try settlePending(table) }
         session.orphanScans = []
+        session.newTables = []
         guard let writer else { return nil }
         let recorded = try writer.finish()
         self.writer = nil
@@ -263,6 +264,11 @@ final class Recorder {
         {
             return promised
         }
+        if session.newTables.contains(table.id), life.insertMilliseconds == 0, let rowid = life.rowid ?? place.rowid,
+            let row = try TableReader(table: table, session: session).row(at: rowid)
+        {
+            return FoundRows.identity(of: row, rowid, table)
+        }
         var hash = IdentityHash("row")
         hash.combine(session.salt)
         hash.combine(table.name)
@@ -277,7 +283,7 @@ final class Recorder {
             let keys = child.capturesKey ? child.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
             let rowid = child.hasRowid ? child.rowid : "NULL"
             let statement = try connection.prepare(
-                "SELECT \(rowid)\(keys) FROM \(child.quoted) WHERE \(SQL.name(column.name)) = ?")
+                "SELECT \(rowid)\(keys) FROM \(child.quoted) WHERE \(SQL.name(column.local)) = ?")
             statement.bind(integer, at: 1)
             defer { statement.reset() }
             while try statement.step() {

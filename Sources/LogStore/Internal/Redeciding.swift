@@ -16,7 +16,7 @@ extension Standing {
         if !changed.isEmpty {
             let key = try table.hasRowid ? [.integer(position)] : localKey(full.identity, in: table) ?? []
             let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
-            let assignments = changed.map { "\(SQL.name(table.columns[$0.position].name)) = ?" }
+            let assignments = changed.map { "\(SQL.name(table.columns[$0.position].local)) = ?" }
             let statement = try connection.prepare(
                 "UPDATE \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
             for (index, value) in (changed.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }

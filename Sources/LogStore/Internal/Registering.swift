@@ -18,9 +18,7 @@ struct Registering {
         var left: [(table: String, why: String)] = []
         let local = Set(plan.local.map { $0.lowercased() }).union(AppSchema.migrationTables)
         let skipped = Set(plan.skip.map { $0.lowercased() })
-        let names = try TableSchema.tableNames(on: connection)
-        try checkNames(names)
-        for name in names {
+        for name in try TableSchema.tableNames(on: connection) {
             if local.contains(name.lowercased()) {
                 left.append((name, "local"))
             } else if skipped.contains(name.lowercased()) {
@@ -32,14 +30,19 @@ struct Registering {
         return (tracked, left)
     }
 
-    /// Every table that a flag names has to be there.
-    private func checkNames(_ names: [String]) throws {
+    /// Every table and column that a flag names has to be there.
+    func checkNames() throws {
+        let names = try TableSchema.tableNames(on: connection)
         let known = Set(names.map { $0.lowercased() })
         let named = plan.local + plan.skip + plan.identities.keys + plan.references.flatMap { [$0.table, $0.parent] }
         for name in named where !known.contains(name.lowercased()) {
             throw LogSyncError(
                 .usage, "the database has no table \(name); nothing was changed",
                 help: "Its tables are: \(names.joined(separator: ", ")).")
+        }
+        for (table, column, _) in plan.references {
+            guard let schema = try TableSchema.read(table, on: connection), schema.column(column) == nil else { continue }
+            throw noColumn(column, in: schema)
         }
     }
 
@@ -71,23 +74,35 @@ struct Registering {
     }
 
     private func columnsChoice(_ schema: TableSchema, _ columns: [String]) throws -> Choice {
+        let names = Renames(connection)
+        let table = try names.logName(ofTable: schema.name)
+        // A setting has the names in logs.
+        let columns = try columns.map { column in
+            try schema.column(column)?.name
+                ?? schema.columns.first { try names.logName(ofColumn: $0.name, in: table) == column }?.name ?? column
+        }
         let wanted = Set(columns.map { $0.lowercased() })
         for column in columns where schema.column(column) == nil {
-            throw LogSyncError(.usage, "\(schema.name) has no column \(column)")
+            throw noColumn(column, in: schema)
         }
         let isUnique = schema.uniqueIndexes.contains { index in
             index.columns.map { Set($0.map { $0.name.lowercased() }) == wanted } ?? false
         }
-        let names = columns.compactMap { schema.column($0)?.name }
         if schema.integerKey.map({ wanted == [$0.lowercased()] }) ?? false {
-            return Choice(schema: schema, kind: .natural, key: names)
+            return Choice(schema: schema, kind: .natural, key: columns)
         }
         guard isUnique else {
             throw LogSyncError(
                 .usage, "\(schema.name) has no UNIQUE index on just (\(columns.joined(separator: ", ")))",
                 help: "An identity has to be unique; add the index, or choose other columns.")
         }
-        return Choice(schema: schema, kind: schema.integerKey == nil ? .natural : .columns, key: names)
+        return Choice(schema: schema, kind: schema.integerKey == nil ? .natural : .columns, key: columns)
+    }
+
+    private func noColumn(_ column: String, in schema: TableSchema) -> LogSyncError {
+        LogSyncError(
+            .usage, "the table \(schema.name) has no column \(column); nothing was changed",
+            help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
     }
 
     private func noIdentity(_ schema: TableSchema) -> LogSyncError {
@@ -123,19 +138,23 @@ struct Registering {
 
     // MARK: Registering
 
-    /// Registers a table: its row, its columns' ids, its clock and pending tables.
-    func register(_ choice: Choice, id: Int64? = nil) throws {
+    /// Registers a table: its row and its columns' ids.
+    func register(_ choice: Choice) throws {
+        let names = Renames(connection)
+        let table = try names.logName(ofTable: choice.schema.name)
+        let key = try choice.key.map { try names.logName(ofColumn: $0, in: table) }
         try connection.run(
-            "INSERT INTO logsync_table(id, name, identity, key_columns) VALUES(?, ?, ?, ?)",
-            id.map { .integer($0) } ?? .null, .text(choice.schema.name), .text(choice.kind.rawValue),
-            choice.key.isEmpty ? .null : .text(try KeyList.encode(choice.key)))
+            "INSERT INTO logsync_table(name, log_name, identity, key_columns) VALUES(?, ?, ?, ?)",
+            .text(choice.schema.name), .text(table), .text(choice.kind.rawValue),
+            key.isEmpty ? .null : .text(try KeyList.encode(key)))
         let id = connection.lastInsertedRow
         var next = 0
         for (ordinal, column) in choice.schema.columns.enumerated() where !column.isGenerated {
             if choice.kind != .natural && column.name == choice.schema.integerKey { continue }
             try connection.run(
-                "INSERT INTO logsync_column(table_id, id, name, type, ordinal) VALUES(?, ?, ?, ?, ?)",
-                .integer(id), .integer(Int64(next)), .text(column.name), .text(column.declaredType),
+                "INSERT INTO logsync_column(table_id, id, name, log_name, type, ordinal) VALUES(?, ?, ?, ?, ?, ?)",
+                .integer(id), .integer(Int64(next)), .text(column.name),
+                .text(try names.logName(ofColumn: column.name, in: table)), .text(column.declaredType),
                 .integer(Int64(ordinal)))
             next += 1
         }
@@ -147,6 +166,7 @@ struct Registering {
             try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
             try connection.execute(Capture.pendingTable(table))
             try Capture.install(table, on: connection)
+            try table.noteShape(on: connection)
         }
     }
 
@@ -154,9 +174,9 @@ struct Registering {
 
     func report(_ table: TrackedTable) throws -> TableReport {
         var references: [String: String] = [:]
-        for column in table.columns { references[column.name] = column.reference }
+        for column in table.columns { references[column.local] = column.reference }
         return TableReport(
-            table: table.name, identity: table.kind.rawValue, columns: table.keyColumnNames, references: references,
+            table: table.schema.name, identity: table.kind.rawValue, columns: table.keyColumnNames, references: references,
             suggestions: suggestions(table), rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))
     }
 
@@ -166,24 +186,24 @@ struct Registering {
             for index in table.schema.uniqueIndexes {
                 guard let columns = index.columns?.map(\.name), !columns.isEmpty else { continue }
                 let isReference = columns.contains { name in
-                    table.columns.contains { $0.name == name && $0.reference != nil }
+                    table.columns.contains { $0.local == name && $0.reference != nil }
                 }
                 if !isReference {
                     suggestions.append(
                         "if (\(columns.joined(separator: ", "))) means the same row everywhere: "
-                            + "--identity \(SQL.shell(table.name))=\(columns.map(SQL.shell).joined(separator: ","))")
+                            + "--identity \(SQL.shell(table.schema.name))=\(columns.map(SQL.shell).joined(separator: ","))")
                 }
             }
         }
         for column in table.columns where column.reference == nil && !column.isKey {
-            let lower = column.name.lowercased()
-            let type = table.schema.column(column.name)?.declaredType ?? ""
-            guard lower.hasSuffix("_id") || column.name.hasSuffix("Id") || column.name.hasSuffix("ID"),
+            let lower = column.local.lowercased()
+            let type = table.schema.column(column.local)?.declaredType ?? ""
+            guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
                 Affinity(type) == .integer
             else { continue }
             suggestions.append(
-                "if \(column.name) holds the integer of another table's row: "
-                    + "--reference \(SQL.shell(table.name)).\(SQL.shell(column.name))=TABLE")
+                "if \(column.local) holds the integer of another table's row: "
+                    + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
         }
         return suggestions
     }

@@ -29,6 +29,8 @@ final class Session {
     private var schema: (version: Int64, fingerprint: SchemaFingerprint)?
     /// Tables whose clock records are to be compared with the rows that are there.
     var orphanScans: Set<Int64> = []
+    /// Tables that are recorded for the first time: what they hold counts as found.
+    var newTables: Set<Int64> = []
 
     init(_ connection: Connection, configuration: StoreConfiguration) throws {
         self.connection = connection

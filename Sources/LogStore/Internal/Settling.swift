@@ -75,7 +75,7 @@ struct Settling {
             guard let columns = index.columns else { continue }
             var arguments: [Value] = []
             for column in columns {
-                if let position = table.positions[column.name.lowercased()],
+                if let position = table.localPositions[column.name.lowercased()],
                     let value = values[position] ?? session.defaultValue(of: table, position) as Value?, !value.isNull
                 {
                     arguments.append(value)

@@ -69,7 +69,7 @@ final class Standing {
     /// A standing row with all its entries and values.
     func expand(
         _ record: ClockRecord, _ row: TableReader.Row?, _ identity: RowIdentity, at position: Int64,
-        in table: TrackedTable
+        in table: TrackedTable, lost: Value? = .null
     ) throws -> FullRow {
         var full = FullRow(
             table: table.name, identity: identity, integer: table.localInteger == nil ? nil : position)
@@ -86,9 +86,11 @@ final class Standing {
                 let value = try positions[column].flatMap { position in
                     try row.map { try identityValue($0.values[position], position, in: table) }
                 }
-                cell.versions[index].value = value ?? .null
+                cell.versions[index].value = value ?? lost
             }
-            full.state.unknown[table.columnNames[column]] = cell
+            // A column may have been here before under the same name.
+            full.state.unknown[table.columnNames[column], default: CellState()].versions += cell.versions
+            full.state.unknown[table.columnNames[column]]?.additions += cell.additions
         }
         return full
     }
@@ -187,7 +189,7 @@ final class Standing {
         }
         for (position, value) in values.enumerated() {
             guard let value else { continue }
-            names.append(table.columns[position].name)
+            names.append(table.columns[position].local)
             arguments.append(value)
         }
         let sql =
@@ -266,7 +268,7 @@ final class Standing {
     private func isStillReferredTo(_ integer: Int64, in table: TrackedTable) throws -> Bool {
         guard freed[table.id]?.contains(integer) ?? false else { return false }
         for (child, column) in session.catalog.referrers(of: table) {
-            let sql = "SELECT 1 FROM \(child.quoted) WHERE \(SQL.name(column.name)) = ? LIMIT 1"
+            let sql = "SELECT 1 FROM \(child.quoted) WHERE \(SQL.name(column.local)) = ? LIMIT 1"
             if try connection.integer(sql, .integer(integer)) != nil { return true }
         }
         return false
@@ -280,6 +282,6 @@ final class Standing {
     }
 
     private func sequence(of table: TrackedTable) throws -> Int64 {
-        try connection.integer("SELECT seq FROM sqlite_sequence WHERE name = ?", .text(table.name)) ?? 0
+        try connection.integer("SELECT seq FROM sqlite_sequence WHERE name = ?", .text(table.schema.name)) ?? 0
     }
 }

@@ -20,13 +20,16 @@ enum StoreSchema {
             peer INTEGER NOT NULL, other INTEGER NOT NULL, sequence INTEGER NOT NULL,
             PRIMARY KEY(peer, other)) WITHOUT ROWID;
         CREATE TABLE logsync_table(
-            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, key_columns TEXT,
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+            log_name TEXT NOT NULL,               -- as logs have it: its first name, whatever it is called here by now
+            identity TEXT NOT NULL, key_columns TEXT,  -- by their names in logs
+            shape TEXT,                           -- how its clock records are laid out
             recorded INTEGER NOT NULL DEFAULT 0,  -- the last pending number that was recorded
             high INTEGER NOT NULL DEFAULT 0);     -- the greatest integer that a row ever had
         -- Stable column ids: a column keeps its id through renames; ids are not used again.
         CREATE TABLE logsync_column(
-            table_id INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, type TEXT NOT NULL,
-            ordinal INTEGER NOT NULL, dropped INTEGER NOT NULL DEFAULT 0,
+            table_id INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, log_name TEXT NOT NULL,
+            type TEXT NOT NULL, ordinal INTEGER NOT NULL, dropped INTEGER NOT NULL DEFAULT 0,
             PRIMARY KEY(table_id, id)) WITHOUT ROWID;
         -- Encoded transactions of this peer (and of those it was before).
         CREATE TABLE logsync_outbox(

@@ -53,9 +53,11 @@ struct TableReader {
     }
 
     /// The digest of a whole row, from its columns' digests by position.
-    func digest(_ digests: [UInt64]) -> UInt64 {
+    ///
+    /// - Parameter columns: the column ids that the row's record knows; those from there on came later.
+    func digest(_ digests: [UInt64], columns: Int = .max) -> UInt64 {
         var sum: UInt64 = 0
-        for (position, digest) in digests.enumerated() {
+        for (position, digest) in digests.enumerated() where table.columns[position].id < columns {
             sum &+= Digest.mix(digest, UInt64(table.columns[position].id))
         }
         return sum

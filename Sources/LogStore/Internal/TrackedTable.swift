@@ -12,7 +12,10 @@ final class TrackedTable {
     struct Column {
         /// Stable within the table; the position of the column's digest in clock records.
         var id: Int
+        /// As logs have it; see ``local``.
         var name: String
+        /// As the database has it.
+        var local: String
         /// The table whose rows this column's integers name.
         var reference: String?
         var collation: Collation
@@ -27,12 +30,13 @@ final class TrackedTable {
     }
 
     let id: Int64
+    /// As logs have it: the table's first name. What the database calls it now is the schema's name.
     let name: String
     let kind: IdentityKind
     let schema: TableSchema
     /// The replicated columns, in the order of the declaration: no generated ones, no local integer.
     let columns: [Column]
-    /// The name of every column id ever given, dropped columns' too.
+    /// The name in logs of every column id ever given, dropped columns' too.
     let columnNames: [String]
     /// How many column ids were ever given.
     var columnCount: Int { columnNames.count }
@@ -42,17 +46,19 @@ final class TrackedTable {
     let uniqueSlots: [[(index: Int, collation: Collation)]]
     /// Whether some UNIQUE index has expressions or a WHERE clause, whose keys have no digests.
     let hasOpaqueUnique: Bool
-    /// Positions in ``columns`` by lower-case name.
+    /// Positions in ``columns`` by lower-case name in logs.
     let positions: [String: Int]
+    /// Positions in ``columns`` by lower-case name in the database.
+    let localPositions: [String: Int]
     var recorded: Int64
     var high: Int64
 
     init(
-        id: Int64, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String], key: [KeyColumn],
+        id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String], key: [KeyColumn],
         recorded: Int64, high: Int64
     ) {
         self.id = id
-        self.name = schema.name
+        self.name = name
         self.kind = kind
         self.schema = schema
         self.columns = columns
@@ -63,7 +69,10 @@ final class TrackedTable {
         var positions: [String: Int] = [:]
         for (position, column) in columns.enumerated() { positions[column.name.lowercased()] = position }
         self.positions = positions
-        let identityColumns = Set(key.map { columns[$0.index].name.lowercased() })
+        var localPositions: [String: Int] = [:]
+        for (position, column) in columns.enumerated() { localPositions[column.local.lowercased()] = position }
+        self.localPositions = localPositions
+        let identityColumns = Set(key.map { columns[$0.index].local.lowercased() })
         var slots: [[(index: Int, collation: Collation)]] = []
         var opaque = false
         for index in schema.uniqueIndexes {
@@ -74,7 +83,7 @@ final class TrackedTable {
             if index.isPrimaryKey && kind == .natural { continue }
             if kind != .surrogate && Set(parts.map { $0.name.lowercased() }) == identityColumns { continue }
             let slot = parts.compactMap { part in
-                positions[part.name.lowercased()].map { (index: $0, collation: part.collation) }
+                localPositions[part.name.lowercased()].map { (index: $0, collation: part.collation) }
             }
             // A generated column, or the local integer, has no position: count rows instead.
             if slot.count == parts.count { slots.append(slot) } else { opaque = true }
@@ -97,6 +106,17 @@ final class TrackedTable {
     /// Whether the records of this table are found through the digest of their natural key.
     var findsByKeyDigest: Bool { !storesIdentity && schema.integerKey == nil }
     var hasUniqueDigests: Bool { findsByKeyDigest || !uniqueSlots.isEmpty }
+    /// How clock and pending records are laid out, as text; where it changes they have to be made anew.
+    var shape: String {
+        let keys = capturesKey ? key.map(\.collation.rawValue) : []
+        let slots = uniqueSlots.map { $0.map { "\(columns[$0.index].id)\($0.collation.rawValue.first ?? "B")" } }
+        return "\(hasRowid) \(storesIdentity) \(findsByKeyDigest) \(keys) \(slots)"
+    }
+
+    func noteShape(on connection: Connection) throws {
+        try connection.run("UPDATE logsync_table SET shape = ?2 WHERE id = ?1", .integer(id), .text(shape))
+    }
+
     /// Whether captured rows carry the key columns beside the rowid.
     var capturesKey: Bool { schema.integerKey == nil }
 
@@ -111,10 +131,10 @@ final class TrackedTable {
     var clock: String { "logsync_clock_\(id)" }
     var unique: String { "logsync_unique_\(id)" }
     var pending: String { "logsync_pending_\(id)" }
-    var quoted: String { SQL.name(name) }
+    var quoted: String { SQL.name(schema.name) }
     var rowid: String { SQL.name(schema.rowidName ?? "rowid") }
-    var columnList: String { SQL.list(columns.map(\.name)) }
-    var keyColumnNames: [String] { key.map { columns[$0.index].name } }
+    var columnList: String { SQL.list(columns.map(\.local)) }
+    var keyColumnNames: [String] { key.map { columns[$0.index].local } }
     var keyCondition: String { keyColumnNames.map { "\(SQL.name($0)) = ?" }.joined(separator: " AND ") }
 
     lazy var selectByRowid = "SELECT \(columns.isEmpty ? "NULL" : columnList) FROM \(quoted) WHERE \(rowid) = ?"
