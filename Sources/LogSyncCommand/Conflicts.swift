@@ -52,7 +52,8 @@ struct ConflictsList: AsyncParsableCommand {
             lines.append("\(place): \(shown ?? deleted ?? "lost to a delete")")
             for version in conflict.versions {
                 lines.append(
-                    "  \(SQLLiteral.text(version.value.value)) by \(version.peer.name):\(version.sequence) at \(version.time)")
+                    "  \(SQLLiteral.text(version.value.value)) by \(version.peer.name):\(version.sequence) at \(version.time)"
+                )
             }
         }
         for row in report.parked {

@@ -9,7 +9,8 @@ import Testing
     private func stores(_ tool: Tool) async throws -> (String, String) {
         let (a, b) = (tool.folder.path + "/a.db", tool.folder.path + "/b.db")
         let container = tool.folder.path + "/shared"
-        try await sqlite(tool, a, "CREATE TABLE t(id INTEGER PRIMARY KEY, x, n TEXT UNIQUE); INSERT INTO t VALUES(1, 'x', 'u')")
+        try await sqlite(
+            tool, a, "CREATE TABLE t(id INTEGER PRIMARY KEY, x, n TEXT UNIQUE); INSERT INTO t VALUES(1, 'x', 'u')")
         try await expectDone(tool, ["init", a, "--container", container, "--content", "c", "--peer", "alice"])
         try await expectDone(tool, ["clone", b, "--container", container, "--content", "c", "--peer", "bob"])
         try await sqlite(tool, a, "UPDATE t SET x = 'of alice'; INSERT INTO t(x, n) VALUES(1, 'same')")
