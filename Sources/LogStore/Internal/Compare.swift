@@ -123,7 +123,9 @@ extension Recorder {
     ) throws {
         let table = reader.table
         let digest = reader.digest(row.digests)
-        if digest == former.digest && !life.isForced && former.digests.count == table.columnCount { return }
+        let digests = reader.columnDigests(row.digests)
+        // Both, because a dropped column renews the digests of rows that were changed before it went.
+        if digest == former.digest && digests == former.digests && !life.isForced { return }
         let known = table.columns.indices.filter { table.columns[$0].id < former.digests.count }
         var changed = known.filter { index in
             let id = table.columns[index].id
@@ -139,7 +141,7 @@ extension Recorder {
         var record = former
         record.state.extend(to: table.columnCount)
         let (fills, isKept) = firstValues(of: row, former, into: &record, in: table)
-        record.digests = reader.columnDigests(row.digests)
+        record.digests = digests
         record.digest = digest
         record.uniques = uniques(of: row, identity, in: table)
         if !changed.isEmpty || !fills.isEmpty {
