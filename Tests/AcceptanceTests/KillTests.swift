@@ -36,7 +36,7 @@ struct KillPoint: Sendable, CustomStringConvertible {
         for line in String(decoding: try Data(contentsOf: URL(fileURLWithPath: trace)), as: UTF8.self).split(separator: "\n") {
             let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
             guard parts.count == 2, let end = parts[1].firstIndex(of: "(") else { continue }
-            counts[String(parts[1].trimmingPrefix(" ")[..<end]), default: [:]][parts[0], default: 0] += 1
+            counts[String(parts[1][..<end].drop { $0 == " " }), default: [:]][parts[0], default: 0] += 1
         }
         var points: [KillPoint] = []
         for (call, threads) in counts.sorted(by: { $0.key < $1.key }) {
