@@ -7,7 +7,8 @@ import Testing
     @Test func whatWasWrittenBeforeAColumnWentIsRecorded() throws {
         let folder = try TestFolder()
         let a = try TestPeer(
-            folder, "a", sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x, y, z); INSERT INTO t VALUES ('p', 1, 1, 1), ('q', 1, 1, 1)")
+            folder, "a",
+            sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x, y, z); INSERT INTO t VALUES ('p', 1, 1, 1), ('q', 1, 1, 1)")
         let b = try TestPeer(folder, "b", cloning: a)
         try a.write("UPDATE t SET x = 2")
         try a.write("ALTER TABLE t DROP COLUMN z")

@@ -59,7 +59,9 @@ struct ScaleTests {
         try timed("VACUUM") { try a.write("VACUUM") }
         _ = try timed("record after VACUUM") { try a.store.record() }
         try timed("ADD COLUMN, REPLACE-rebuild") {
-            try a.write("ALTER TABLE t ADD COLUMN z; CREATE TABLE n(k TEXT PRIMARY KEY, u UNIQUE, v, z); INSERT INTO n SELECT * FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t")
+            try a.write(
+                "ALTER TABLE t ADD COLUMN z; CREATE TABLE n(k TEXT PRIMARY KEY, u UNIQUE, v, z); INSERT INTO n SELECT * FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t"
+            )
         }
         _ = try timed("record after rebuild") { try a.store.record() }
         try timed("one row") { try a.write("UPDATE t SET v = 1 WHERE u = 4") }
