@@ -76,7 +76,10 @@ import Testing
         try b.write("ALTER TABLE t ADD COLUMN z; UPDATE t SET z = 'filled'")
         _ = try b.store.record()
         try agree(a, b)
-        for peer in [a, b] { #expect(try peer.strings("SELECT z FROM t") == ["written", "filled"]) }
+        for peer in [a, b] {
+            let shown = try peer.strings("SELECT z FROM t ORDER BY k")
+            #expect(shown == ["written", "filled"])
+        }
     }
 
     @Test func aKeptValueComesBeforeAMigrationsFill() throws {
@@ -87,7 +90,10 @@ import Testing
         try b.pull(from: a)
         try b.write("ALTER TABLE t ADD COLUMN z; UPDATE t SET z = 'filled'")
         try agree(a, b)
-        for peer in [a, b] { #expect(try peer.strings("SELECT z FROM t") == ["written", "filled"]) }
+        for peer in [a, b] {
+            let shown = try peer.strings("SELECT z FROM t ORDER BY k")
+            #expect(shown == ["written", "filled"])
+        }
     }
 
     @Test func aDroppedColumnGoesOnElsewhere() throws {
