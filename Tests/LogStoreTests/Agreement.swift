@@ -52,7 +52,8 @@ extension TestPeer {
         let text = try store.record().map { recorded in
             recorded.counts.filter { $0.key != "logsync_setting" }.sorted { $0.key < $1.key }.map { table, counts in
                 "\(table)"
-                    + (counts.inserted > 0 ? " +\(counts.inserted)" : "") + (counts.updated > 0 ? " ~\(counts.updated)" : "")
+                    + (counts.inserted > 0 ? " +\(counts.inserted)" : "")
+                    + (counts.updated > 0 ? " ~\(counts.updated)" : "")
                     + (counts.deleted > 0 ? " -\(counts.deleted)" : "")
             }.joined(separator: ", ")
         }

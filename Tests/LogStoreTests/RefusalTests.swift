@@ -48,7 +48,9 @@ import Testing
                 #expect("\(error)".contains(mentions), "\(error)", sourceLocation: sourceLocation)
             }
         }
-        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before, "it was changed", sourceLocation: sourceLocation)
+        #expect(
+            try Data(contentsOf: URL(fileURLWithPath: path)) == before, "it was changed", sourceLocation: sourceLocation
+        )
         for tail in ["-wal", "-journal"] {
             let size = (try? FileManager.default.attributesOfItem(atPath: path + tail)[.size] as? Int) ?? 0
             #expect(size == 0, sourceLocation: sourceLocation)
@@ -56,7 +58,9 @@ import Testing
     }
 
     @Test func aTableWithoutPrimaryKey() throws {
-        try withApp { _, app in try app.execute("CREATE TABLE ok(k PRIMARY KEY); CREATE TABLE \"no key\"(a); INSERT INTO ok VALUES (1)") }
+        try withApp { _, app in
+            try app.execute("CREATE TABLE ok(k PRIMARY KEY); CREATE TABLE \"no key\"(a); INSERT INTO ok VALUES (1)")
+        }
         try expectRefusal(.unsupportedTable, mentions: "--skip 'no key'")
         let store = try initialize { $0.skip = ["no key"] }
         defer { try? store.close() }
@@ -173,7 +177,11 @@ import Testing
     }
 
     @Test func examiningChangesNothing() throws {
-        try withApp { _, app in try app.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, v UNIQUE, k_id INT); CREATE TABLE k(id INTEGER PRIMARY KEY); INSERT INTO k VALUES (1)") }
+        try withApp { _, app in
+            try app.execute(
+                "CREATE TABLE t(id INTEGER PRIMARY KEY, v UNIQUE, k_id INT); CREATE TABLE k(id INTEGER PRIMARY KEY); INSERT INTO k VALUES (1)"
+            )
+        }
         let before = try Data(contentsOf: URL(fileURLWithPath: path))
         let reports = try Store.examine(
             path, plan: InitializePlan(content: "test", container: "/nowhere", peerName: "a"),

@@ -29,7 +29,9 @@ import Testing
             #expect(try peer.recorded() == nil)
         }
         try agree(a, b)
-        try a.write("UPDATE t SET z = 'new' WHERE k = 'a'; UPDATE i SET z = 1 WHERE id = 1; INSERT INTO t VALUES ('c', 3, 3, NULL)")
+        try a.write(
+            "UPDATE t SET z = 'new' WHERE k = 'a'; UPDATE i SET z = 1 WHERE id = 1; INSERT INTO t VALUES ('c', 3, 3, NULL)"
+        )
         #expect(try a.recorded() == "i ~1, t +1 ~1")
         try agree(a, b)
         #expect(try b.strings("SELECT k, z FROM t") == ["a|new", "b|d", "c|NULL"])
@@ -41,7 +43,9 @@ import Testing
     @Test func aNewerPeersColumnWaitsAtAnOlderOne() throws {
         let (a, b) = try pair()
         try a.write("ALTER TABLE t ADD COLUMN z DEFAULT 'd'; ALTER TABLE i ADD COLUMN c INT REFERENCES c")
-        try a.write("UPDATE t SET z = 'za' WHERE k = 'a'; UPDATE i SET c = 1 WHERE id = 2; INSERT INTO t VALUES ('n', 1, 1, 'zn')")
+        try a.write(
+            "UPDATE t SET z = 'za' WHERE k = 'a'; UPDATE i SET c = 1 WHERE id = 2; INSERT INTO t VALUES ('n', 1, 1, 'zn')"
+        )
         try b.pull(from: a)
         #expect(try b.strings("SELECT * FROM t") == ["a|1|1", "b|2|2", "n|1|1"])
         #expect(try b.recorded() == nil)
@@ -109,7 +113,9 @@ import Testing
         try a.write("ALTER TABLE t RENAME COLUMN x TO \"X x\"; ALTER TABLE i RENAME COLUMN x TO y")
         #expect(try a.recorded() == nil)
         #expect(try a.store.audit().problems == [])
-        try a.write("UPDATE t SET \"X x\" = 'new' WHERE k = 'a'; INSERT INTO t VALUES ('c', 5, 5); UPDATE i SET y = 'r' WHERE id = 1")
+        try a.write(
+            "UPDATE t SET \"X x\" = 'new' WHERE k = 'a'; INSERT INTO t VALUES ('c', 5, 5); UPDATE i SET y = 'r' WHERE id = 1"
+        )
         try b.write("UPDATE t SET x = 'other' WHERE k = 'b'")
         try converge(a, b)
         #expect(try b.strings("SELECT * FROM t") == ["a|new|1", "b|other|2", "c|5|5"])
@@ -128,12 +134,16 @@ import Testing
         let (a, b) = try pair()
         try a.write("ALTER TABLE t RENAME COLUMN k TO kk; ALTER TABLE i RENAME COLUMN id TO ii")
         #expect(try a.recorded() == nil)
-        try a.write("UPDATE t SET x = 'new' WHERE kk = 'a'; INSERT INTO t VALUES ('c', 5, 5); INSERT INTO i VALUES (3, 'r', 'c'); DELETE FROM t WHERE kk = 'b'; UPDATE c SET i = 3")
+        try a.write(
+            "UPDATE t SET x = 'new' WHERE kk = 'a'; INSERT INTO t VALUES ('c', 5, 5); INSERT INTO i VALUES (3, 'r', 'c'); DELETE FROM t WHERE kk = 'b'; UPDATE c SET i = 3"
+        )
         try converge(a, b)
         #expect(try a.store.audit().problems == [])
         #expect(try b.strings("SELECT * FROM t") == ["a|new|1", "c|5|5"])
         #expect(try b.strings("SELECT i.x FROM c JOIN i ON i.id = c.i") == ["r"])
-        try b.write("ALTER TABLE t RENAME COLUMN k TO kk; ALTER TABLE i RENAME COLUMN id TO ii; UPDATE t SET kk = 'd' WHERE kk = 'c'")
+        try b.write(
+            "ALTER TABLE t RENAME COLUMN k TO kk; ALTER TABLE i RENAME COLUMN id TO ii; UPDATE t SET kk = 'd' WHERE kk = 'c'"
+        )
         try agree(a, b)
         #expect(try a.strings("SELECT kk FROM t") == ["a", "d"])
     }
@@ -153,10 +163,14 @@ import Testing
         for (index, legacy) in ["OFF", "ON"].enumerated() {
             let a = try TestPeer(folder, "a\(index)", sql: Self.schema)
             let b = try TestPeer(folder, "b\(index)", cloning: a)
-            try a.write("PRAGMA legacy_alter_table = \(legacy); ALTER TABLE t RENAME TO \"t t\"; ALTER TABLE \"t t\" ADD COLUMN z; ALTER TABLE i RENAME TO ii")
+            try a.write(
+                "PRAGMA legacy_alter_table = \(legacy); ALTER TABLE t RENAME TO \"t t\"; ALTER TABLE \"t t\" ADD COLUMN z; ALTER TABLE i RENAME TO ii"
+            )
             #expect(try a.recorded() == nil)
             #expect(try a.store.audit().problems == [])
-            try a.write("UPDATE \"t t\" SET x = 'new', z = 1 WHERE k = 'a'; INSERT INTO ii VALUES (3, 'r', 'a'); UPDATE c SET i = 3")
+            try a.write(
+                "UPDATE \"t t\" SET x = 'new', z = 1 WHERE k = 'a'; INSERT INTO ii VALUES (3, 'r', 'a'); UPDATE c SET i = 3"
+            )
             try b.write("UPDATE t SET y = 'b' WHERE k = 'a'; DELETE FROM t WHERE k = 'b'")
             try converge(a, b)
             #expect(try a.store.audit().problems == [])
@@ -177,7 +191,9 @@ import Testing
     @Test func aNewTableIsTracked() throws {
         let (a, b) = try pair()
         for peer in [a, b] {
-            try peer.write("CREATE TABLE n(id INTEGER PRIMARY KEY, v); INSERT INTO n VALUES (1, 'seed'); CREATE TABLE m(k TEXT PRIMARY KEY, n INT REFERENCES n); CREATE TABLE nokey(v)")
+            try peer.write(
+                "CREATE TABLE n(id INTEGER PRIMARY KEY, v); INSERT INTO n VALUES (1, 'seed'); CREATE TABLE m(k TEXT PRIMARY KEY, n INT REFERENCES n); CREATE TABLE nokey(v)"
+            )
         }
         try a.write("INSERT INTO n VALUES (2, 'a'); INSERT INTO m VALUES ('x', 2)")
         #expect(try a.recorded() == "m +1, n +2")
@@ -203,7 +219,9 @@ import Testing
         #expect(try b.store.summary().keptForUnknownSchema == 5)
         try a.write("UPDATE m SET v = 'X' WHERE id = 1; DELETE FROM z WHERE id = 1")
         try converge(a, b)
-        try b.write("CREATE TABLE z(id INTEGER PRIMARY KEY, v); CREATE TABLE m(id INTEGER PRIMARY KEY, z INT REFERENCES z, i INT REFERENCES i, v)")
+        try b.write(
+            "CREATE TABLE z(id INTEGER PRIMARY KEY, v); CREATE TABLE m(id INTEGER PRIMARY KEY, z INT REFERENCES z, i INT REFERENCES i, v)"
+        )
         _ = try b.store.record()
         #expect(try b.strings("SELECT * FROM z") == ["2|q", "3|r"])
         #expect(try b.strings("SELECT * FROM m") == ["1|2|1|X", "2|3|2|y"])
@@ -227,7 +245,9 @@ import Testing
             #expect(try peer.recorded() == nil)
         }
         // Come again, it is no deletion either; what this peer still knows is shown.
-        try a.write("CREATE TABLE i(id INTEGER PRIMARY KEY, x UNIQUE, t TEXT REFERENCES t); INSERT INTO i VALUES (7, 'own', 'b')")
+        try a.write(
+            "CREATE TABLE i(id INTEGER PRIMARY KEY, x UNIQUE, t TEXT REFERENCES t); INSERT INTO i VALUES (7, 'own', 'b')"
+        )
         _ = try a.store.record()
         #expect(try a.strings("SELECT x FROM i ORDER BY x") == ["n", "own"])
         try converge(a, b)
@@ -237,8 +257,11 @@ import Testing
     }
 
     @Test func aTableDroppedAndMadeAgainHoldsWhatItHolds() throws {
-        let (a, b) = try pair("CREATE TABLE t(k TEXT PRIMARY KEY, x, y, z UNIQUE); INSERT INTO t VALUES ('a', 1, 1, 1), ('b', 2, 2, 2)")
-        try a.write("DROP TABLE t; CREATE TABLE t(k TEXT PRIMARY KEY, x, y, z UNIQUE); INSERT INTO t VALUES ('a', 1, 'new', 1), ('n', 1, 1, 4)")
+        let (a, b) = try pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, x, y, z UNIQUE); INSERT INTO t VALUES ('a', 1, 1, 1), ('b', 2, 2, 2)")
+        try a.write(
+            "DROP TABLE t; CREATE TABLE t(k TEXT PRIMARY KEY, x, y, z UNIQUE); INSERT INTO t VALUES ('a', 1, 'new', 1), ('n', 1, 1, 4)"
+        )
         #expect(try a.recorded() == "t +1 ~1 -1")
         try agree(a, b)
         #expect(try b.strings("SELECT k, x, y FROM t ORDER BY k") == ["a|1|new", "n|1|1"])
@@ -274,7 +297,9 @@ import Testing
     }
 
     @Test func aRebuildByWayOfTheOldTablesName() throws {
-        let (a, b) = try pair("CREATE TABLE t(k INT, l INT, x, y UNIQUE, PRIMARY KEY(k, l)); INSERT INTO t VALUES ('a', 1, 1, 1), ('b', 1, 2, 2)")
+        let (a, b) = try pair(
+            "CREATE TABLE t(k INT, l INT, x, y UNIQUE, PRIMARY KEY(k, l)); INSERT INTO t VALUES ('a', 1, 1, 1), ('b', 1, 2, 2)"
+        )
         try a.write(
             """
             PRAGMA legacy_alter_table = ON; PRAGMA foreign_keys = OFF; BEGIN; ALTER TABLE t RENAME TO old_t;
@@ -290,7 +315,9 @@ import Testing
 
     @Test func uniqueIndexesComeAndGo() throws {
         let (a, b) = try pair()
-        for peer in [a, b] { try peer.write("CREATE UNIQUE INDEX u ON t(x); CREATE UNIQUE INDEX w ON c(i); CREATE INDEX p ON t(y)") }
+        for peer in [a, b] {
+            try peer.write("CREATE UNIQUE INDEX u ON t(x); CREATE UNIQUE INDEX w ON c(i); CREATE INDEX p ON t(y)")
+        }
         #expect(try a.recorded() == nil)
         try a.write("REPLACE INTO t VALUES ('n', 1, 'displaced a'); REPLACE INTO c(i) VALUES (2)")
         try agree(a, b)
@@ -317,11 +344,16 @@ import Testing
         try a.write("DELETE FROM t WHERE k IN (0, 3, 4); DELETE FROM u WHERE k IN (0, 5); DELETE FROM j WHERE p < 4")
         _ = try a.store.record()
         // Pending before and after.
-        try a.write("UPDATE t SET v = 'before' WHERE k = 7; DELETE FROM u WHERE k = 1; INSERT INTO t VALUES ('x', 1); UPDATE j SET v = 'j' WHERE p = 6; INSERT INTO n VALUES (NULL, 'null')")
+        try a.write(
+            "UPDATE t SET v = 'before' WHERE k = 7; DELETE FROM u WHERE k = 1; INSERT INTO t VALUES ('x', 1); UPDATE j SET v = 'j' WHERE p = 6; INSERT INTO n VALUES (NULL, 'null')"
+        )
         try a.write("VACUUM")
-        try a.write("UPDATE t SET v = 'after' WHERE k = 8; DELETE FROM t WHERE k = 9; REPLACE INTO u VALUES ('y', 8); UPDATE j SET k = 'k' WHERE p = 8; UPDATE n SET v = 'NULL' WHERE k IS NULL")
+        try a.write(
+            "UPDATE t SET v = 'after' WHERE k = 8; DELETE FROM t WHERE k = 9; REPLACE INTO u VALUES ('y', 8); UPDATE j SET k = 'k' WHERE p = 8; UPDATE n SET v = 'NULL' WHERE k IS NULL"
+        )
         try agree(a, b)
-        #expect(try b.strings("SELECT * FROM t ORDER BY k") == ["1|1", "2|2", "5|5", "6|6", "7|before", "8|after", "x|1"])
+        #expect(
+            try b.strings("SELECT * FROM t ORDER BY k") == ["1|1", "2|2", "5|5", "6|6", "7|before", "8|after", "x|1"])
         #expect(try b.strings("SELECT * FROM u ORDER BY k") == ["2|2", "3|3", "4|4", "6|6", "7|7", "9|9", "y|8"])
         #expect(try b.strings("SELECT * FROM j ORDER BY p") == ["4|4|4", "5|5|5", "6|6|j", "7|7|7", "8|k|8", "9|9|9"])
         try b.write("VACUUM; UPDATE u SET v = 'b' WHERE k = 9; DELETE FROM n WHERE k IS NULL")

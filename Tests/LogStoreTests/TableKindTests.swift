@@ -148,7 +148,8 @@ import Testing
         try agree(a, b)
         #expect(try a.strings("SELECT \"two words\", \"new\nline\" FROM \"a \"\"table'\"") == ["T|N"])
         #expect(try a.strings("SELECT \"from\" FROM \"order\" ORDER BY 1") == ["q", "x", "y", "z"])
-        let referred = try b.strings("SELECT o.\"from\" FROM \"a \"\"table'\" t JOIN \"order\" o ON o.\"group\" = t.\"?1\"")
+        let referred = try b.strings(
+            "SELECT o.\"from\" FROM \"a \"\"table'\" t JOIN \"order\" o ON o.\"group\" = t.\"?1\"")
         #expect(referred == ["y"])
         #expect(try a.strings("SELECT \"a b\" FROM \"Ключи\" ORDER BY 1") == ["l", "m"])
     }
@@ -164,7 +165,9 @@ import Testing
             INSERT INTO i VALUES (5, 1, 2, 3);
             """)
         try a.write("UPDATE r SET v = 2; UPDATE s SET _rowid_ = 'c'; UPDATE o SET rowid = 8; UPDATE i SET oid = 9")
-        try b.write("INSERT INTO r VALUES ('b', 1); INSERT INTO s VALUES ('b', 'b', 1); INSERT INTO o VALUES ('b', 7, x'00', 1); INSERT INTO i VALUES (6, 5, 5, 5); UPDATE i SET rowid = 'x' WHERE id = 5")
+        try b.write(
+            "INSERT INTO r VALUES ('b', 1); INSERT INTO s VALUES ('b', 'b', 1); INSERT INTO o VALUES ('b', 7, x'00', 1); INSERT INTO i VALUES (6, 5, 5, 5); UPDATE i SET rowid = 'x' WHERE id = 5"
+        )
         try agree(a, b)
         #expect(try a.strings("SELECT * FROM r ORDER BY 1") == ["a|2", "b|1"])
         #expect(try a.strings("SELECT * FROM s ORDER BY 1") == ["a|c|1", "b|b|1"])
@@ -182,7 +185,9 @@ import Testing
             CREATE TABLE n(k TEXT PRIMARY KEY COLLATE NOCASE); INSERT INTO i VALUES (1), (5);
             INSERT INTO k VALUES ('a'); INSERT INTO n VALUES ('A');
             """)
-        try a.write("INSERT INTO i DEFAULT VALUES; INSERT INTO k VALUES ('b'); UPDATE n SET k = 'a'; DELETE FROM i WHERE id = 1")
+        try a.write(
+            "INSERT INTO i DEFAULT VALUES; INSERT INTO k VALUES ('b'); UPDATE n SET k = 'a'; DELETE FROM i WHERE id = 1"
+        )
         try b.write("INSERT INTO i DEFAULT VALUES; INSERT INTO k VALUES ('c'); INSERT INTO n VALUES ('b')")
         try agree(a, b)
         #expect(try a.strings("SELECT count(*) FROM i") == ["3"])
@@ -198,7 +203,9 @@ import Testing
             INSERT INTO person VALUES (1, 'ann'); INSERT INTO detail VALUES (1, 'of ann');
             """)
         try a.write("INSERT INTO person VALUES (2, 'bob'); INSERT INTO detail VALUES (2, 'of bob')")
-        try b.write("INSERT INTO person VALUES (2, 'cid'); INSERT INTO detail VALUES (2, 'of cid'); UPDATE detail SET text = 'of Ann' WHERE id = 1")
+        try b.write(
+            "INSERT INTO person VALUES (2, 'cid'); INSERT INTO detail VALUES (2, 'of cid'); UPDATE detail SET text = 'of Ann' WHERE id = 1"
+        )
         try agree(a, b)
         let query = "SELECT name, text FROM person JOIN detail USING (id) ORDER BY name"
         for peer in [a, b] { #expect(try peer.strings(query) == ["ann|of Ann", "bob|of bob", "cid|of cid"]) }
@@ -227,7 +234,8 @@ import Testing
         for peer in [a, b] {
             #expect(
                 try peer.strings(
-                    "SELECT list.name, track.name, n FROM vote JOIN list ON l = list.id JOIN track ON t = track.id ORDER BY 1, 2")
+                    "SELECT list.name, track.name, n FROM vote JOIN list ON l = list.id JOIN track ON t = track.id ORDER BY 1, 2"
+                )
                     == ["L|T|v", "L|a|La", "L|b|Lb", "a|a|a", "b|b|b"])
             #expect(try peer.strings("PRAGMA foreign_key_check") == [])
         }
@@ -260,12 +268,18 @@ import Testing
         try agree(a, b)
         for peer in [a, b] {
             #expect(try peer.strings("SELECT count(*) FROM user") == ["2"])
-            #expect(try peer.strings("SELECT text, lower(email) FROM post JOIN user ON user.id = user ORDER BY 1") == ["a|ann@y", "b|ann@y"])
+            #expect(
+                try peer.strings("SELECT text, lower(email) FROM post JOIN user ON user.id = user ORDER BY 1") == [
+                    "a|ann@y", "b|ann@y",
+                ])
         }
         try a.write("UPDATE user SET email = 'new@y' WHERE email = 'ann@y'; UPDATE user SET id = 77 WHERE id = 1")
         try agree(a, b)
         for peer in [a, b] {
-            #expect(try peer.strings("SELECT text, email FROM post JOIN user ON user.id = user ORDER BY 1") == ["a|new@y", "b|new@y"])
+            #expect(
+                try peer.strings("SELECT text, email FROM post JOIN user ON user.id = user ORDER BY 1") == [
+                    "a|new@y", "b|new@y",
+                ])
         }
     }
 
@@ -287,7 +301,8 @@ import Testing
     }
 
     @Test func anIntegerPrimaryKeyDescendingIsNoRowid() throws {
-        let (a, b) = try pair("CREATE TABLE t(id INTEGER PRIMARY KEY DESC, v); INSERT INTO t VALUES (1, 'a'), (NULL, 'n')")
+        let (a, b) = try pair(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY DESC, v); INSERT INTO t VALUES (1, 'a'), (NULL, 'n')")
         try a.write("INSERT INTO t VALUES (2, 'b'), (NULL, 'm'); UPDATE t SET v = 'N' WHERE v = 'n'")
         try b.write("INSERT INTO t VALUES (2, 'c'); DELETE FROM t WHERE id = 1")
         try agree(a, b)

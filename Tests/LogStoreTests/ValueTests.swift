@@ -73,7 +73,9 @@ import Testing
     @Test func anUTF16DatabaseReplicatesWithAnUTF8One() throws {
         let a = try TestPeer(
             folder, "a",
-            sql: "CREATE TABLE t(id TEXT PRIMARY KEY COLLATE NOCASE, x); INSERT INTO t VALUES ('Zoë', 'a' || char(0) || '🦉')")
+            sql:
+                "CREATE TABLE t(id TEXT PRIMARY KEY COLLATE NOCASE, x); INSERT INTO t VALUES ('Zoë', 'a' || char(0) || '🦉')"
+        )
         let b = try TestPeer(
             folder, "b", cloning: a,
             schema: "PRAGMA encoding='UTF-16le'; CREATE TABLE t(id TEXT PRIMARY KEY COLLATE NOCASE, x);")

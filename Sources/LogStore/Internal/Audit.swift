@@ -34,8 +34,9 @@ struct Audit {
             guard let record = try clock.record(at: position) else { continue }
             let place = "\(table.name) \(position)"
             let stored = record.identity
-            guard let present = try stored.map({ try standing.currentRow($0, at: position, in: table) })
-                ?? (table.hasRowid ? reader.row(at: position) : nil)
+            guard
+                let present = try stored.map({ try standing.currentRow($0, at: position, in: table) })
+                    ?? (table.hasRowid ? reader.row(at: position) : nil)
             else {
                 problems.append("\(place): a clock record without a row")
                 continue

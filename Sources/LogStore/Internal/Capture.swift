@@ -36,7 +36,8 @@ enum Capture {
         func values(_ kind: Kind, _ side: String) -> String {
             let row = hasRowid ? "\(side).\(table.rowid)" : "NULL"
             let key = names.map { ", \(side).\($0)" }.joined()
-            return "INSERT INTO \(table.pending)\(targets) VALUES (\(kind.rawValue), \(row), \(SQL.milliseconds)\(key));"
+            return
+                "INSERT INTO \(table.pending)\(targets) VALUES (\(kind.rawValue), \(row), \(SQL.milliseconds)\(key));"
         }
         let moved =
             table.capturesKey

@@ -62,7 +62,8 @@ extension Catalog {
         let resolver = ReferenceResolver(
             schemas: Dictionary(registered.map { ($0.local, $0.schema) }, uniquingKeysWith: { first, _ in first }),
             kinds: Dictionary(registered.map { ($0.local, $0.kind) }, uniquingKeysWith: { first, _ in first }),
-            aliases: Dictionary(registered.map { ($0.name.lowercased(), $0.local) }, uniquingKeysWith: { first, _ in first }),
+            aliases: Dictionary(
+                registered.map { ($0.name.lowercased(), $0.local) }, uniquingKeysWith: { first, _ in first }),
             declared: try declaredReferences(among: registered, on: connection))
         let names = Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first })
         return Catalog(registered.map { table($0, resolver: resolver, names: names) })

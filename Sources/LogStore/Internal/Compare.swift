@@ -4,16 +4,19 @@ import LogModel
 extension Recorder {
     /// Finds out which identities a table's touched rows have, and records the deletion of those that nobody has now.
     func renounce(_ table: TrackedTable) throws {
-        guard let events = events[table.id] else { return }
+        guard let places = events[table.id]?.places(), let events = events[table.id] else { return }
         let reader = TableReader(table: table, session: session)
         var rows: [StagedRow] = []
-        for place in events.places {
-            guard let life = events.lives[place], let row = try currentRow(place, life, reader: reader) else { continue }
+        for place in places {
+            guard let life = events.lives[place], let row = try currentRow(place, life, reader: reader) else {
+                continue
+            }
             let identity =
                 try life.identity ?? reader.naturalIdentity { try translated(row.values[$0], $0, in: table) }
             guard let identity else { continue }
             rows.append(
-                StagedRow(place: place, life: life, identity: identity, renamed: try renounce(identity, life, in: table)))
+                StagedRow(
+                    place: place, life: life, identity: identity, renamed: try renounce(identity, life, in: table)))
         }
         staged[table.id] = rows
         let staying = Set(rows.map(\.identity))
@@ -173,7 +176,8 @@ extension Recorder {
 
     /// Lets the table show what the record's versions say.
     private func show(
-        _ record: ClockRecord, _ row: TableReader.Row, _ identity: RowIdentity, at position: Int64, in table: TrackedTable
+        _ record: ClockRecord, _ row: TableReader.Row, _ identity: RowIdentity, at position: Int64,
+        in table: TrackedTable
     ) throws {
         let standing = Standing(session)
         let full = try standing.expand(record, row, identity, at: position, in: table)
@@ -186,7 +190,8 @@ extension Recorder {
     }
 
     private func write(
-        _ changed: [Int], _ fills: [Int], of row: TableReader.Row, _ identity: RowIdentity, _ life: Life, into record: inout ClockRecord,
+        _ changed: [Int], _ fills: [Int], of row: TableReader.Row, _ identity: RowIdentity, _ life: Life,
+        into record: inout ClockRecord,
         at position: Int64, in table: TrackedTable
     ) throws {
         let transaction = try transaction()

@@ -6,7 +6,7 @@ extension Recorder {
         guard var events = events[table.id] else { return }
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, session: session)
-        for place in events.places {
+        for place in events.places() {
             guard let row = try present(place, &events, reader: reader) else {
                 events.end(place)
                 continue
@@ -30,7 +30,8 @@ extension Recorder {
 
     /// A row with the identity of one that is gone goes on as it, under its own integer.
     private func findSameIdentity(
-        _ row: TableReader.Row, at place: Location, _ events: inout PendingEvents, clock: ClockTable, reader: TableReader
+        _ row: TableReader.Row, at place: Location, _ events: inout PendingEvents, clock: ClockTable,
+        reader: TableReader
     ) throws {
         let identity = try reader.naturalIdentity { try formerlyTranslated(row.values[$0], $0, in: clock.table) }
         guard let identity, let record = try clock.row(of: identity), let life = events.lives[place],
@@ -71,7 +72,8 @@ extension Recorder {
     private func findOrphans(_ events: inout PendingEvents, clock: ClockTable, reader: TableReader) throws {
         let table = clock.table
         let suspects =
-            (table.hasSecondaryUnique || table.kind == .columns) && events.hasWrites && (table.hasOpaqueUnique || events.hasIntermediateKeys)
+            (table.hasSecondaryUnique || table.kind == .columns) && events.hasWrites
+            && (table.hasOpaqueUnique || events.hasIntermediateKeys)
         guard session.orphanScans.contains(table.id) || suspects else { return }
         let rows = try connection.rows("SELECT row FROM \(table.clock)")
         for row in rows {

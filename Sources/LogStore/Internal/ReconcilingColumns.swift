@@ -36,7 +36,8 @@ extension Reconciling {
             .integer(table.id)
         ).map {
             Known(
-                id: $0[0].asInteger, name: String(text: $0[1]), type: String(text: $0[2]), ordinal: Int($0[3].asInteger))
+                id: $0[0].asInteger, name: String(text: $0[1]), type: String(text: $0[2]), ordinal: Int($0[3].asInteger)
+            )
         }
         let presentNames = Set(present.map { $0.element.name.lowercased() })
         let knownNames = Set(known.map { $0.name.lowercased() })
@@ -44,7 +45,8 @@ extension Reconciling {
         for column in known where !presentNames.contains(column.name.lowercased()) {
             if let index = try added.firstIndex(where: {
                 try $0.element.declaredType == column.type
-                    && isRename(of: column, to: $0.element.name, at: $0.offset, present.count == known.count, table, schema)
+                    && isRename(
+                        of: column, to: $0.element.name, at: $0.offset, present.count == known.count, table, schema)
             }) {
                 try rename(column, to: added[index].element.name, in: table)
                 added.remove(at: index)
@@ -87,7 +89,8 @@ extension Reconciling {
     /// A column that keeps its place, type and values under a new name is renamed; so is one of which another peer
     /// said so.
     private func isRename(
-        of column: Known, to name: String, at ordinal: Int, _ isAsMany: Bool, _ table: TrackedTable, _ schema: TableSchema
+        of column: Known, to name: String, at ordinal: Int, _ isAsMany: Bool, _ table: TrackedTable,
+        _ schema: TableSchema
     ) throws -> Bool {
         let told = try Renames(connection).logName(ofColumn: name, in: table.name)
         if told != name { return told == table.columnNames[Int(column.id)] }
@@ -103,7 +106,8 @@ extension Reconciling {
         }
         var rows = 0
         var same = 0
-        let statement = try Statement("SELECT \(SQL.name(name)) FROM \(SQL.name(schema.name)) LIMIT 100000", on: connection)
+        let statement = try Statement(
+            "SELECT \(SQL.name(name)) FROM \(SQL.name(schema.name)) LIMIT 100000", on: connection)
         while try statement.step() {
             rows += 1
             let digest = UInt32(truncatingIfNeeded: statement.digest(0))
@@ -128,7 +132,8 @@ extension Reconciling {
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
-            let present = try record.identity.map { try standing.currentRow($0, at: position, in: table) }
+            let present =
+                try record.identity.map { try standing.currentRow($0, at: position, in: table) }
                 ?? (table.hasRowid ? reader.row(at: position) : nil)
             if !changes.dropped.isEmpty {
                 for id in changes.dropped where id < record.digests.count { record.digests[id] = 0 }
@@ -182,7 +187,9 @@ extension Reconciling {
     ) throws -> [(from: Int64, to: Int64, uniques: [Int32])] {
         guard !rows.isEmpty else { return [] }
         var records: [UInt64: [Int64]] = [:]
-        for row in try connection.rows("SELECT row, digest, identity FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row DESC") {
+        for row in try connection.rows(
+            "SELECT row, digest, identity FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row DESC")
+        {
             guard case .blob(let bytes) = row[2], RowIdentity(unchecked: bytes).isSurrogate else { continue }
             records[UInt64(bitPattern: row[1].asInteger), default: []].append(row[0].asInteger)
         }

@@ -195,10 +195,10 @@ final class Recorder {
     // MARK: Rows that moved
 
     private func follow(_ table: TrackedTable) throws {
-        guard table.hasRowid, let events = events[table.id] else { return }
+        guard table.hasRowid, let places = events[table.id]?.places(), let events = events[table.id] else { return }
         let clock = ClockTable(table: table, connection: connection)
         var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []
-        for place in events.places {
+        for place in places {
             guard let life = events.lives[place], let origin = life.origin ?? life.former,
                 let target = life.rowid ?? place.rowid, origin != target
             else { continue }
@@ -219,11 +219,11 @@ final class Recorder {
 
     /// Returns whether there was a row to identify.
     private func identify(_ table: TrackedTable) throws -> Bool {
-        guard let events = events[table.id] else { return false }
+        guard let places = events[table.id]?.places(), let events = events[table.id] else { return false }
         var isAny = false
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, session: session)
-        for place in events.places {
+        for place in places {
             guard let life = events.lives[place], !life.isIdentified else { continue }
             isAny = true
             self.events[table.id]?.update(place) { $0.isIdentified = true }

@@ -41,7 +41,9 @@ struct Registering {
                 help: "Its tables are: \(names.joined(separator: ", ")).")
         }
         for (table, column, _) in plan.references {
-            guard let schema = try TableSchema.read(table, on: connection), schema.column(column) == nil else { continue }
+            guard let schema = try TableSchema.read(table, on: connection), schema.column(column) == nil else {
+                continue
+            }
             throw noColumn(column, in: schema)
         }
     }
@@ -64,9 +66,12 @@ struct Registering {
             return Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name))
         case nil:
             guard !schema.keyColumns.isEmpty else { throw noIdentity(schema) }
-            if let key = schema.integerKey, !schema.foreignKeys.contains(where: {
-                $0.from.map { $0.lowercased() } == [key.lowercased()] && $0.parent.lowercased() != schema.name.lowercased()
-            }) {
+            if let key = schema.integerKey,
+                !schema.foreignKeys.contains(where: {
+                    $0.from.map { $0.lowercased() } == [key.lowercased()]
+                        && $0.parent.lowercased() != schema.name.lowercased()
+                })
+            {
                 return Choice(schema: schema, kind: .surrogate, key: [])
             }
             return Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name))
@@ -117,7 +122,8 @@ struct Registering {
     private func checkWritable(_ schema: TableSchema) throws {
         func refuse(_ why: String) -> LogSyncError {
             LogSyncError(
-                .unsupportedTable, "the table \(schema.name) \(why), which only its own program has; nothing was changed",
+                .unsupportedTable,
+                "the table \(schema.name) \(why), which only its own program has; nothing was changed",
                 help: "Leave it out with --skip \(SQL.shell(schema.name)).")
         }
         for column in schema.columns where Collation(rawValue: column.collation) == nil {
@@ -176,8 +182,10 @@ struct Registering {
         var references: [String: String] = [:]
         for column in table.columns { references[column.local] = column.reference }
         return TableReport(
-            table: table.schema.name, identity: table.kind.rawValue, columns: table.keyColumnNames, references: references,
-            suggestions: suggestions(table), rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))
+            table: table.schema.name, identity: table.kind.rawValue, columns: table.keyColumnNames,
+            references: references,
+            suggestions: suggestions(table),
+            rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))
     }
 
     private func suggestions(_ table: TrackedTable) -> [String] {
@@ -191,7 +199,8 @@ struct Registering {
                 if !isReference {
                     suggestions.append(
                         "if (\(columns.joined(separator: ", "))) means the same row everywhere: "
-                            + "--identity \(SQL.shell(table.schema.name))=\(columns.map(SQL.shell).joined(separator: ","))")
+                            + "--identity \(SQL.shell(table.schema.name))=\(columns.map(SQL.shell).joined(separator: ","))"
+                    )
                 }
             }
         }
@@ -212,7 +221,9 @@ struct Registering {
 extension SQL {
     /// A name as a shell argument.
     static func shell(_ name: String) -> String {
-        let isPlain = name.utf8.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || $0 == 0x5F }
+        let isPlain = name.utf8.allSatisfy {
+            ($0 >= 0x30 && $0 <= 0x39) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || $0 == 0x5F
+        }
         return isPlain ? name : "'" + name.replacing("'", with: "'\\''") + "'"
     }
 }

@@ -13,9 +13,12 @@ struct Renames {
     func logName(ofTable local: String) throws -> String {
         let name = try setting(local) ?? local
         let taken = try connection.integer("SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(name))
-        return taken == nil ? name : try free(name) { candidate in
-            try connection.integer("SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(candidate)) == nil
-        }
+        return taken == nil
+            ? name
+            : try free(name) { candidate in
+                try connection.integer(
+                    "SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(candidate)) == nil
+            }
     }
 
     /// The name in logs of a table that is registered.

@@ -19,7 +19,9 @@ struct Reshaping {
         let parts = String(text: shape).split(separator: " ")
         guard parts.count >= 3 else { return false }
         connection.finalizeStatements()
-        for name in Capture.triggerNames { try connection.execute("DROP TRIGGER IF EXISTS logsync_\(name)_\(table.id)") }
+        for name in Capture.triggerNames {
+            try connection.execute("DROP TRIGGER IF EXISTS logsync_\(name)_\(table.id)")
+        }
         try putAside(hasUnique: try TableSchema.read(table.unique, on: connection) != nil)
         try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
         try connection.execute(Capture.pendingTable(table))
@@ -103,7 +105,8 @@ struct Reshaping {
         except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool
     ) throws {
         var keys: [Int64: RowIdentity] = [:]
-        let names = Set(try connection.rows("SELECT name FROM pragma_table_info(?)", .text(oldPending)).map { String(text: $0[0]) })
+        let names = Set(
+            try connection.rows("SELECT name FROM pragma_table_info(?)", .text(oldPending)).map { String(text: $0[0]) })
         let columns = table.key.indices.map { "k\($0)" }
         if byDigest, !columns.isEmpty, names.isSuperset(of: columns) {
             for row in try connection.rows("SELECT DISTINCT \(columns.joined(separator: ", ")) FROM \(oldPending)") {

@@ -63,7 +63,8 @@ extension TableSchema {
     /// Reads one table. Returns nil where there is no such table (a view, a virtual table, none).
     static func read(_ name: String, on connection: Connection) throws -> TableSchema? {
         let listed = try connection.rows(
-            "SELECT type, wr, strict, name FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE", .text(name))
+            "SELECT type, wr, strict, name FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE",
+            .text(name))
         guard let entry = listed.first, entry[0] == .text("table"), case .text(let realName) = entry[3] else {
             return nil
         }
@@ -101,7 +102,8 @@ extension TableSchema {
 
     private mutating func readColumns(on connection: Connection) throws {
         let rows = try connection.rows(
-            "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?) ORDER BY cid", .text(name))
+            "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?) ORDER BY cid",
+            .text(name))
         for row in rows {
             let column = String(text: row[0])
             var collation: UnsafePointer<CChar>?

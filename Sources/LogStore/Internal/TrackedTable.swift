@@ -54,7 +54,8 @@ final class TrackedTable {
     var high: Int64
 
     init(
-        id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String], key: [KeyColumn],
+        id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String],
+        key: [KeyColumn],
         recorded: Int64, high: Int64
     ) {
         self.id = id
