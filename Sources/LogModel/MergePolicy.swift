@@ -127,8 +127,9 @@ private enum JSONSet {
                 let parsed = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [Any]
             else { return nil }
             for element in parsed {
-                guard let data = try? JSONSerialization.data(
-                    withJSONObject: element, options: [.fragmentsAllowed, .sortedKeys, .withoutEscapingSlashes])
+                guard
+                    let data = try? JSONSerialization.data(
+                        withJSONObject: element, options: [.fragmentsAllowed, .sortedKeys, .withoutEscapingSlashes])
                 else { return nil }
                 let text = String(decoding: data, as: UTF8.self)
                 if seen.insert(text).inserted { texts.append(text) }

@@ -179,7 +179,8 @@ package final class Store: Sendable {
         try database.read { try Self.readiness(of: header, chainBefore: chainBefore, $0) }
     }
 
-    static func readiness(of header: TransactionHeader, chainBefore: ChainHash, _ session: Session) throws -> Readiness {
+    static func readiness(of header: TransactionHeader, chainBefore: ChainHash, _ session: Session) throws -> Readiness
+    {
         let peers = session.peers
         let known = peers[header.dot.peer]
         let sequence = known?.sequence ?? 0
@@ -208,7 +209,8 @@ package final class Store: Sendable {
                 let readiness = try Self.readiness(of: incoming.header, chainBefore: incoming.chainBefore, session)
                 guard readiness == .ready else {
                     throw LogSyncError(
-                        .malformedLog, "transaction \(incoming.header.dot) cannot be imported now (\(readiness)); it was held")
+                        .malformedLog,
+                        "transaction \(incoming.header.dot) cannot be imported now (\(readiness)); it was held")
                 }
                 step.imported.append(try Merger(session, incoming.header).merge(incoming))
             } while ContinuousClock.now < deadline

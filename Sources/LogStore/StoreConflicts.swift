@@ -71,7 +71,8 @@ extension Store {
         }
         guard let conflict, let version = conflict.versions.first(where: { $0.dot == dot }) else {
             throw LogSyncError(
-                .usage, "there is no conflict in \(table).\(column) at this key with a version of \(dot); nothing was changed",
+                .usage,
+                "there is no conflict in \(table).\(column) at this key with a version of \(dot); nothing was changed",
                 help: "`logsync conflicts list` shows the keys and versions.")
         }
         try database.write { session in
@@ -104,7 +105,8 @@ struct Conflicts {
             guard let (full, _, present) = try standing.full(at: position, in: table) else { continue }
             for (name, cell) in full.state.unknown.sorted(by: { $0.key < $1.key }) {
                 guard try isConflict(cell, name, all: all) else { continue }
-                let shown = try table.positions[name.lowercased()].map { present.values[$0] }
+                let shown =
+                    try table.positions[name.lowercased()].map { present.values[$0] }
                     ?? local(session.shown(cell, table.name, name) ?? .null, name)
                 found.append(
                     StoreConflict(

@@ -111,7 +111,8 @@ extension Store {
                 let now = String(text: try connection.scalar("PRAGMA journal_mode = WAL") ?? .null)
                 guard now == "wal" || now == "memory" else {
                     throw LogSyncError(
-                        .locked, "the journal of \(database.path) cannot be turned to WAL while others have it open; nothing was changed",
+                        .locked,
+                        "the journal of \(database.path) cannot be turned to WAL while others have it open; nothing was changed",
                         help: "Close the programs that use it for a moment, or pass --keep-journal.")
                 }
             }
@@ -244,7 +245,8 @@ extension Store {
             guard isKnown else {
                 throw LogSyncError(
                     .usage, "the policy \(policy) is not one that this version knows; nothing was changed",
-                    help: "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, union, manual, "
+                    help:
+                        "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, union, manual, "
                         + "delete-wins and unique-park.")
             }
             let parts = target.split(separator: ".", maxSplits: 1).map(String.init)

@@ -9,7 +9,9 @@ import Testing
     /// What every error is: one document on stderr with a code, a message and, where there is one, the way out.
     private func error(of finished: Finished) throws -> JSON {
         let lines = finished.errors.split(separator: "\n").map(String.init)
-        guard let line = lines.last(where: { $0.hasPrefix("{") }) else { throw Failure("no error document in \(finished.errors)") }
+        guard let line = lines.last(where: { $0.hasPrefix("{") }) else {
+            throw Failure("no error document in \(finished.errors)")
+        }
         let document = try JSON(parsing: line)
         #expect(document["format"].int == 1)
         #expect(document["error"]["code"].string?.isEmpty == false)
@@ -22,11 +24,13 @@ import Testing
         try await withSandbox { sandbox in
             let peer = sandbox.peer("one")
             switch kind {
-            case "text": try Data("just some text, and not a little of it\n".utf8).write(to: URL(fileURLWithPath: peer.path))
+            case "text":
+                try Data("just some text, and not a little of it\n".utf8).write(to: URL(fileURLWithPath: peer.path))
             case "empty": try Data(repeating: 0, count: 4096).write(to: URL(fileURLWithPath: peer.path))
             default:
                 let whole = try await sandbox.database("whole", schema: "music", rows: 50)
-                try Data(contentsOf: URL(fileURLWithPath: whole.path)).prefix(5000).write(to: URL(fileURLWithPath: peer.path))
+                try Data(contentsOf: URL(fileURLWithPath: whole.path)).prefix(5000).write(
+                    to: URL(fileURLWithPath: peer.path))
             }
             let before = try Data(contentsOf: URL(fileURLWithPath: peer.path))
             let finished = try await peer.logsync(initialization(of: peer.path, in: sandbox) + ["--json"], exits: [65])
@@ -42,7 +46,9 @@ import Testing
     @Test func `a store that is not there, or is not replicated, is said so and never made`() async throws {
         try await withSandbox { sandbox in
             let peer = sandbox.peer("missing")
-            for command in ["sync", "import", "export", "status", "log", "conflicts", "peers", "leave", "verify", "rescan"]
+            for command in [
+                "sync", "import", "export", "status", "log", "conflicts", "peers", "leave", "verify", "rescan",
+            ]
             where Subcommand.exists(command) {
                 let finished = try await peer.logsync([command, peer.path, "--json"], exits: [66])
                 #expect(try error(of: finished)["message"].string?.contains("missing") == true)
@@ -51,7 +57,9 @@ import Testing
             #expect(!FileManager.default.fileExists(atPath: peer.path))
             let plain = try await sandbox.database("plain", schema: "music", rows: 1)
             let before = try Data(contentsOf: URL(fileURLWithPath: plain.path))
-            for command in ["sync", "status", "log", "leave"] { try await plain.logsync([command, plain.path], exits: [66]) }
+            for command in ["sync", "status", "log", "leave"] {
+                try await plain.logsync([command, plain.path], exits: [66])
+            }
             #expect(try Data(contentsOf: URL(fileURLWithPath: plain.path)) == before)
         }
     }
@@ -122,7 +130,11 @@ import Testing
 
     @Test func `a table without an identity is refused by name with the ways out, and they work`() async throws {
         try await withSandbox { sandbox in
-            let one = try await sandbox.database("one", sql: "CREATE TABLE \"event log\" (at TEXT, what TEXT); INSERT INTO \"event log\" VALUES ('now', 'this'); CREATE TABLE word (word TEXT PRIMARY KEY);")
+            let one = try await sandbox.database(
+                "one",
+                sql:
+                    "CREATE TABLE \"event log\" (at TEXT, what TEXT); INSERT INTO \"event log\" VALUES ('now', 'this'); CREATE TABLE word (word TEXT PRIMARY KEY);"
+            )
             let before = try Data(contentsOf: URL(fileURLWithPath: one.path))
             let finished = try await one.logsync(initialization(of: one.path, in: sandbox) + ["--json"], exits: [65])
             let told = try error(of: finished)
@@ -159,7 +171,9 @@ import Testing
     @Test func `migration bookkeeping is cloned and never replicated`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(
-                sql: "CREATE TABLE django_migrations (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO django_migrations VALUES (1, 'first'); CREATE TABLE word (word TEXT PRIMARY KEY);")
+                sql:
+                    "CREATE TABLE django_migrations (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO django_migrations VALUES (1, 'first'); CREATE TABLE word (word TEXT PRIMARY KEY);"
+            )
             #expect(try await two.count("django_migrations") == 1)
             try await one.write("INSERT INTO django_migrations VALUES (2, 'second'); INSERT INTO word VALUES ('x');")
             try await exchange(one, two)
@@ -169,7 +183,9 @@ import Testing
     }
 
     @Test(arguments: ["absent", "emptied", "unmarked"])
-    func `a container that is absent, emptied or unmarked is unavailable: changes wait, and no row is touched`(how: String) async throws {
+    func `a container that is absent, emptied or unmarked is unavailable: changes wait, and no row is touched`(
+        how: String
+    ) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 4)
             let away = sandbox.root.appendingPathComponent("away")
@@ -190,7 +206,9 @@ import Testing
             #expect(status["container"]["available"].bool == false)
             #expect(status["outbox"].int == 1, "recorded changes queue up: \(status)")
             try await sandbox.expect(.equal, [before, one])
-            #expect(FileManager.default.fileExists(atPath: sandbox.container.path) == (how != "absent"), "the root is never created by accident")
+            #expect(
+                FileManager.default.fileExists(atPath: sandbox.container.path) == (how != "absent"),
+                "the root is never created by accident")
             #expect(!FileManager.default.fileExists(atPath: marker.path))
 
             switch how {
@@ -221,14 +239,17 @@ import Testing
         }
     }
 
-    @Test func `init needs a container, a good content name and a place outside of it; clone overwrites nothing`() async throws {
+    @Test func `init needs a container, a good content name and a place outside of it; clone overwrites nothing`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: "music", rows: 1)
             let nowhere = sandbox.root.appendingPathComponent("nowhere").path
             try await one.logsync(["init", one.path, "--container", nowhere, "--content", "notes"], exits: [69])
             #expect(!FileManager.default.fileExists(atPath: nowhere))
             for name in ["Notes", "", "../up", "a/b", ".hidden", String(repeating: "n", count: 64)] {
-                try await one.logsync(["init", one.path, "--container", sandbox.container.path, "--content", name], exits: [64])
+                try await one.logsync(
+                    ["init", one.path, "--container", sandbox.container.path, "--content", name], exits: [64])
             }
             try await one.logsync(["init", one.path], exits: [64])
             try await one.logsync(["no-such-command"], exits: [64])
@@ -238,10 +259,12 @@ import Testing
 
             try await one.initialize()
             let before = try Data(contentsOf: URL(fileURLWithPath: one.path))
-            try await one.logsync(["clone", "--container", sandbox.container.path, "--content", sandbox.content, one.path], exits: [73])
+            try await one.logsync(
+                ["clone", "--container", sandbox.container.path, "--content", sandbox.content, one.path], exits: [73])
             #expect(try Data(contentsOf: URL(fileURLWithPath: one.path)) == before)
             let other = sandbox.peer("other")
-            try await other.logsync(["clone", "--container", sandbox.container.path, "--content", "unknown", other.path], exits: [66, 69])
+            try await other.logsync(
+                ["clone", "--container", sandbox.container.path, "--content", "unknown", other.path], exits: [66, 69])
             #expect(!FileManager.default.fileExists(atPath: other.path))
         }
     }
@@ -285,10 +308,13 @@ struct MountTests {
         environment["T"] = scratch.path
         environment["L"] = Program.logsync
         environment["STORE"] = peer.path
-        return try await peer.sandbox.run(Program.unshare, ["-rm", Program.shell, "-c", "set -e\n" + script], environment: environment)
+        return try await peer.sandbox.run(
+            Program.unshare, ["-rm", Program.shell, "-c", "set -e\n" + script], environment: environment)
     }
 
-    @Test func `a container that may only be read: changes are recorded and wait, others' changes are imported`() async throws {
+    @Test func `a container that may only be read: changes are recorded and wait, others' changes are imported`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 3)
             try await two.add(rows: 2, tag: "right")
@@ -306,7 +332,9 @@ struct MountTests {
     }
 
     @Test(arguments: ["8k", "64k"])
-    func `a container that is full: nothing half-written counts, and once there is room it goes on`(room: String) async throws {
+    func `a container that is full: nothing half-written counts, and once there is room it goes on`(room: String)
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "trading", rows: 3)
             try await one.write("UPDATE Categories SET Picture = randomblob(400000);")

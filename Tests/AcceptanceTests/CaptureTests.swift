@@ -27,7 +27,9 @@ import Testing
     }
 
     @Test(arguments: CaptureCase.keys + CaptureCase.others)
-    func `whatever was written to a table between two recordings, the other side shows the outcome`(kind: CaptureCase) async throws {
+    func `whatever was written to a table between two recordings, the other side shows the outcome`(kind: CaptureCase)
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 3)
             // Every end of the list, so that every state in between is recorded against the first.
@@ -39,7 +41,9 @@ import Testing
                 try await exchange(one, two)
                 try await sandbox.expect(.meaning, [one, two], "\(kind.name), \(count) steps at once")
                 let status = try await one.status()
-                #expect(status["pending"].int == 0 && status["parked"].int == 0 && status["conflicts"].int == 0, "\(status)")
+                #expect(
+                    status["pending"].int == 0 && status["parked"].int == 0 && status["conflicts"].int == 0, "\(status)"
+                )
             }
         }
     }
@@ -90,7 +94,8 @@ import Testing
                 UPDATE text_key SET note = note, code = code; UPDATE plain SET note = note; UPDATE account SET email = email;
                 BEGIN; UPDATE plain SET note = note || '!'; UPDATE plain SET note = rtrim(note, '!'); COMMIT;
                 """, with: .python)
-            try await one.write("REPLACE INTO compact_key SELECT * FROM compact_key; REPLACE INTO badge SELECT * FROM badge;")
+            try await one.write(
+                "REPLACE INTO compact_key SELECT * FROM compact_key; REPLACE INTO badge SELECT * FROM badge;")
             try await one.sync()
             let last = try await one.transactions().first ?? .null
             #expect(try await one.status()["vector"] == vector, "\(last)")
@@ -100,7 +105,8 @@ import Testing
     @Test func `the app goes on writing when logsync is not there any more, and keeps all of it`() async throws {
         try await withSandbox { sandbox in
             let (one, _) = try await sandbox.pair(schema: "kinds", rows: 2)
-            let triggers = try await one.rows("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'logsync%';")
+            let triggers = try await one.rows(
+                "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'logsync%';")
             #expect(!triggers.isEmpty)
             for kind in CaptureCase.keys where kind.name != "MIXEDCASE" {
                 for sql in kind.steps { try await one.write(sql, with: .python) }
@@ -120,7 +126,9 @@ import Testing
         }
     }
 
-    @Test func `a dangling reference is kept, turns its key's enforcement off, and finds its row when that comes`() async throws {
+    @Test func `a dangling reference is kept, turns its key's enforcement off, and finds its row when that comes`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2)
             try await one.write("INSERT INTO child_restrict VALUES (900001, 'early', 900007);", foreignKeys: false)
@@ -140,7 +148,9 @@ import Testing
     @Test func `a vacuumed store loses no row's history`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 6)
-            try await one.write("DELETE FROM text_key WHERE rowid % 2 = 0; DELETE FROM badge WHERE rowid < 3; DELETE FROM null_pair WHERE rowid < 3;")
+            try await one.write(
+                "DELETE FROM text_key WHERE rowid % 2 = 0; DELETE FROM badge WHERE rowid < 3; DELETE FROM null_pair WHERE rowid < 3;"
+            )
             try await one.write("VACUUM;")
             try await exchange(one, two)
             try await sandbox.expect(.meaning, [one, two])
@@ -148,7 +158,9 @@ import Testing
             try await one.write("VACUUM;")
             try await exchange(one, two)
             #expect(try await one.status()["vector"] == vector, "a VACUUM changes no row")
-            try await one.write("UPDATE text_key SET note = 'after'; UPDATE badge SET holder = 'after' || code; UPDATE null_pair SET note = 'after' || rowid;")
+            try await one.write(
+                "UPDATE text_key SET note = 'after'; UPDATE badge SET holder = 'after' || code; UPDATE null_pair SET note = 'after' || rowid;"
+            )
             try await exchange(one, two)
             try await sandbox.expect(.meaning, [one, two])
         }

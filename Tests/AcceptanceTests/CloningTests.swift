@@ -16,7 +16,9 @@ import Testing
         }
     }
 
-    @Test func `gaps in the integers, the greatest integer and spent AUTOINCREMENT numbers survive cloning`() async throws {
+    @Test func `gaps in the integers, the greatest integer and spent AUTOINCREMENT numbers survive cloning`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: "kinds", rows: 3)
             try await one.write(
@@ -54,7 +56,8 @@ import Testing
     }
 
     @Test(arguments: ["music", "kinds"])
-    func `an empty database with a schema is cloned, and what comes into it later arrives`(schema: String) async throws {
+    func `an empty database with a schema is cloned, and what comes into it later arrives`(schema: String) async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: schema, rows: 0)
             try await sandbox.expect(.equal, [one, two])
@@ -66,7 +69,8 @@ import Testing
     }
 
     @Test(arguments: ["music", "trading"])
-    func `what Python writes here and the shell writes there makes both stores equal again`(schema: String) async throws {
+    func `what Python writes here and the shell writes there makes both stores equal again`(schema: String) async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: schema, rows: 20)
             let edits =

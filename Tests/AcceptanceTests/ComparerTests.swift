@@ -29,20 +29,20 @@ import Testing
     }
 
     @Test(arguments: [
-            "UPDATE fact SET value = -0.0 WHERE name = 'zero'",
-            "UPDATE fact SET value = 1.0 WHERE name = 'one'",
-            "UPDATE fact SET value = '1' WHERE name = 'one'",
-            "UPDATE fact SET value = x'61' WHERE name = 'text'",
-            "UPDATE fact SET value = NULL WHERE name = 'empty'",
-            "UPDATE fact SET value = 9007199254740992 WHERE name = 'big'",
-            "UPDATE person SET boss = 2 WHERE name = 'Cy'",
-            "UPDATE person SET boss = NULL WHERE name = 'Cy'",
-            "DELETE FROM likes WHERE who = 3",
-            "UPDATE likes SET whom = 3 WHERE who = 3",
-            "INSERT INTO person VALUES (8, 'Ann', NULL)",
-            "DROP INDEX person_name",
-            "CREATE VIEW brief AS SELECT 1",
-        ])
+        "UPDATE fact SET value = -0.0 WHERE name = 'zero'",
+        "UPDATE fact SET value = 1.0 WHERE name = 'one'",
+        "UPDATE fact SET value = '1' WHERE name = 'one'",
+        "UPDATE fact SET value = x'61' WHERE name = 'text'",
+        "UPDATE fact SET value = NULL WHERE name = 'empty'",
+        "UPDATE fact SET value = 9007199254740992 WHERE name = 'big'",
+        "UPDATE person SET boss = 2 WHERE name = 'Cy'",
+        "UPDATE person SET boss = NULL WHERE name = 'Cy'",
+        "DELETE FROM likes WHERE who = 3",
+        "UPDATE likes SET whom = 3 WHERE who = 3",
+        "INSERT INTO person VALUES (8, 'Ann', NULL)",
+        "DROP INDEX person_name",
+        "CREATE VIEW brief AS SELECT 1",
+    ])
     func `the comparer tells apart what differs in one value, row, reference or index`(change: String) async throws {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", sql: Self.schema + Self.rows)
@@ -66,17 +66,23 @@ import Testing
         try await withSandbox { sandbox in
             let base = try await sandbox.database("base", sql: Self.schema + Self.rows)
             let one = try await sandbox.database(
-                "one", sql: Self.schema + Self.rows + "INSERT INTO person VALUES (4, 'Dee', 2); INSERT INTO likes VALUES (4, 3);")
+                "one",
+                sql: Self.schema + Self.rows
+                    + "INSERT INTO person VALUES (4, 'Dee', 2); INSERT INTO likes VALUES (4, 3);")
             let two = try await sandbox.database(
-                "two", sql: Self.schema + Self.rows + "INSERT INTO person VALUES (4, 'Eve', 3); INSERT INTO likes VALUES (4, 1);")
+                "two",
+                sql: Self.schema + Self.rows
+                    + "INSERT INTO person VALUES (4, 'Eve', 3); INSERT INTO likes VALUES (4, 1);")
             let merged = try await sandbox.database(
                 "merged",
                 sql: Self.schema + Self.rows
-                    + "INSERT INTO person VALUES (4, 'Dee', 2), (5, 'Eve', 3); INSERT INTO likes VALUES (4, 3), (5, 1);")
+                    + "INSERT INTO person VALUES (4, 'Dee', 2), (5, 'Eve', 3); INSERT INTO likes VALUES (4, 3), (5, 1);"
+            )
             let crossed = try await sandbox.database(
                 "crossed",
                 sql: Self.schema + Self.rows
-                    + "INSERT INTO person VALUES (4, 'Dee', 2), (5, 'Eve', 3); INSERT INTO likes VALUES (5, 3), (4, 1);")
+                    + "INSERT INTO person VALUES (4, 'Dee', 2), (5, 'Eve', 3); INSERT INTO likes VALUES (5, 3), (4, 1);"
+            )
             #expect(try await !differs(.union, sandbox, [merged, base, one, two]))
             #expect(try await differs(.union, sandbox, [crossed, base, one, two]))
             #expect(try await differs(.union, sandbox, [one, base, one, two]))

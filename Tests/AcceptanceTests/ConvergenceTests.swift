@@ -16,7 +16,9 @@ struct SeededGenerator: RandomNumberGenerator {
 
 @Suite(.turn) struct ConvergenceTests {
     @Test(arguments: ["music", "trading", "kinds"], Array(1...Scale.choose(1, long: 20)))
-    func `three peers that write anything and sync in any order end up with the same`(schema: String, seed: Int) async throws {
+    func `three peers that write anything and sync in any order end up with the same`(schema: String, seed: Int)
+        async throws
+    {
         try await withSandbox { sandbox in
             var random = SeededGenerator(seed: seed)
             let (one, two) = try await sandbox.pair(schema: schema, rows: 5)
@@ -54,9 +56,12 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test func `a version that nobody superseded is kept, whichever is shown, until a write that has seen it`() async throws {
+    @Test func `a version that nobody superseded is kept, whichever is shown, until a write that has seen it`()
+        async throws
+    {
         try await withSandbox { sandbox in
-            let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT); INSERT INTO word VALUES ('a', 'x');")
+            let (one, two) = try await sandbox.pair(
+                sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT); INSERT INTO word VALUES ('a', 'x');")
             let three = try await sandbox.clone("three")
             try await exchange(one, two, three)
             try await one.write("UPDATE word SET meaning = 'left';")
@@ -98,14 +103,24 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 
     @Test(.subcommand("conflicts"))
-    func `concurrent edits of one cell: one is shown everywhere, and all are listed until somebody writes`() async throws {
+    func `concurrent edits of one cell: one is shown everywhere, and all are listed until somebody writes`()
+        async throws
+    {
         try await withSandbox { sandbox in
-            let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT, uses INTEGER); INSERT INTO word VALUES ('a', 'x', 1), ('b', 'x', 1);")
-            try await one.write("UPDATE word SET meaning = 'left' WHERE word = 'a'; UPDATE word SET uses = 5 WHERE word = 'b';")
-            try await two.write("UPDATE word SET meaning = 'right' WHERE word = 'a'; UPDATE word SET meaning = 'both halves' WHERE word = 'b';")
+            let (one, two) = try await sandbox.pair(
+                sql:
+                    "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT, uses INTEGER); INSERT INTO word VALUES ('a', 'x', 1), ('b', 'x', 1);"
+            )
+            try await one.write(
+                "UPDATE word SET meaning = 'left' WHERE word = 'a'; UPDATE word SET uses = 5 WHERE word = 'b';")
+            try await two.write(
+                "UPDATE word SET meaning = 'right' WHERE word = 'a'; UPDATE word SET meaning = 'both halves' WHERE word = 'b';"
+            )
             try await exchange(one, two)
             try await sandbox.expect(.equal, [one, two])
-            #expect(try await one.rows("SELECT * FROM word WHERE word = 'b';") == ["b|both halves|5"], "cells of one row merge")
+            #expect(
+                try await one.rows("SELECT * FROM word WHERE word = 'b';") == ["b|both halves|5"],
+                "cells of one row merge")
             for peer in [one, two] {
                 let listed = try await peer.logsync(["conflicts", peer.path, "--json"]).json["conflicts"].array
                 guard listed.count == 1 else { throw Failure("\(listed)") }
@@ -123,7 +138,8 @@ struct SeededGenerator: RandomNumberGenerator {
     @Test(.subcommand("conflicts"))
     func `an edit that lost to a deletion is listed, not gone`() async throws {
         try await withSandbox { sandbox in
-            let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT); INSERT INTO word VALUES ('a', 'x');")
+            let (one, two) = try await sandbox.pair(
+                sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT); INSERT INTO word VALUES ('a', 'x');")
             try await one.write("DELETE FROM word;")
             try await two.write("UPDATE word SET meaning = 'worked on';")
             try await exchange(one, two)
@@ -137,7 +153,9 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 
     @Test(.subcommand("conflicts"))
-    func `two rows with one unique value: the older stands everywhere, the younger is parked and comes back`() async throws {
+    func `two rows with one unique value: the older stands everywhere, the younger is parked and comes back`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2)
             try await one.write("INSERT INTO account (email, nick) VALUES ('same@x', 'older');")
@@ -186,7 +204,9 @@ struct SeededGenerator: RandomNumberGenerator {
                         .replacing("SAME@X", with: email))
                 // Times are taken to the millisecond.
                 let start = ContinuousClock.now
-                try await eventually("the clock moves on", every: 0.005) { ContinuousClock.now - start > .milliseconds(10) }
+                try await eventually("the clock moves on", every: 0.005) {
+                    ContinuousClock.now - start > .milliseconds(10)
+                }
             }
             // One sees the younger come, two and three see the older come.
             try await two.sync()
@@ -196,7 +216,8 @@ struct SeededGenerator: RandomNumberGenerator {
             for peer in [one, two, three] {
                 #expect(try await peer.status()["parked"].int == 1, "\(peer.name)")
                 let standing = try await peer.rows(
-                    "SELECT email || coalesce(nick, '') FROM account WHERE email NOT LIKE 'bystander%' UNION SELECT note FROM computed UNION SELECT code FROM badge;")
+                    "SELECT email || coalesce(nick, '') FROM account WHERE email NOT LIKE 'bystander%' UNION SELECT note FROM computed UNION SELECT code FROM badge;"
+                )
                 #expect(standing.count == 1)
                 let isOlder = ["older", "Same@x", "Twin"].contains { standing.first?.contains($0) ?? false }
                 #expect(isOlder, "\(peer.name): \(standing)")
@@ -204,10 +225,15 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test func `children of a row that was deleted elsewhere are parked, or shown with NULL or the default, as their keys say`() async throws {
+    @Test
+    func
+        `children of a row that was deleted elsewhere are parked, or shown with NULL or the default, as their keys say`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 0)
-            try await one.write("INSERT INTO parent VALUES (50, 'goes'); INSERT INTO country VALUES ('cc', 'goes and comes back');")
+            try await one.write(
+                "INSERT INTO parent VALUES (50, 'goes'); INSERT INTO country VALUES ('cc', 'goes and comes back');")
             try await exchange(one, two)
             try await one.write("DELETE FROM parent WHERE id = 50; DELETE FROM country;")
             try await two.write(
@@ -243,7 +269,8 @@ struct SeededGenerator: RandomNumberGenerator {
 
     @Test func `a counter adds up what both sides counted, the app's own trigger included`() async throws {
         try await withSandbox { sandbox in
-            let (one, two) = try await sandbox.pair(schema: "kinds", rows: 2, options: ["--policy", "counter.value=sum"])
+            let (one, two) = try await sandbox.pair(
+                schema: "kinds", rows: 2, options: ["--policy", "counter.value=sum"])
             let start = Int(try await one.value("SELECT value FROM counter WHERE name = 'tickets made';")) ?? 0
             try await one.write("INSERT INTO ticket (title) VALUES ('a'), ('b'), ('c');")
             try await two.write("INSERT INTO ticket (title) VALUES ('d'), ('e');")

@@ -13,7 +13,9 @@ import Testing
     }
 
     @Test(arguments: ["same machine", "another machine"])
-    func `a store copied with cp becomes a peer of its own, and no row of either is lost`(where place: String) async throws {
+    func `a store copied with cp becomes a peer of its own, and no row of either is lost`(where place: String)
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 5)
             try await exchange(one, two)

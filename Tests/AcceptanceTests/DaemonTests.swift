@@ -32,7 +32,9 @@ import Testing
                 ]
             ).output.split(separator: " ").compactMap { Double($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
             guard measured.count == 3 else { throw Failure("nothing measured") }
-            print("commit to visible, 50 commits: median \(measured[0]) ms, 95 % within \(measured[1]) ms, longest \(measured[2]) ms")
+            print(
+                "commit to visible, 50 commits: median \(measured[0]) ms, 95 % within \(measured[1]) ms, longest \(measured[2]) ms"
+            )
             #expect(measured[0] < 250, "median \(measured[0]) ms; wanted below 50 on a quiet machine")
 
             let seconds = Scale.choose(3.0, long: 20.0)
@@ -53,7 +55,8 @@ import Testing
     }
 
     @Test(.turn)
-    func `daemons on both sides, writers on both sides, and one-shot commands beside them: all converges`() async throws {
+    func `daemons on both sides, writers on both sides, and one-shot commands beside them: all converges`() async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 5)
             let here = try await Daemon(watching: one)
@@ -103,9 +106,13 @@ import Testing
             try FileManager.default.moveItem(at: sandbox.container, to: away)
             try await one.write("INSERT INTO word VALUES ('meanwhile');")
             try await eventually("unavailability is told", within: 30) { !here.events(named: "unavailable").isEmpty }
-            #expect(!FileManager.default.fileExists(atPath: sandbox.container.path), "the root is never created by accident")
+            #expect(
+                !FileManager.default.fileExists(atPath: sandbox.container.path), "the root is never created by accident"
+            )
             try FileManager.default.moveItem(at: away, to: sandbox.container)
-            try await eventually("what was written meanwhile arrives", within: 60, every: 0.1) { try await two.count("word") == 1 }
+            try await eventually("what was written meanwhile arrives", within: 60, every: 0.1) {
+                try await two.count("word") == 1
+            }
             #expect(here.program.isRunning && there.program.isRunning)
             _ = await here.stop()
             _ = await there.stop()

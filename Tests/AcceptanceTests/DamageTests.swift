@@ -26,7 +26,9 @@ import Testing
     }
 
     @Test(arguments: Damage.allCases)
-    func `a damaged log file holds what depends on it and nothing else, says so, and mends when it is right again`(kind: Damage) async throws {
+    func `a damaged log file holds what depends on it and nothing else, says so, and mends when it is right again`(
+        kind: Damage
+    ) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")
             let three = try await sandbox.clone("three")
@@ -61,7 +63,9 @@ import Testing
             for entry in held {
                 #expect(entry.peer == author && reasons.contains(entry.reason), "\(entry)")
             }
-            #expect(kind == .missing || held.contains { $0.file.contains(file.lastPathComponent) && $0.reason != "gap" }, "\(held)")
+            #expect(
+                kind == .missing || held.contains { $0.file.contains(file.lastPathComponent) && $0.reason != "gap" },
+                "\(held)")
             // Asking again changes nothing.
             try await two.sync(exits: expected)
 
@@ -82,7 +86,9 @@ import Testing
             let earlier = Set(try await sandbox.logFiles(of: one))
             try await one.write("INSERT INTO word VALUES ('first', 'of one');")
             try await one.sync()
-            guard let file = Set(try await sandbox.logFiles(of: one)).subtracting(earlier).first else { throw Failure("no file") }
+            guard let file = Set(try await sandbox.logFiles(of: one)).subtracting(earlier).first else {
+                throw Failure("no file")
+            }
             try damage(file, kind)
             try await two.sync(exits: [0, 3, 4])
             #expect(try await two.count("word") == 0)
@@ -104,7 +110,9 @@ import Testing
             let earlier = Set(try await sandbox.logFiles(of: one))
             try await one.write("INSERT INTO word VALUES ('first', 'of one');")
             try await one.sync()
-            guard let file = Set(try await sandbox.logFiles(of: one)).subtracting(earlier).first else { throw Failure("no file") }
+            guard let file = Set(try await sandbox.logFiles(of: one)).subtracting(earlier).first else {
+                throw Failure("no file")
+            }
             let right = try Data(contentsOf: file)
             var bytes = [UInt8](right)
             var random = SeededGenerator(seed: place + 1)
@@ -128,9 +136,12 @@ import Testing
             try await one.write("INSERT INTO word VALUES ('first', 'of one');")
             try await one.sync()
             try await two.sync()
-            try await two.write("UPDATE word SET meaning = 'seen by two'; INSERT INTO word VALUES ('second', 'of two');")
+            try await two.write(
+                "UPDATE word SET meaning = 'seen by two'; INSERT INTO word VALUES ('second', 'of two');")
             try await two.sync()
-            guard let file = Set(try await sandbox.logFiles(of: one)).subtracting(earlier).first else { throw Failure("no file") }
+            guard let file = Set(try await sandbox.logFiles(of: one)).subtracting(earlier).first else {
+                throw Failure("no file")
+            }
             let bytes = try Data(contentsOf: file)
             try FileManager.default.removeItem(at: file)
             try await three.sync(exits: [3])
@@ -152,7 +163,9 @@ import Testing
             let earlier = Set(try await sandbox.logFiles(of: one))
             try await one.write("INSERT INTO word VALUES ('first', 'of one');")
             try await one.sync()
-            guard let file = Set(try await sandbox.logFiles(of: one)).subtracting(earlier).first else { throw Failure("no file") }
+            guard let file = Set(try await sandbox.logFiles(of: one)).subtracting(earlier).first else {
+                throw Failure("no file")
+            }
             let newer = try NewerFormat.rewriting(file)
             try await two.write("INSERT INTO word VALUES ('second', 'of two');")
             try await two.sync(exits: [3])
@@ -168,7 +181,11 @@ import Testing
         }
     }
 
-    @Test func `a log file of another peer in the wrong folder, and one whose name promises what it does not hold, are not imported`() async throws {
+    @Test
+    func
+        `a log file of another peer in the wrong folder, and one whose name promises what it does not hold, are not imported`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: "CREATE TABLE word (word TEXT PRIMARY KEY, meaning TEXT);")
             try await two.write("INSERT INTO word VALUES ('of two', 'x');")
@@ -178,7 +195,9 @@ import Testing
             let logs = sandbox.contentFolder.appendingPathComponent("peers/\(first)/logs")
             for file in try sandbox.logFiles(of: second) {
                 let target = logs.appendingPathComponent(file.lastPathComponent)
-                if !FileManager.default.fileExists(atPath: target.path) { try FileManager.default.copyItem(at: file, to: target) }
+                if !FileManager.default.fileExists(atPath: target.path) {
+                    try FileManager.default.copyItem(at: file, to: target)
+                }
             }
             let bytes = Data("not a log at all, whatever it is called".utf8)
             let hash = SHA256.hash(data: bytes).prefix(16).map { String(format: "%02x", $0) }.joined()
@@ -227,11 +246,13 @@ import Testing
             ]
             for (path, bytes) in junk {
                 let target = sandbox.contentFolder.appendingPathComponent(path)
-                try FileManager.default.createDirectory(at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
+                try FileManager.default.createDirectory(
+                    at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
                 try bytes.write(to: target)
             }
             try FileManager.default.createDirectory(
-                at: sandbox.contentFolder.appendingPathComponent("\(folder)/logs/\(name.replacing("0", with: "9")).tlog"),
+                at: sandbox.contentFolder.appendingPathComponent(
+                    "\(folder)/logs/\(name.replacing("0", with: "9")).tlog"),
                 withIntermediateDirectories: true)
             mkfifo(sandbox.contentFolder.appendingPathComponent("\(folder)/logs/pipe").path, 0o600)
             try await two.write("INSERT INTO word VALUES ('second', 'of two');")
@@ -243,7 +264,9 @@ import Testing
                 #expect(told.output.contains("sync-conflict"), "\(told.output)")
             }
             for (path, bytes) in junk {
-                #expect(try Data(contentsOf: sandbox.contentFolder.appendingPathComponent(path)) == bytes, "\(path) is not ours to change")
+                #expect(
+                    try Data(contentsOf: sandbox.contentFolder.appendingPathComponent(path)) == bytes,
+                    "\(path) is not ours to change")
             }
         }
     }
@@ -259,7 +282,9 @@ import Testing
                 try await one.add(rows: 1, tag: "step \(step)")
                 try await one.logsync(["export", one.path])
             }
-            var late = try await sandbox.logFiles(of: one).filter { !earlier.contains($0) }.map { ($0, try Data(contentsOf: $0)) }
+            var late = try await sandbox.logFiles(of: one).filter { !earlier.contains($0) }.map {
+                ($0, try Data(contentsOf: $0))
+            }
             for (file, _) in late { try FileManager.default.removeItem(at: file) }
             late.shuffle(using: &random)
             for (number, (file, bytes)) in late.enumerated() {

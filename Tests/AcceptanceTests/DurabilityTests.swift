@@ -28,7 +28,9 @@ struct DurabilityTests {
         }
     }
 
-    @Test func `a log file is flushed before it gets its name, its folder after that, and the store before both`() async throws {
+    @Test func `a log file is flushed before it gets its name, its folder after that, and the store before both`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, _) = try await sandbox.pair(schema: "music", rows: 2)
             try await one.add(rows: 1, tag: "new")
@@ -42,7 +44,9 @@ struct DurabilityTests {
                 })
             else { throw Failure("no file got a log file's name") }
             // The file that was given the name: the first path in the call.
-            let paths = calls[named].text.split(separator: "\"").enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
+            let paths = calls[named].text.split(separator: "\"").enumerated().filter { $0.offset % 2 == 1 }.map {
+                String($0.element)
+            }
             guard let staged = paths.first else { throw Failure("a rename without a path: \(calls[named].text)") }
             let before = calls[..<named]
             let flushed = before.lastIndex { flushes.contains($0.name) && $0.text.contains(staged) }
@@ -64,12 +68,18 @@ struct DurabilityTests {
             try await one.sync()
             let calls = try await calls(["sync", two.path], of: two)
             guard
-                let named = calls.firstIndex(where: { $0.name.hasPrefix("rename") && $0.text.contains("receipt.json\"") })
+                let named = calls.firstIndex(where: {
+                    $0.name.hasPrefix("rename") && $0.text.contains("receipt.json\"")
+                })
             else { throw Failure("no receipt was renamed into its place") }
-            let paths = calls[named].text.split(separator: "\"").enumerated().filter { $0.offset % 2 == 1 }.map { String($0.element) }
+            let paths = calls[named].text.split(separator: "\"").enumerated().filter { $0.offset % 2 == 1 }.map {
+                String($0.element)
+            }
             guard let staged = paths.first else { throw Failure("a rename without a path: \(calls[named].text)") }
             #expect(calls[..<named].contains { $0.name.hasSuffix("sync") && $0.text.contains(staged) })
-            #expect(!calls.contains { $0.name.contains("write") && $0.text.contains("receipt.json>") }, "a receipt was written in place")
+            #expect(
+                !calls.contains { $0.name.contains("write") && $0.text.contains("receipt.json>") },
+                "a receipt was written in place")
         }
     }
 }

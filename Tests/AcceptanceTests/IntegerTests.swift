@@ -3,7 +3,11 @@ import Testing
 /// Two machines give the same integer to different rows.
 @Suite(.turn) struct IntegerTests {
     @Test(arguments: ["music", "trading", "kinds"])
-    func `rows made on both sides with the same integers are all kept, and every reference points where its author meant`(schema: String) async throws {
+    func
+        `rows made on both sides with the same integers are all kept, and every reference points where its author meant`(
+            schema: String
+        ) async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: schema, rows: 6)
             let base = try await one.copy("base")
@@ -18,7 +22,9 @@ import Testing
         }
     }
 
-    @Test func `Children, grandchildren, join rows and self-references of colliding rows follow their own`() async throws {
+    @Test func `Children, grandchildren, join rows and self-references of colliding rows follow their own`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 1)
             for (peer, who) in [(one, "left"), (two, "right")] {
@@ -48,7 +54,8 @@ import Testing
                         "playlist of right|track of right|album of right|right",
                     ])
                 let reports = try await peer.rows(
-                    "SELECT w.LastName, w.FirstName, b.LastName, b.FirstName FROM Employee w JOIN Employee b ON b.EmployeeId = w.ReportsTo WHERE w.FirstName IN ('left', 'right') ORDER BY 2, 1;")
+                    "SELECT w.LastName, w.FirstName, b.LastName, b.FirstName FROM Employee w JOIN Employee b ON b.EmployeeId = w.ReportsTo WHERE w.FirstName IN ('left', 'right') ORDER BY 2, 1;"
+                )
                 #expect(
                     reports == [
                         "boss|left|boss|left", "worker|left|boss|left", "boss|right|boss|right",
@@ -75,13 +82,17 @@ import Testing
         }
     }
 
-    @Test func `a row that got another integer here can be edited and deleted here, and there it is the same row`() async throws {
+    @Test func `a row that got another integer here can be edited and deleted here, and there it is the same row`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 1)
             try await one.write("INSERT INTO Artist VALUES (2, 'left'), (3, 'left too');")
             try await two.write("INSERT INTO Artist VALUES (2, 'right'), (3, 'right too');")
             try await exchange(one, two)
-            try await one.write("UPDATE Artist SET Name = 'right, edited' WHERE Name = 'right'; DELETE FROM Artist WHERE Name = 'right too';")
+            try await one.write(
+                "UPDATE Artist SET Name = 'right, edited' WHERE Name = 'right'; DELETE FROM Artist WHERE Name = 'right too';"
+            )
             try await two.write("UPDATE Artist SET Name = 'left, edited' WHERE Name = 'left';")
             try await exchange(one, two)
             try await sandbox.expect(.meaning, [one, two])
@@ -99,7 +110,8 @@ import Testing
                     CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT, author_id INTEGER);
                     """, options: ["--reference", "book.author_id=author"])
             for (peer, who) in [(one, "left"), (two, "right")] {
-                try await peer.write("INSERT INTO author VALUES (1, '\(who)'); INSERT INTO book VALUES (1, '\(who)', 1);")
+                try await peer.write(
+                    "INSERT INTO author VALUES (1, '\(who)'); INSERT INTO book VALUES (1, '\(who)', 1);")
             }
             try await exchange(one, two)
             try await sandbox.expect(.meaning, [one, two], options: ["--reference", "book.author_id=author"])
@@ -112,14 +124,19 @@ import Testing
     @Test func `a table whose integers mean the same everywhere is merged by them`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(
-                sql: "CREATE TABLE year (number INTEGER PRIMARY KEY, motto TEXT, colour TEXT); INSERT INTO year VALUES (2000, 'a', 'red');",
+                sql:
+                    "CREATE TABLE year (number INTEGER PRIMARY KEY, motto TEXT, colour TEXT); INSERT INTO year VALUES (2000, 'a', 'red');",
                 options: ["--identity", "year=natural"])
-            try await one.write("INSERT INTO year VALUES (2001, 'left', 'red'); UPDATE year SET motto = 'b' WHERE number = 2000;")
-            try await two.write("UPDATE year SET colour = 'blue' WHERE number = 2000; INSERT INTO year VALUES (2002, 'right', 'red');")
+            try await one.write(
+                "INSERT INTO year VALUES (2001, 'left', 'red'); UPDATE year SET motto = 'b' WHERE number = 2000;")
+            try await two.write(
+                "UPDATE year SET colour = 'blue' WHERE number = 2000; INSERT INTO year VALUES (2002, 'right', 'red');")
             try await exchange(one, two)
             try await sandbox.expect(.equal, [one, two])
             #expect(
-                try await one.rows("SELECT * FROM year ORDER BY 1;") == ["2000|b|blue", "2001|left|red", "2002|right|red"])
+                try await one.rows("SELECT * FROM year ORDER BY 1;") == [
+                    "2000|b|blue", "2001|left|red", "2002|right|red",
+                ])
         }
     }
 }

@@ -29,14 +29,17 @@ struct KillPoint: Sendable, CustomStringConvertible {
     static func watching(_ arguments: [String], of peer: Peer, limit: Int) async throws -> [KillPoint] {
         let trace = peer.sandbox.folder("output").appendingPathComponent("trace").path
         let finished = try await peer.sandbox.run(
-            Program.strace, ["-f", "-qq", "-e", "trace=\(calls)", "-e", "signal=none", "-o", trace, Program.logsync] + arguments,
+            Program.strace,
+            ["-f", "-qq", "-e", "trace=\(calls)", "-e", "signal=none", "-o", trace, Program.logsync] + arguments,
             environment: peer.environment)
         guard finished.code == 0 else { throw Failure("\(arguments) ended with \(finished.code): \(finished.errors)") }
         var counts: [String: [Substring: Int]] = [:]
-        for line in String(decoding: try Data(contentsOf: URL(fileURLWithPath: trace)), as: UTF8.self).split(separator: "\n") {
+        for line in String(decoding: try Data(contentsOf: URL(fileURLWithPath: trace)), as: UTF8.self).split(
+            separator: "\n")
+        {
             let parts = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
             guard parts.count == 2, let end = parts[1].firstIndex(of: "(") else { continue }
-            counts[String(parts[1].trimmingPrefix(" ")[..<end]), default: [:]][parts[0], default: 0] += 1
+            counts[String(parts[1][..<end].drop { $0 == " " }), default: [:]][parts[0], default: 0] += 1
         }
         var points: [KillPoint] = []
         for (call, threads) in counts.sorted(by: { $0.key < $1.key }) {
@@ -56,7 +59,8 @@ struct KillPoint: Sendable, CustomStringConvertible {
         let finished = try await peer.sandbox.run(
             Program.strace,
             [
-                "-f", "-qq", "-e", "trace=\(call)", "-e", "inject=\(call):signal=KILL:when=\(number)", "-o", "/dev/null",
+                "-f", "-qq", "-e", "trace=\(call)", "-e", "inject=\(call):signal=KILL:when=\(number)", "-o",
+                "/dev/null",
                 Program.logsync,
             ] + arguments, environment: peer.environment)
         guard finished.wasKilled || finished.code == 0 else {
@@ -92,7 +96,9 @@ struct KillTests {
         }
     }
 
-    @Test func `sync killed anywhere while it imports shows whole transactions only, and is completed by the next`() async throws {
+    @Test func `sync killed anywhere while it imports shows whole transactions only, and is completed by the next`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "music", rows: 5)
             let points = try await points(["sync", two.path], of: two) {
@@ -120,16 +126,20 @@ struct KillTests {
         }
     }
 
-    @Test func `init killed anywhere is completed by the next, and leaves a database that its app can use`() async throws {
+    @Test func `init killed anywhere is completed by the next, and leaves a database that its app can use`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let database = try await sandbox.database("database", schema: "music", rows: 5)
             func arguments(_ name: String) -> [String] {
                 [
-                    "init", sandbox.peer(name).path, "--container", sandbox.container.path, "--content", name, "--peer", name,
+                    "init", sandbox.peer(name).path, "--container", sandbox.container.path, "--content", name, "--peer",
+                    name,
                 ]
             }
             try FileManager.default.copyItem(atPath: database.path, toPath: sandbox.peer("watched").path)
-            let points = try await KillPoint.watching(arguments("watched"), of: sandbox.peer("watched"), limit: Scale.choose(12, long: 2000))
+            let points = try await KillPoint.watching(
+                arguments("watched"), of: sandbox.peer("watched"), limit: Scale.choose(12, long: 2000))
             for (round, point) in points.enumerated() {
                 let peer = sandbox.peer("n\(round)")
                 try FileManager.default.copyItem(atPath: database.path, toPath: peer.path)
@@ -139,7 +149,10 @@ struct KillTests {
                 try await peer.sync()
                 let other = sandbox.peer("other\(round)")
                 try await other.logsync(
-                    ["clone", "--container", sandbox.container.path, "--content", peer.name, other.path, "--peer", "other"])
+                    [
+                        "clone", "--container", sandbox.container.path, "--content", peer.name, other.path, "--peer",
+                        "other",
+                    ])
                 try await sandbox.expect(.equal, [peer, other], "killed before \(point)")
                 #expect(try await other.count("Artist", where: "Name = 'meanwhile'") == 1)
             }
@@ -150,9 +163,13 @@ struct KillTests {
         try await withSandbox { sandbox in
             let (one, _) = try await sandbox.pair(schema: "music", rows: 5)
             func arguments(_ peer: Peer) -> [String] {
-                ["clone", "--container", sandbox.container.path, "--content", sandbox.content, peer.path, "--peer", peer.name]
+                [
+                    "clone", "--container", sandbox.container.path, "--content", sandbox.content, peer.path, "--peer",
+                    peer.name,
+                ]
             }
-            let points = try await KillPoint.watching(arguments(sandbox.peer("watched")), of: sandbox.peer("watched"), limit: Scale.choose(12, long: 2000))
+            let points = try await KillPoint.watching(
+                arguments(sandbox.peer("watched")), of: sandbox.peer("watched"), limit: Scale.choose(12, long: 2000))
             for (round, point) in points.enumerated() {
                 let peer = sandbox.peer("n\(round)")
                 guard try await point.strike(arguments(peer), of: peer) else { continue }
@@ -161,7 +178,9 @@ struct KillTests {
                 if again.code != 0 { #expect(again.code == 73, "\(point): \(again.errors)") }
                 let synced = try await sandbox.run(Program.logsync, ["sync", peer.path], environment: peer.environment)
                 guard synced.code == 0 else {
-                    Issue.record("killed before \(point): clone again ended with \(again.code) (\(again.errors)), sync with \(synced.code) (\(synced.errors))")
+                    Issue.record(
+                        "killed before \(point): clone again ended with \(again.code) (\(again.errors)), sync with \(synced.code) (\(synced.errors))"
+                    )
                     continue
                 }
                 try await sandbox.expect(.equal, [one, peer], "killed before \(point)")
@@ -200,7 +219,9 @@ struct KillTests {
         }
     }
 
-    private func points(_ arguments: [String], of peer: Peer, after prepare: () async throws -> Void) async throws -> [KillPoint] {
+    private func points(_ arguments: [String], of peer: Peer, after prepare: () async throws -> Void) async throws
+        -> [KillPoint]
+    {
         try await prepare()
         return try await KillPoint.watching(arguments, of: peer, limit: Self.limit)
     }
@@ -210,7 +231,8 @@ struct KillTests {
         for _ in 0..<2 { for peer in peers { try await peer.sync() } }
         for peer in peers {
             let status = try await peer.status()
-            #expect(status["outbox"].int == 0 && status["pending"].int == 0 && status["held"].array.isEmpty, "\(status)")
+            #expect(
+                status["outbox"].int == 0 && status["pending"].int == 0 && status["held"].array.isEmpty, "\(status)")
             let files = try await peer.sandbox.logFiles(of: peer).map(\.lastPathComponent)
             #expect(!files.isEmpty)
         }

@@ -2,7 +2,9 @@ import Testing
 
 @Suite(.turn) struct LeaveTests {
     @Test(arguments: ["delete", "truncate", "wal"], ["music", "kinds"])
-    func `leave removes every trace and no row, and puts the journal mode back`(journal: String, schema: String) async throws {
+    func `leave removes every trace and no row, and puts the journal mode back`(journal: String, schema: String)
+        async throws
+    {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: schema, rows: 8)
             try await one.write("PRAGMA journal_mode = \(journal);")
@@ -15,7 +17,10 @@ import Testing
             let before = try await one.copy("before")
             try await one.logsync(["leave", one.path])
 
-            #expect(try await one.value("SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%' OR tbl_name LIKE 'logsync%' OR sql LIKE '%logsync_%';") == "0")
+            #expect(
+                try await one.value(
+                    "SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%' OR tbl_name LIKE 'logsync%' OR sql LIKE '%logsync_%';"
+                ) == "0")
             #expect(try await one.value("SELECT count(*) FROM sqlite_master WHERE name LIKE 'sqlite_stat%';") == "0")
             // Truncation is a property of a connection, not of the file.
             #expect(try await one.value("PRAGMA journal_mode;") == (journal == "wal" ? "wal" : "delete"))

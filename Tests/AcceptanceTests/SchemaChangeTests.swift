@@ -27,24 +27,36 @@ import Testing
 
     static let changes: [Change] = [
         Change(
-            "ADD COLUMN", "ALTER TABLE word ADD COLUMN origin TEXT; ALTER TABLE item ADD COLUMN price REAL DEFAULT 1.5;",
-            after: "UPDATE word SET origin = 'latin'; INSERT INTO word VALUES ('c', 'third', 3, NULL, 'greek'); INSERT INTO item (title, price) VALUES ('three', 3.25);"),
+            "ADD COLUMN",
+            "ALTER TABLE word ADD COLUMN origin TEXT; ALTER TABLE item ADD COLUMN price REAL DEFAULT 1.5;",
+            after:
+                "UPDATE word SET origin = 'latin'; INSERT INTO word VALUES ('c', 'third', 3, NULL, 'greek'); INSERT INTO item (title, price) VALUES ('three', 3.25);"
+        ),
         Change(
             "ADD COLUMN with NOT NULL and a default", "ALTER TABLE word ADD COLUMN rank INTEGER NOT NULL DEFAULT 5;",
             after: "UPDATE word SET rank = 6 WHERE word = 'a'; INSERT INTO word (word) VALUES ('c');"),
         Change(
             "ADD COLUMN with a reference", "ALTER TABLE word ADD COLUMN item_id INTEGER REFERENCES item (id);",
-            after: "UPDATE word SET item_id = 2 WHERE word = 'a'; INSERT INTO item VALUES (3, 'three', NULL); INSERT INTO word (word, item_id) VALUES ('c', 3);"),
+            after:
+                "UPDATE word SET item_id = 2 WHERE word = 'a'; INSERT INTO item VALUES (3, 'three', NULL); INSERT INTO word (word, item_id) VALUES ('c', 3);"
+        ),
         Change(
-            "RENAME COLUMN", "ALTER TABLE word RENAME COLUMN meaning TO sense; ALTER TABLE item RENAME COLUMN title TO name;",
-            after: "UPDATE word SET sense = 'renamed' WHERE word = 'a'; INSERT INTO item (name) VALUES ('three'); DELETE FROM word WHERE word = 'b';"),
+            "RENAME COLUMN",
+            "ALTER TABLE word RENAME COLUMN meaning TO sense; ALTER TABLE item RENAME COLUMN title TO name;",
+            after:
+                "UPDATE word SET sense = 'renamed' WHERE word = 'a'; INSERT INTO item (name) VALUES ('three'); DELETE FROM word WHERE word = 'b';"
+        ),
         Change(
             "RENAME of key columns",
             "ALTER TABLE word RENAME COLUMN word TO term; ALTER TABLE item RENAME COLUMN id TO number;",
-            after: "UPDATE word SET meaning = 'renamed' WHERE term = 'a'; INSERT INTO item (title) VALUES ('three'); DELETE FROM word WHERE term = 'b'; INSERT INTO part (name, item_id) VALUES ('r', 2);"),
+            after:
+                "UPDATE word SET meaning = 'renamed' WHERE term = 'a'; INSERT INTO item (title) VALUES ('three'); DELETE FROM word WHERE term = 'b'; INSERT INTO part (name, item_id) VALUES ('r', 2);"
+        ),
         Change(
             "DROP COLUMN", "ALTER TABLE word DROP COLUMN spare; ALTER TABLE item DROP COLUMN spare;",
-            after: "UPDATE word SET meaning = 'dropped'; INSERT INTO item (title) VALUES ('three'); DELETE FROM word WHERE word = 'b';"),
+            after:
+                "UPDATE word SET meaning = 'dropped'; INSERT INTO item (title) VALUES ('three'); DELETE FROM word WHERE word = 'b';"
+        ),
         Change(
             "RENAME TABLE", "ALTER TABLE word RENAME TO term;",
             after: "UPDATE term SET meaning = 'renamed'; INSERT INTO term (word) VALUES ('c');"),
@@ -60,7 +72,9 @@ import Testing
             INSERT INTO new_item (id, title, spare) SELECT id, title, spare FROM item;
             DROP TABLE item; ALTER TABLE new_item RENAME TO item; COMMIT;
             """,
-            after: "UPDATE item SET title = 'rebuilt' WHERE id = 1; INSERT INTO item (title, extra) VALUES ('three', 8); DELETE FROM part WHERE id = 2; DELETE FROM item WHERE id = 2;"),
+            after:
+                "UPDATE item SET title = 'rebuilt' WHERE id = 1; INSERT INTO item (title, extra) VALUES ('three', 8); DELETE FROM part WHERE id = 2; DELETE FROM item WHERE id = 2;"
+        ),
         Change(
             "a rebuilt table with a text key",
             """
@@ -68,11 +82,15 @@ import Testing
             INSERT INTO new_word (word, meaning, uses, spare) SELECT word, meaning, uses, spare FROM word;
             DROP TABLE word; ALTER TABLE new_word RENAME TO word; COMMIT;
             """,
-            after: "UPDATE word SET meaning = 'rebuilt' WHERE word = 'a'; INSERT INTO word (word) VALUES ('c'); DELETE FROM word WHERE word = 'b';"),
+            after:
+                "UPDATE word SET meaning = 'rebuilt' WHERE word = 'a'; INSERT INTO word (word) VALUES ('c'); DELETE FROM word WHERE word = 'b';"
+        ),
     ]
 
     @Test(arguments: changes, Writer.allCases)
-    func `both apps change their schema, at their own time, and go on writing`(change: Change, writer: Writer) async throws {
+    func `both apps change their schema, at their own time, and go on writing`(change: Change, writer: Writer)
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: Self.schema)
             // Before a change rows that were captured are not yet recorded.

@@ -4,7 +4,10 @@ import Testing
 @Suite(.turn) struct TransactionTests {
     private static let schema = "CREATE TABLE item (id INTEGER PRIMARY KEY, batch TEXT, n INTEGER);"
 
-    @Test func `five thousand rows written in one transaction while nothing ran arrive as one, and no reader sees a part`() async throws {
+    @Test
+    func `five thousand rows written in one transaction while nothing ran arrive as one, and no reader sees a part`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(sql: Self.schema)
             let before = try await two.transactions().count
@@ -66,7 +69,8 @@ import Testing
             #expect(try await one.status()["vector"] == vector)
 
             try await one.write(
-                "BEGIN; INSERT INTO item (batch) VALUES ('kept'); SAVEPOINT s; INSERT INTO item (batch) VALUES ('undone'); ROLLBACK TO s; COMMIT;")
+                "BEGIN; INSERT INTO item (batch) VALUES ('kept'); SAVEPOINT s; INSERT INTO item (batch) VALUES ('undone'); ROLLBACK TO s; COMMIT;"
+            )
             try await exchange(one, two)
             #expect(try await two.rows("SELECT batch FROM item;") == ["kept"])
             try await sandbox.expect(.equal, [one, two])
@@ -129,7 +133,8 @@ import Testing
             try await one.write("INSERT INTO a VALUES ('x', 1), ('y', 2);")
             try await one.sync()
             try await two.sync()
-            try await two.write("UPDATE a SET v = 3 WHERE k = 'x'; DELETE FROM a WHERE k = 'y'; INSERT INTO b VALUES ('z');")
+            try await two.write(
+                "UPDATE a SET v = 3 WHERE k = 'x'; DELETE FROM a WHERE k = 'y'; INSERT INTO b VALUES ('z');")
             try await exchange(two, one)
             let all = try await one.transactions()
             guard all.count >= 2 else { throw Failure("\(all)") }
@@ -145,7 +150,8 @@ import Testing
             let onlyB = try await one.logsync(["log", one.path, "--json", "--table", "b"]).json["transactions"].array
             #expect(onlyB == [all[0]])
             if let token = all[1]["token"].int.map({ "\($0)" }) ?? all[1]["token"].string {
-                let later = try await one.logsync(["log", one.path, "--json", "--after", token]).json["transactions"].array
+                let later = try await one.logsync(["log", one.path, "--json", "--after", token]).json["transactions"]
+                    .array
                 #expect(later == [all[0]])
             }
         }

@@ -13,7 +13,11 @@ import Testing
          "'{\\"json\\": [1, 2]}'"]
         """
 
-    @Test func `every value arrives bit for bit, in columns of every affinity and in a first recording, an insert and an update`() async throws {
+    @Test
+    func
+        `every value arrives bit for bit, in columns of every affinity and in a first recording, an insert and an update`()
+        async throws
+    {
         try await withSandbox { sandbox in
             let one = try await sandbox.database("one", schema: "kinds", rows: 1)
             let write = """
@@ -54,7 +58,8 @@ import Testing
                 """)
             try await exchange(one, two)
             try await sandbox.expect(.equal, [one, two])
-            try await two.write("UPDATE strict_types SET a = CASE typeof(a) WHEN 'integer' THEN 1.0 WHEN 'real' THEN 1 ELSE '1' END;")
+            try await two.write(
+                "UPDATE strict_types SET a = CASE typeof(a) WHEN 'integer' THEN 1.0 WHEN 'real' THEN 1 ELSE '1' END;")
             try await exchange(two, one)
             try await sandbox.expect(.equal, [one, two])
         }

@@ -25,9 +25,14 @@ import Testing
                 """)
         let b = try TestPeer(folder, "b", cloning: a)
         #expect(try b.strings("SELECT rowid FROM \"note fts\" WHERE \"note fts\" MATCH 'apple'") == ["1"])
-        try a.write("UPDATE note SET body = 'blue plum' WHERE id = 1; DELETE FROM note WHERE id = 2; INSERT INTO note(body) VALUES ('apple')")
+        try a.write(
+            "UPDATE note SET body = 'blue plum' WHERE id = 1; DELETE FROM note WHERE id = 2; INSERT INTO note(body) VALUES ('apple')"
+        )
         try converge(a, b)
-        #expect(try b.strings("SELECT body FROM \"note fts\" WHERE \"note fts\" MATCH 'apple OR plum' ORDER BY 1") == ["apple", "blue plum"])
+        #expect(
+            try b.strings("SELECT body FROM \"note fts\" WHERE \"note fts\" MATCH 'apple OR plum' ORDER BY 1") == [
+                "apple", "blue plum",
+            ])
         #expect(try b.strings("SELECT count(*) FROM \"note fts\" WHERE \"note fts\" MATCH 'pear'") == ["0"])
         try b.write("INSERT INTO \"note fts\"(\"note fts\") VALUES ('integrity-check')")
     }

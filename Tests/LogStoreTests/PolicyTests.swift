@@ -83,7 +83,9 @@ import Testing
 
     @Test func aPolicyThatNobodyKnowsIsRefused() throws {
         #expect {
-            try TestPeer(folder, "a", sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x)") { $0.policies = [("t.x", "magic")] }
+            try TestPeer(folder, "a", sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x)") {
+                $0.policies = [("t.x", "magic")]
+            }
         } throws: { ($0 as? LogSyncError)?.code == .usage }
     }
 }

@@ -78,14 +78,16 @@ import Testing
     @Test func updatesAndDeletesTravelByColumn() throws {
         let a = try TestPeer(
             folder, "a",
-            sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x, y); INSERT INTO t VALUES ('p', 1, 1), ('q', 1, 1), ('r', 1, 1)")
+            sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x, y); INSERT INTO t VALUES ('p', 1, 1), ('q', 1, 1), ('r', 1, 1)"
+        )
         let b = try TestPeer(folder, "b", cloning: a)
         try a.write("UPDATE t SET x = 2 WHERE id = 'p'; DELETE FROM t WHERE id = 'q'")
         try b.write("UPDATE t SET y = 3 WHERE id = 'p'; UPDATE t SET x = x WHERE id = 'r'")
         try converge(a, b)
         for peer in [a, b] { #expect(try peer.strings("SELECT * FROM t ORDER BY id") == ["p|2|3", "r|1|1"]) }
         // b's update that changed nothing is not a change.
-        #expect(try b.store.history(limit: 1, after: nil, author: nil, peer: nil, table: nil)[0].counts["t"]?.updated == 1)
+        #expect(
+            try b.store.history(limit: 1, after: nil, author: nil, peer: nil, table: nil)[0].counts["t"]?.updated == 1)
     }
 
     @Test func theLastWriterOfACellShowsAndTheOtherIsKept() throws {
@@ -145,7 +147,8 @@ import Testing
 
     @Test func whereTwoTakeOneUniqueValueTheOlderStands() throws {
         let a = try TestPeer(
-            folder, "a", sql: "CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE); INSERT INTO tag VALUES (1, 'x')")
+            folder, "a",
+            sql: "CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE); INSERT INTO tag VALUES (1, 'x')")
         let b = try TestPeer(folder, "b", cloning: a)
         try a.write("INSERT INTO tag(name) VALUES ('new')")
         _ = try a.store.record()

@@ -120,7 +120,9 @@ final class TestPeer {
         imported += try store.importStep { nil }.imported
         for transaction in waiting {
             // What depends on a third peer's transaction waits.
-            guard try store.readiness(of: transaction.header, chainBefore: transaction.chainBefore) == .ready else { break }
+            guard try store.readiness(of: transaction.header, chainBefore: transaction.chainBefore) == .ready else {
+                break
+            }
             var next: IncomingTransaction? = transaction
             imported += try store.importStep {
                 defer { next = nil }

@@ -81,7 +81,8 @@ struct SeededGenerator: RandomNumberGenerator {
                 let (left, right) = (shown[0][table] ?? [:], shown[other][table] ?? [:])
                 for identity in Set(left.keys).union(right.keys).sorted() where left[identity] != right[identity] {
                     Issue.record(
-                        "seed \(seed): \(table) \(identity): \(spell(left[identity])) on a, \(spell(right[identity])) on \(other)")
+                        "seed \(seed): \(table) \(identity): \(spell(left[identity])) on a, \(spell(right[identity])) on \(other)"
+                    )
                 }
             }
         }
@@ -98,10 +99,19 @@ struct SeededGenerator: RandomNumberGenerator {
             for table in tables.split(separator: ",") {
                 print("   \(peer.name) \(table):", try peer.strings("SELECT * FROM \(table)").joined(separator: "  "))
                 let id = try peer.strings("SELECT id FROM logsync_table WHERE name = '\(table)'")[0]
-                print("      ", try peer.strings("SELECT row, hex(identity), sequence FROM logsync_clock_\(id)").joined(separator: "  "))
+                print(
+                    "      ",
+                    try peer.strings("SELECT row, hex(identity), sequence FROM logsync_clock_\(id)").joined(
+                        separator: "  "))
             }
-            print("   kept", try peer.strings("SELECT table_name, hex(identity), state, reason, integer FROM logsync_kept").joined(separator: "  "))
-            print("   reserved", try peer.strings("SELECT table_id, integer, hex(identity) FROM logsync_reserved").joined(separator: "  "))
+            print(
+                "   kept",
+                try peer.strings("SELECT table_name, hex(identity), state, reason, integer FROM logsync_kept").joined(
+                    separator: "  "))
+            print(
+                "   reserved",
+                try peer.strings("SELECT table_id, integer, hex(identity) FROM logsync_reserved").joined(
+                    separator: "  "))
         }
         if !problems.isEmpty { Issue.record("seed \(seed): \(problems)") }
     }
@@ -109,7 +119,9 @@ struct SeededGenerator: RandomNumberGenerator {
     private func statement(_ random: inout SeededGenerator) -> String {
         func pick(_ values: [String]) -> String { values[Int.random(in: 0..<values.count, using: &random)] }
         func number(_ limit: Int) -> Int { Int.random(in: 1...limit, using: &random) }
-        func value() -> String { pick(["NULL", "\(number(9))", "\(number(9)).5", "'v\(number(9))'", "x'0\(number(9))'"]) }
+        func value() -> String {
+            pick(["NULL", "\(number(9))", "\(number(9)).5", "'v\(number(9))'", "x'0\(number(9))'"])
+        }
         func word() -> String { pick(["'a'", "'B'", "'b'", "'c'", "'D'", "'e'"]) }
         let verb = pick(["INSERT OR IGNORE", "INSERT OR REPLACE", "INSERT OR IGNORE"])
         let change = pick(["UPDATE OR IGNORE", "UPDATE OR REPLACE"])
@@ -118,7 +130,9 @@ struct SeededGenerator: RandomNumberGenerator {
         case 2: return "UPDATE word SET x = \(value()) WHERE id > \(word())"
         case 3: return "\(change) word SET id = \(word()), y = 1 WHERE id = \(word())"
         case 4: return "DELETE FROM word WHERE id = \(word())"
-        case 5: return "INSERT INTO word VALUES (\(word()), 1, 2) ON CONFLICT DO UPDATE SET x = \(value()), id = excluded.id"
+        case 5:
+            return
+                "INSERT INTO word VALUES (\(word()), 1, 2) ON CONFLICT DO UPDATE SET x = \(value()), id = excluded.id"
         case 6: return "INSERT INTO parent(name, up) VALUES (\(value()), \(pick(["NULL", "\(number(9))"])))"
         case 7: return "\(verb) INTO parent VALUES (\(number(9)), \(value()), \(pick(["NULL", "\(number(9))"])))"
         case 8: return "\(change) parent SET id = id + 1 WHERE id = \(number(9))"
@@ -130,16 +144,27 @@ struct SeededGenerator: RandomNumberGenerator {
         case 14: return "\(verb) INTO pair VALUES (\(number(6)), \(number(6)), \(value()))"
         case 15: return "\(change) pair SET child = \(number(6)), v = \(value()) WHERE parent = \(number(6))"
         case 16: return "\(verb) INTO joined VALUES (\(number(6)), \(word()), \(value()))"
-        case 17: return pick(["DELETE FROM joined WHERE parent = \(number(6))", "DELETE FROM pair WHERE child = \(number(6))"])
+        case 17:
+            return pick([
+                "DELETE FROM joined WHERE parent = \(number(6))", "DELETE FROM pair WHERE child = \(number(6))",
+            ])
         case 18: return "\(verb) INTO tag(name, v) VALUES (\(word()), \(value()))"
         case 19: return "\(change) tag SET name = \(word()) WHERE id = \(number(6))"
         case 20: return "\(verb) INTO user VALUES (\(word()), \(pick(["NULL", word()])), \(value()))"
         case 21: return "\(change) user SET email = \(word()), v = \(value()) WHERE id = \(word())"
         case 22: return pick(["DELETE FROM tag WHERE id = \(number(6))", "DELETE FROM user WHERE email = \(word())"])
-        case 23: return "\(verb) INTO label(name, v) VALUES (\(word()), \(value())); \(verb) INTO note(label, v) VALUES (\(number(5)), 1)"
-        case 24: return "\(change) label SET name = \(word()) WHERE id = \(number(5)); DELETE FROM label WHERE id = \(number(9))"
-        case 25: return "\(verb) INTO grid(a, b, v) VALUES (\(number(4)), \(word()), \(value())); \(change) grid SET a = \(number(4)) WHERE b = \(word())"
-        default: return "\(verb) INTO hole VALUES (\(pick(["NULL", word()])), \(word()), \(value())); UPDATE hole SET v = \(value()) WHERE b = \(word())"
+        case 23:
+            return
+                "\(verb) INTO label(name, v) VALUES (\(word()), \(value())); \(verb) INTO note(label, v) VALUES (\(number(5)), 1)"
+        case 24:
+            return
+                "\(change) label SET name = \(word()) WHERE id = \(number(5)); DELETE FROM label WHERE id = \(number(9))"
+        case 25:
+            return
+                "\(verb) INTO grid(a, b, v) VALUES (\(number(4)), \(word()), \(value())); \(change) grid SET a = \(number(4)) WHERE b = \(word())"
+        default:
+            return
+                "\(verb) INTO hole VALUES (\(pick(["NULL", word()])), \(word()), \(value())); UPDATE hole SET v = \(value()) WHERE b = \(word())"
         }
     }
 }

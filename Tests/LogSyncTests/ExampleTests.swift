@@ -5,7 +5,8 @@ import Testing
     @Test("It runs, and says what arrived")
     func exampleRuns() throws {
         let program = Bundle.main.executableURL?.deletingLastPathComponent().appendingPathComponent("NotesExample")
-        let built = try #require(Self.candidates(program).first { FileManager.default.isExecutableFile(atPath: $0.path) })
+        let built = try #require(
+            Self.candidates(program).first { FileManager.default.isExecutableFile(atPath: $0.path) })
         let process = Process()
         let output = Pipe()
         process.executableURL = built

@@ -7,7 +7,8 @@ enum AppSchema {
     /// there would tell the other app that it has migrated.
     static let migrationTables: Set<String> = [
         "grdb_migrations", "django_migrations", "schema_migrations", "alembic_version", "_prisma_migrations",
-        "ar_internal_metadata", "flyway_schema_history", "knex_migrations", "knex_migrations_lock", "__efmigrationshistory",
+        "ar_internal_metadata", "flyway_schema_history", "knex_migrations", "knex_migrations_lock",
+        "__efmigrationshistory",
         "doctrine_migration_versions", "goose_db_version", "_sqlx_migrations", "__diesel_schema_migrations",
         "sequelizemeta",
     ]

@@ -126,7 +126,9 @@ extension Recorder {
     ) throws {
         let table = reader.table
         let digest = reader.digest(row.digests)
-        if digest == former.digest && !life.isForced && former.digests.count == table.columnCount { return }
+        let digests = reader.columnDigests(row.digests)
+        // Both, because a dropped column renews the digests of rows that were changed before it went.
+        if digest == former.digest && digests == former.digests && !life.isForced { return }
         let known = table.columns.indices.filter { table.columns[$0].id < former.digests.count }
         var changed = known.filter { index in
             let id = table.columns[index].id
@@ -141,23 +143,25 @@ extension Recorder {
         if !changed.isEmpty && session.policies.recordsWholeRows(table.name) { changed = known }
         var record = former
         record.state.extend(to: table.columnCount)
-        let (fills, isKept) = firstValues(of: row, former, into: &record, in: table)
-        record.digests = reader.columnDigests(row.digests)
+        let first = firstValues(of: row, former, into: &record, in: table)
+        changed += first.changed
+        record.digests = digests
         record.digest = digest
         record.uniques = uniques(of: row, identity, in: table)
-        if !changed.isEmpty || !fills.isEmpty {
-            try write(changed, fills, of: row, identity, life, into: &record, at: position, in: table)
+        if !changed.isEmpty || !first.fills.isEmpty {
+            try write(changed, first.fills, of: row, identity, life, into: &record, at: position, in: table)
         }
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
-        if isKept { try show(record, row, identity, at: position, in: table) }
+        if first.isKept { try show(record, row, identity, at: position, in: table) }
     }
 
     /// Columns that came after a row's record: what others wrote to them meanwhile has been kept and takes its place;
-    /// what is found in them is a fill.
+    /// what is found in them when they first appear is a fill, later it is a change.
     private func firstValues(
         of row: TableReader.Row, _ former: ClockRecord, into record: inout ClockRecord, in table: TrackedTable
-    ) -> (fills: [Int], isKept: Bool) {
+    ) -> (changed: [Int], fills: [Int], isKept: Bool) {
+        var changed: [Int] = []
         var fills: [Int] = []
         var isKept = false
         for (index, column) in table.columns.enumerated() where column.id >= former.digests.count {
@@ -169,9 +173,14 @@ extension Recorder {
                 shown = session.shown(cell, table.name, column.name)
                 isKept = true
             }
-            if row.values[index] != shown && !isDefault(row.values[index], index, in: table) { fills.append(index) }
+            guard row.values[index] != shown && !isDefault(row.values[index], index, in: table) else { continue }
+            if session.newColumns[table.id]?.contains(column.id) ?? false {
+                fills.append(index)
+            } else {
+                changed.append(index)
+            }
         }
-        return (fills, isKept)
+        return (changed, fills, isKept)
     }
 
     /// Lets the table show what the record's versions say.

@@ -24,7 +24,8 @@ struct FullRow {
 
     // MARK: Operations
 
-    mutating func insert(_ stamp: Stamp, cells: [(name: String, time: HybridTime, value: Value)], _ coverage: Coverage) {
+    mutating func insert(_ stamp: Stamp, cells: [(name: String, time: HybridTime, value: Value)], _ coverage: Coverage)
+    {
         drop(coverage)
         state.inserts.append(stamp)
         for cell in cells {

@@ -132,7 +132,8 @@ enum Affinity {
         switch (self, value) {
         case (.real, .integer(let integer)): .real(Double(integer))
         case (.text, .integer(let integer)): .text(String(integer))
-        case (.integer, .real(let real)), (.numeric, .real(let real)): Int64(exactly: real).map { .integer($0) } ?? value
+        case (.integer, .real(let real)), (.numeric, .real(let real)):
+            Int64(exactly: real).map { .integer($0) } ?? value
         default: value
         }
     }

@@ -179,8 +179,9 @@ final class Merger {
         }
         let reader = standing.reader(table)
         let row: TableReader.Row
-        if readsBack, let back = try inserted.rowid.map({ try reader.row(at: $0) })
-            ?? reader.row(withKey: try standing.localKey(identity, in: table) ?? [])
+        if readsBack,
+            let back = try inserted.rowid.map({ try reader.row(at: $0) })
+                ?? reader.row(withKey: try standing.localKey(identity, in: table) ?? [])
         {
             row = back
         } else {
@@ -190,7 +191,8 @@ final class Merger {
         for column in table.droppedColumns { state.setCell(column, CellState()) }
         if readsBack {
             for (position, given) in values.enumerated() where given != row.values[position] {
-                let version = Version(stamp: stamp, value: try standing.identityValue(given ?? .null, position, in: table))
+                let version = Version(
+                    stamp: stamp, value: try standing.identityValue(given ?? .null, position, in: table))
                 state.setCell(table.columns[position].id, CellState(versions: [version]))
             }
         }
@@ -301,9 +303,12 @@ extension Merger {
     func noteKey(_ key: [Value], _ kind: RowGroup.Kind, in table: String) {
         let most = TableChanges.maximumKeys
         switch kind {
-        case .insert: if tables[table]?.inserted.count ?? 0 < most { tables[table, default: TableChanges()].inserted.append(key) }
-        case .update: if tables[table]?.updated.count ?? 0 < most { tables[table, default: TableChanges()].updated.append(key) }
-        case .delete: if tables[table]?.deleted.count ?? 0 < most { tables[table, default: TableChanges()].deleted.append(key) }
+        case .insert:
+            if tables[table]?.inserted.count ?? 0 < most { tables[table, default: TableChanges()].inserted.append(key) }
+        case .update:
+            if tables[table]?.updated.count ?? 0 < most { tables[table, default: TableChanges()].updated.append(key) }
+        case .delete:
+            if tables[table]?.deleted.count ?? 0 < most { tables[table, default: TableChanges()].deleted.append(key) }
         }
     }
 }

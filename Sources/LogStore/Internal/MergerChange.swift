@@ -94,9 +94,10 @@ extension Merger {
             full.delete(stamp, coverage)
         case .update:
             for column in group.columns {
-                let name = table.flatMap { table in
-                    table.positions[column.name.lowercased()].map { table.columns[$0].name }
-                } ?? column.name
+                let name =
+                    table.flatMap { table in
+                        table.positions[column.name.lowercased()].map { table.columns[$0].name }
+                    } ?? column.name
                 var own = stamp
                 if !column.times.isEmpty { own.time = column.times[index] }
                 switch column.operation {

@@ -42,11 +42,18 @@ extension Reconciling {
         let presentNames = Set(present.map { $0.element.name.lowercased() })
         let knownNames = Set(known.map { $0.name.lowercased() })
         var added = present.filter { !knownNames.contains($0.element.name.lowercased()) }
+        // New columns come last: only a rename puts a new name before a column that was there already, unless the table
+        // was rebuilt. As many of them as names are missing, and nothing was dropped.
+        let lastKept = present.last { knownNames.contains($0.element.name.lowercased()) }?.offset ?? -1
+        let missing = known.filter { !presentNames.contains($0.name.lowercased()) }.count
+        let isRenamed =
+            try added.count { $0.offset < lastKept } == missing && Capture.isInstalled(table, on: connection)
         for column in known where !presentNames.contains(column.name.lowercased()) {
             if let index = try added.firstIndex(where: {
                 try $0.element.declaredType == column.type
-                    && isRename(
-                        of: column, to: $0.element.name, at: $0.offset, present.count == known.count, table, schema)
+                    && (isRenamed && $0.offset == column.ordinal
+                        || isRename(
+                            of: column, to: $0.element.name, at: $0.offset, present.count >= known.count, table, schema))
             }) {
                 try rename(column, to: added[index].element.name, in: table)
                 added.remove(at: index)

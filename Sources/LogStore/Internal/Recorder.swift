@@ -63,6 +63,7 @@ final class Recorder {
         for table in session.catalog.tables { try settlePending(table) }
         session.orphanScans = []
         session.newTables = []
+        session.newColumns = [:]
         guard let writer else { return nil }
         let recorded = try writer.finish()
         self.writer = nil

@@ -28,9 +28,10 @@ struct References {
 
     func reservedIdentity(of integer: Int64, in table: TrackedTable) throws -> RowIdentity? {
         guard session.hasReserved else { return nil }
-        guard case .blob(let bytes)? = try connection.scalar(
-            "SELECT identity FROM logsync_reserved WHERE table_id = ? AND integer = ?", .integer(table.id),
-            .integer(integer))
+        guard
+            case .blob(let bytes)? = try connection.scalar(
+                "SELECT identity FROM logsync_reserved WHERE table_id = ? AND integer = ?", .integer(table.id),
+                .integer(integer))
         else { return nil }
         return RowIdentity(unchecked: bytes)
     }

@@ -123,7 +123,8 @@ extension Standing {
             return nil
         }
         let reader = reader(table)
-        let present = try record.identity.map { try currentRow($0, at: position, in: table) } ?? reader.row(at: position)
+        let present =
+            try record.identity.map { try currentRow($0, at: position, in: table) } ?? reader.row(at: position)
         guard let present else { return nil }
         let identity =
             try record.identity

@@ -164,9 +164,11 @@ final class Standing {
     func shownValues(_ full: FullRow, in table: TrackedTable) throws -> [Value?] {
         let parts = full.identity.naturalParts
         return try table.columns.enumerated().map { position, column in
-            if let cell = full.state.unknown[column.name] ?? full.state.unknown.first(where: {
-                $0.key.lowercased() == column.name.lowercased()
-            })?.value, let value = session.shown(cell, table.name, column.name) {
+            if let cell = full.state.unknown[column.name]
+                ?? full.state.unknown.first(where: {
+                    $0.key.lowercased() == column.name.lowercased()
+                })?.value, let value = session.shown(cell, table.name, column.name)
+            {
                 return try localOrPromised(value, column.reference)
             }
             if let part = table.key.firstIndex(where: { $0.index == position }), let parts, parts.indices.contains(part)
@@ -183,8 +185,9 @@ final class Standing {
     func stand(_ full: FullRow, in table: TrackedTable) throws -> Bool {
         let values = try shownValues(full, in: table)
         guard let position = try insert(values, full.identity, integer: full.integer, in: table) else { return false }
-        guard let row = try position.rowid.map({ try reader(table).row(at: $0) })
-            ?? reader(table).row(withKey: try localKey(full.identity, in: table) ?? [])
+        guard
+            let row = try position.rowid.map({ try reader(table).row(at: $0) })
+                ?? reader(table).row(withKey: try localKey(full.identity, in: table) ?? [])
         else {
             throw LogSyncError(.invalidStore, "a row written to \(table.name) cannot be read back; nothing was changed")
         }

@@ -51,7 +51,8 @@ final class TransactionWriter {
         }
     }
 
-    init(_ session: Session, milliseconds: Int64, schema: SchemaFingerprint?, author: String?, context: String?) throws {
+    init(_ session: Session, milliseconds: Int64, schema: SchemaFingerprint?, author: String?, context: String?) throws
+    {
         self.session = session
         let connection = session.connection
         let own = session.peers.entries[session.own]
@@ -97,8 +98,9 @@ final class TransactionWriter {
 
     /// Encodes what has been collected; called when a table is done.
     func flush() throws {
-        for key in groups.keys.sorted(by: { ($0.kind.rawValue, $0.columns.count) < ($1.kind.rawValue, $1.columns.count) })
-        {
+        for key in groups.keys.sorted(by: {
+            ($0.kind.rawValue, $0.columns.count) < ($1.kind.rawValue, $1.columns.count)
+        }) {
             try flush(key)
         }
     }

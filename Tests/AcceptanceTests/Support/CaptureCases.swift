@@ -48,7 +48,9 @@ struct CaptureCase: Sendable, CustomTestStringConvertible {
     static let keys: [CaptureCase] = [
         .keyed("text_key", ["code"], "'k1'", "'k2'", "'k3'", "'k4'"),
         .keyed("compact_key", ["word"], "'k1'", "'k2'", "''", "'k4'", note: "meaning"),
-        .keyed("composite_key", ["area", "number", "part"], "'a', 1, x'00'", "'a', 1, x'01'", "'a', 2, x''", "'b', -1, x'ffee'"),
+        .keyed(
+            "composite_key", ["area", "number", "part"], "'a', 1, x'00'", "'a', 1, x'01'", "'a', 2, x''",
+            "'b', -1, x'ffee'"),
         .keyed("compact_composite", ["first", "second"], "'a', 'b'", "'b', 'a'", "'', ''", "'é', '📗'"),
         .keyed("blob_key", ["id"], "x'00'", "x''", "x'fffefd'", "x'6b34'"),
         .keyed("nocase_key", ["name"], "'Alpha'", "'beta'", "'GAMMA'", "'delta'"),
@@ -57,9 +59,11 @@ struct CaptureCase: Sendable, CustomTestStringConvertible {
         .keyed("descending_key", ["id"], "1000001", "-2", "0", "9007199254740993"),
         .keyed("loose_key", ["id"], "1", "'1'", "x'31'", "1.5"),
         .keyed("plain", ["id"], "1000001", "1000002", "-3", "1000004", oneSided: true),
-        .keyed("\"odd \"\"table\"\" 'name'\"", ["\"select\""], "'k1'", "'k''2'", "'k\"3'", "';--'", note: "\"quote\"\"d\""),
+        .keyed(
+            "\"odd \"\"table\"\" 'name'\"", ["\"select\""], "'k1'", "'k''2'", "'k\"3'", "';--'", note: "\"quote\"\"d\""),
         .keyed("\"Größe übersicht\"", ["\"Schlüssel\""], "'ä'", "'Ä'", "'a\u{308}'", "'📏'", note: "\"Länge 📏\""),
-        .keyed("\"group\"", ["\"order\""], "1000001", "1000002", "1000003", "1000004", note: "\"where\"", oneSided: true),
+        .keyed(
+            "\"group\"", ["\"order\""], "1000001", "1000002", "1000003", "1000004", note: "\"where\"", oneSided: true),
         .keyed("shadowed_rowid", ["code"], "'k1'", "'k2'", "'k3'", "'k4'"),
         .keyed("MixedCase", ["Code"], "'k1'", "'k2'", "'k3'", "'k4'", note: "Note"),
         .keyed("MIXEDCASE", ["cODE"], "'k1'", "'k2'", "'k3'", "'k4'", note: "nOTE"),

@@ -35,7 +35,8 @@ struct Peer: Sendable {
 
     func initialize(_ options: [String] = [], sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try await logsync(
-            ["init", path, "--container", sandbox.container.path, "--content", sandbox.content, "--peer", name] + options,
+            ["init", path, "--container", sandbox.container.path, "--content", sandbox.content, "--peer", name]
+                + options,
             sourceLocation: sourceLocation)
     }
 
@@ -47,7 +48,8 @@ struct Peer: Sendable {
 
     /// The `stores` entry that `sync --json` prints for this store.
     @discardableResult
-    func sync(exits expected: Set<Int32> = [0], sourceLocation: SourceLocation = #_sourceLocation) async throws -> JSON {
+    func sync(exits expected: Set<Int32> = [0], sourceLocation: SourceLocation = #_sourceLocation) async throws -> JSON
+    {
         let finished = try await logsync(["sync", path, "--json"], exits: expected, sourceLocation: sourceLocation)
         return finished.code == 0 || !finished.output.isEmpty ? try finished.json["stores"][0] : .null
     }

@@ -46,7 +46,8 @@ final class Sandbox: Sendable {
         let finished = try await run(program, arguments, environment: environment, input: input)
         guard finished.code == 0 else {
             throw Failure(
-                "\(program) \(arguments.joined(separator: " ").prefix(400)) ended with \(finished.code): \(finished.errors)\(finished.output)")
+                "\(program) \(arguments.joined(separator: " ").prefix(400)) ended with \(finished.code): \(finished.errors)\(finished.output)"
+            )
         }
         return finished
     }

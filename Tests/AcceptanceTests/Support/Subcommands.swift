@@ -16,7 +16,9 @@ enum Subcommand {
     }()
 
     static func exists(_ name: String) -> Bool {
-        help.split(separator: "\n").contains { $0.split(separator: " ").first.map(String.init) == name && $0.hasPrefix("  ") }
+        help.split(separator: "\n").contains {
+            $0.split(separator: " ").first.map(String.init) == name && $0.hasPrefix("  ")
+        }
     }
 }
 
