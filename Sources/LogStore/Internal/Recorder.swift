@@ -47,6 +47,12 @@ final class Recorder {
     }
 
     func record() throws -> RecordedTransaction? {
+        // What the last look at the schema found concerns this recording, whether or not there is anything to record.
+        defer {
+            session.orphanScans = []
+            session.newTables = []
+            session.newColumns = [:]
+        }
         guard try Self.hasPending(session) else { return nil }
         for table in session.catalog.tables { events[table.id] = try collect(table) }
         for table in session.catalog.tables { try findDisplaced(table) }
@@ -61,9 +67,6 @@ final class Recorder {
         try flushGroups()
         for table in session.catalog.tables { try compare(table) }
         for table in session.catalog.tables { try settlePending(table) }
-        session.orphanScans = []
-        session.newTables = []
-        session.newColumns = [:]
         guard let writer else { return nil }
         let recorded = try writer.finish()
         self.writer = nil

@@ -66,6 +66,13 @@ final class Standing {
         guard case .reference(let identity) = value, let name = reference, let parent = session.catalog[name] else {
             return .null
         }
+        if let former = formerIntegers[parent.id]?[identity], try !reader(parent).exists(former),
+            try references.reservedIdentity(of: former, in: parent) == nil
+        {
+            // Rows that held its integer go on holding it.
+            try references.reserve(former, for: identity, in: parent)
+            return .integer(former)
+        }
         let lowest = try connection.integer(
             "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(parent.id))
         let present = try connection.integer("SELECT min(\(parent.rowid)) FROM \(parent.quoted)")
