@@ -18,9 +18,18 @@ struct ScaleTests {
         return result
     }
 
+    /// `LOGSYNC_SCALE=n` is the number of rows.
+    private var count: Int { Int(ProcessInfo.processInfo.environment["LOGSYNC_SCALE"] ?? "") ?? 200_000 }
+
+    private func exchange(_ a: TestPeer, _ b: TestPeer, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        _ = try timed("record") { try a.store.record() }
+        try timed("import") { _ = try b.pull(from: a) }
+        #expect(try a.digest() == b.digest(), sourceLocation: sourceLocation)
+    }
+
     @Test func manyRows() throws {
-        let rows = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 200000)"
-        let a = try timed("insert and init of 200,000 + 200,000 rows") {
+        let rows = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < \(count))"
+        let a = try timed("insert and init of two tables") {
             try TestPeer(
                 folder, "a",
                 sql: """
@@ -31,31 +40,25 @@ struct ScaleTests {
                     """)
         }
         let b = try timed("clone") { try TestPeer(folder, "b", cloning: a) }
-        try timed("app updates 100,000") { try a.write("UPDATE i SET v = v + 1 WHERE id % 2 = 0") }
-        _ = try timed("record") { try a.store.record() }
-        try timed("import") { _ = try b.pull(from: a) }
-        try timed("app updates 100,000 text keyed") { try a.write("UPDATE t SET v = v || '!' WHERE u % 2 = 0") }
-        _ = try timed("record") { try a.store.record() }
-        try timed("import") { _ = try b.pull(from: a) }
-        try timed("app moves 100,000 text keys") { try a.write("UPDATE t SET k = 'm' || k WHERE u % 2 = 0") }
-        _ = try timed("record") { try a.store.record() }
-        try timed("import") { _ = try b.pull(from: a) }
-        try timed("app inserts 100,000 with references") {
+        try a.pull(from: b)
+        try timed("app updates every other row") { try a.write("UPDATE i SET v = v + 1 WHERE id % 2 = 0") }
+        try exchange(a, b)
+        try timed("app updates every other text-keyed row") { try a.write("UPDATE t SET v = v || '!' WHERE u % 2 = 0") }
+        try exchange(a, b)
+        try timed("app moves every other text key") { try a.write("UPDATE t SET k = 'm' || k WHERE u % 2 = 0") }
+        try exchange(a, b)
+        try timed("app inserts half as many with references") {
             try a.write("INSERT INTO i(name, v, up) SELECT name, v, id FROM i WHERE id % 2 = 1")
         }
-        _ = try timed("record") { try a.store.record() }
-        try timed("import") { _ = try b.pull(from: a) }
-        try timed("app replaces 50,000 by unique key") {
+        try exchange(a, b)
+        try timed("app replaces a quarter by unique key") {
             try a.write("REPLACE INTO t SELECT 'r' || k, u, v FROM t WHERE u % 4 = 0")
         }
-        _ = try timed("record") { try a.store.record() }
-        try timed("import") { _ = try b.pull(from: a) }
-        try timed("app deletes 100,000") { try a.write("DELETE FROM t WHERE u % 2 = 1") }
-        _ = try timed("record") { try a.store.record() }
-        try timed("import") { _ = try b.pull(from: a) }
-        try timed("app deletes 150,000 integers") { try a.write("DELETE FROM i WHERE id % 2 = 1") }
-        _ = try timed("record") { try a.store.record() }
-        try timed("import") { _ = try b.pull(from: a) }
+        try exchange(a, b)
+        try timed("app deletes every other text-keyed row") { try a.write("DELETE FROM t WHERE u % 2 = 1") }
+        try exchange(a, b)
+        try timed("app deletes integer-keyed rows") { try a.write("DELETE FROM i WHERE id % 2 = 1") }
+        try exchange(a, b)
         try timed("VACUUM") { try a.write("VACUUM") }
         _ = try timed("record after VACUUM") { try a.store.record() }
         try timed("ADD COLUMN, REPLACE-rebuild") {

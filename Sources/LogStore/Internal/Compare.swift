@@ -4,10 +4,10 @@ import LogModel
 extension Recorder {
     /// Finds out which identities a table's touched rows have, and records the deletion of those that nobody has now.
     func renounce(_ table: TrackedTable) throws {
-        guard let events = events[table.id] else { return }
+        guard let places = events[table.id]?.places(), let events = events[table.id] else { return }
         let reader = TableReader(table: table, session: session)
         var rows: [StagedRow] = []
-        for place in events.places {
+        for place in places {
             guard let life = events.lives[place], let row = try currentRow(place, life, reader: reader) else {
                 continue
             }
@@ -143,23 +143,25 @@ extension Recorder {
         if !changed.isEmpty && session.policies.recordsWholeRows(table.name) { changed = known }
         var record = former
         record.state.extend(to: table.columnCount)
-        let (fills, isKept) = firstValues(of: row, former, into: &record, in: table)
+        let first = firstValues(of: row, former, into: &record, in: table)
+        changed += first.changed
         record.digests = digests
         record.digest = digest
         record.uniques = uniques(of: row, identity, in: table)
-        if !changed.isEmpty || !fills.isEmpty {
-            try write(changed, fills, of: row, identity, life, into: &record, at: position, in: table)
+        if !changed.isEmpty || !first.fills.isEmpty {
+            try write(changed, first.fills, of: row, identity, life, into: &record, at: position, in: table)
         }
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
-        if isKept { try show(record, row, identity, at: position, in: table) }
+        if first.isKept { try show(record, row, identity, at: position, in: table) }
     }
 
     /// Columns that came after a row's record: what others wrote to them meanwhile has been kept and takes its place;
-    /// what is found in them is a fill.
+    /// what is found in them when they first appear is a fill, later it is a change.
     private func firstValues(
         of row: TableReader.Row, _ former: ClockRecord, into record: inout ClockRecord, in table: TrackedTable
-    ) -> (fills: [Int], isKept: Bool) {
+    ) -> (changed: [Int], fills: [Int], isKept: Bool) {
+        var changed: [Int] = []
         var fills: [Int] = []
         var isKept = false
         for (index, column) in table.columns.enumerated() where column.id >= former.digests.count {
@@ -171,9 +173,14 @@ extension Recorder {
                 shown = session.shown(cell, table.name, column.name)
                 isKept = true
             }
-            if row.values[index] != shown && !isDefault(row.values[index], index, in: table) { fills.append(index) }
+            guard row.values[index] != shown && !isDefault(row.values[index], index, in: table) else { continue }
+            if session.newColumns[table.id]?.contains(column.id) ?? false {
+                fills.append(index)
+            } else {
+                changed.append(index)
+            }
         }
-        return (fills, isKept)
+        return (changed, fills, isKept)
     }
 
     /// Lets the table show what the record's versions say.

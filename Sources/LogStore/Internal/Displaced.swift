@@ -6,7 +6,7 @@ extension Recorder {
         guard var events = events[table.id] else { return }
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, session: session)
-        for place in events.places {
+        for place in events.places() {
             guard let row = try present(place, &events, reader: reader) else {
                 events.end(place)
                 continue

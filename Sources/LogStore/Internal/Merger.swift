@@ -227,7 +227,7 @@ final class Merger {
             try ClockTable(table: table, connection: connection).delete(position, uniques: uniques)
             session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
             dangling.note(position, identity, in: table)
-            standing.freed[table.id, default: []].insert(position)
+            standing.free(position, of: identity, in: table)
             note(table.name, .delete, row.map { key(of: $0, position, in: table) }, nil)
             return true
         case .update:
@@ -248,7 +248,7 @@ final class Merger {
         for case let column? in target.positions {
             guard record.state.cell(table.columns[column].id).isCovered(by: coverage) else { return false }
         }
-        let key = try table.hasRowid ? [.integer(position)] : standing.localKey(identity, in: table) ?? []
+        let key = try table.hasRowid ? [.integer(position)] : standing.standingKey(identity, in: table) ?? []
         let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
         let assignments = target.positions.compactMap { $0 }.map { "\(SQL.name(table.columns[$0].local)) = ?" }
         let statement = try connection.prepare(

@@ -21,7 +21,7 @@ extension Merger {
             if let integer = full.integer {
                 try References(session: session).release(integer, in: table)
                 dangling.note(integer, full.identity, in: table)
-                standing.freed[table.id, default: []].insert(integer)
+                standing.free(integer, of: full.identity, in: table)
             }
             if full.hasCells { try keep(full, .dead) }
             note(table.name, .delete, former.row.map { key(of: $0, former.position, in: table) }, nil)

@@ -54,6 +54,7 @@ struct PendingEvents {
     /// Whether some row was written more than once, so that a key that displaced another row may be gone again.
     private(set) var hasIntermediateKeys = false
     private(set) var hasWrites = false
+    private var sorted: [Location]?
     private var moving: Life?
     private var renamed: Int64?
     private var deathAt: [Location: Int64] = [:]
@@ -97,16 +98,20 @@ struct PendingEvents {
     }
 
     /// The places that were touched, in the order of their keys.
-    var places: [Location] {
-        lives.keys.sorted { a, b in
+    mutating func places() -> [Location] {
+        if let sorted, sorted.count == lives.count { return sorted }
+        let places = lives.keys.sorted { a, b in
             if let a = a.key, let b = b.key { return a < b }
             return (a.rowid ?? .min, b.key == nil ? 0 : 1) < (b.rowid ?? .min, a.key == nil ? 0 : 1)
         }
+        sorted = places
+        return places
     }
 
     /// Adds a row that is to be recorded again though no event named it.
     mutating func force(_ location: Location, rowid: Int64?, milliseconds: Int64) throws {
         if lives[location] == nil {
+            sorted = nil
             try touch(location, rowid: rowid, number: 0, milliseconds: milliseconds)
         }
         lives[location]?.isForced = true
@@ -121,6 +126,7 @@ struct PendingEvents {
     /// The row is not there: its life ends, with its record where it has one.
     mutating func end(_ location: Location) {
         guard let life = lives.removeValue(forKey: location) else { return }
+        sorted = nil
         for record in [life.origin, life.former].compactMap({ $0 }) {
             add(Death(record: record, milliseconds: life.milliseconds, location: location))
         }

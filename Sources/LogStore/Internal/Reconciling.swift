@@ -17,6 +17,7 @@ struct Reconciling {
         try followNames()
         let columns = try followColumns()
         try session.reloadCatalog()
+        session.newColumns = columns.mapValues { Set($0.added) }
         let added = try trackNewTables()
         for table in session.catalog.tables where !added.contains(table.id) {
             if try Reshaping(session: session, table: table).reshape() {

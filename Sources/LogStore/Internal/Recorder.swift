@@ -47,6 +47,12 @@ final class Recorder {
     }
 
     func record() throws -> RecordedTransaction? {
+        // What the last look at the schema found concerns this recording, whether or not there is anything to record.
+        defer {
+            session.orphanScans = []
+            session.newTables = []
+            session.newColumns = [:]
+        }
         guard try Self.hasPending(session) else { return nil }
         for table in session.catalog.tables { events[table.id] = try collect(table) }
         for table in session.catalog.tables { try findDisplaced(table) }
@@ -61,8 +67,6 @@ final class Recorder {
         try flushGroups()
         for table in session.catalog.tables { try compare(table) }
         for table in session.catalog.tables { try settlePending(table) }
-        session.orphanScans = []
-        session.newTables = []
         guard let writer else { return nil }
         let recorded = try writer.finish()
         self.writer = nil
@@ -195,10 +199,10 @@ final class Recorder {
     // MARK: Rows that moved
 
     private func follow(_ table: TrackedTable) throws {
-        guard table.hasRowid, let events = events[table.id] else { return }
+        guard table.hasRowid, let places = events[table.id]?.places(), let events = events[table.id] else { return }
         let clock = ClockTable(table: table, connection: connection)
         var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []
-        for place in events.places {
+        for place in places {
             guard let life = events.lives[place], let origin = life.origin ?? life.former,
                 let target = life.rowid ?? place.rowid, origin != target
             else { continue }
@@ -219,11 +223,11 @@ final class Recorder {
 
     /// Returns whether there was a row to identify.
     private func identify(_ table: TrackedTable) throws -> Bool {
-        guard let events = events[table.id] else { return false }
+        guard let places = events[table.id]?.places(), let events = events[table.id] else { return false }
         var isAny = false
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, session: session)
-        for place in events.places {
+        for place in places {
             guard let life = events.lives[place], !life.isIdentified else { continue }
             isAny = true
             self.events[table.id]?.update(place) { $0.isIdentified = true }

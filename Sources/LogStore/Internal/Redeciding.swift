@@ -14,7 +14,7 @@ extension Standing {
             if formerRow?.values[position] != value { changed.append((position, value)) }
         }
         if !changed.isEmpty {
-            let key = try table.hasRowid ? [.integer(position)] : localKey(full.identity, in: table) ?? []
+            let key = try table.hasRowid ? [.integer(position)] : standingKey(full.identity, in: table) ?? []
             let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
             let assignments = changed.map { "\(SQL.name(table.columns[$0.position].local)) = ?" }
             let statement = try connection.prepare(

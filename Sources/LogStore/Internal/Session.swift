@@ -31,6 +31,8 @@ final class Session {
     var orphanScans: Set<Int64> = []
     /// Tables that are recorded for the first time: what they hold counts as found.
     var newTables: Set<Int64> = []
+    /// Columns, by table and column id, that have just appeared.
+    var newColumns: [Int64: Set<Int>] = [:]
 
     init(_ connection: Connection, configuration: StoreConfiguration) throws {
         self.connection = connection

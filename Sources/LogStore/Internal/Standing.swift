@@ -34,6 +34,25 @@ final class Standing {
         return values
     }
 
+    /// The key of a row that stands, though a row that it refers to may have gone in this transaction.
+    func standingKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
+        guard let parts = identity.naturalParts, parts.count == table.key.count else { return nil }
+        var values: [Value] = []
+        for (part, key) in zip(parts, table.key) {
+            let name = table.columns[key.index].reference
+            if let value = try local(part.value, name) {
+                values.append(value)
+            } else if case .reference(let identity) = part, let parent = name.flatMap({ session.catalog[$0] }),
+                let integer = formerIntegers[parent.id]?[identity]
+            {
+                values.append(.integer(integer))
+            } else {
+                return nil
+            }
+        }
+        return values
+    }
+
     /// A value as this store has it: a reference becomes the integer of the row. Nil where that row is not here.
     func local(_ value: Value, _ reference: String?) throws -> Value? {
         guard case .reference(let identity) = value else { return value }
@@ -46,6 +65,13 @@ final class Standing {
         if let value = try local(value, reference) { return value }
         guard case .reference(let identity) = value, let name = reference, let parent = session.catalog[name] else {
             return .null
+        }
+        if let former = formerIntegers[parent.id]?[identity], try !reader(parent).exists(former),
+            try references.reservedIdentity(of: former, in: parent) == nil
+        {
+            // Rows that held its integer go on holding it.
+            try references.reserve(former, for: identity, in: parent)
+            return .integer(former)
         }
         let lowest = try connection.integer(
             "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(parent.id))
@@ -60,7 +86,7 @@ final class Standing {
 
     func currentRow(_ identity: RowIdentity, at row: Int64, in table: TrackedTable) throws -> TableReader.Row? {
         if table.hasRowid { return try reader(table).row(at: row) }
-        guard let key = try localKey(identity, in: table) else { return nil }
+        guard let key = try standingKey(identity, in: table) else { return nil }
         return try reader(table).row(withKey: key)
     }
 
@@ -226,7 +252,7 @@ final class Standing {
             let statement = try connection.prepare(table.deleteByRowid)
             statement.bind(position, at: 1)
             try statement.run()
-        } else if let key = try localKey(identity, in: table) {
+        } else if let key = try standingKey(identity, in: table) {
             let statement = try connection.prepare(table.deleteByKey)
             for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
             try statement.run()
@@ -265,7 +291,15 @@ final class Standing {
     }
 
     /// Integers of rows that this transaction took away.
-    var freed: [Int64: Set<Int64>] = [:]
+    private var freed: [Int64: Set<Int64>] = [:]
+    /// The integers that those rows had.
+    private var formerIntegers: [Int64: [RowIdentity: Int64]] = [:]
+
+    /// Notes that a row is no more.
+    func free(_ integer: Int64, of identity: RowIdentity, in table: TrackedTable) {
+        freed[table.id, default: []].insert(integer)
+        formerIntegers[table.id, default: [:]][identity] = integer
+    }
 
     /// Whether rows still hold the integer of one that has just gone: they would come to mean the new row.
     private func isStillReferredTo(_ integer: Int64, in table: TrackedTable) throws -> Bool {
