@@ -35,7 +35,7 @@ struct SeededGenerator: RandomNumberGenerator {
         CREATE TABLE hole(a TEXT, b TEXT, v, PRIMARY KEY(a, b));
         """
 
-    @Test(arguments: 1...400)
+    @Test(arguments: 1...40)
     func peersThatHaveTheSameTransactionsShowTheSame(seed: Int) throws {
         try run(seed: UInt64(seed), rounds: 30, uniques: true)
     }
