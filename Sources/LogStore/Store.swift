@@ -214,7 +214,9 @@ package final class Store: Sendable {
                         .malformedLog,
                         "transaction \(incoming.header.dot) cannot be imported now (\(readiness)); it was held")
                 }
-                step.imported.append(try Merger(session, incoming.header).merge(incoming))
+                let merger = try Merger(session, incoming.header)
+                step.imported.append(try merger.merge(incoming))
+                if let revived = merger.revived { step.revived.append(revived) }
             } while ContinuousClock.now < deadline
             return step
         }
