@@ -21,7 +21,7 @@ extension ReplicatedStore {
         try mendFormerSelves(scan, vector)
         guard published > 0 else { return 0 }
 
-        let reads = found.reduce(0) { $0 + $1.size } <= Self.maximumReading
+        let reads = readsEverything || found.reduce(0) { $0 + $1.size } <= Self.maximumReading
         var bad: [LogFileName] = []
         var sound: [FoundFile<LogFileName>] = []
         foreignFiles = []
