@@ -21,7 +21,7 @@ struct LogSyncCommand: AsyncParsableCommand {
         subcommands: [
             Init.self, Clone.self, Sync.self, Import.self, Export.self, Watch.self, Status.self, Log.self, Show.self,
             Conflicts.self, Policy.self, Peers.self, Attach.self, Rescan.self,
-            Rebuild.self, Doctor.self, Leave.self, Destroy.self,
+            Rebuild.self, Doctor.self, Verify.self, Leave.self, Destroy.self,
         ])
 
     static func main() async {
