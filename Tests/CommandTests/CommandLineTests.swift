@@ -7,7 +7,7 @@ import Testing
         ["init"], ["clone"], ["sync"], ["import"], ["export"], ["watch"], ["status"], ["log"], ["show"], ["peers"],
         ["peers", "list"], ["peers", "rename"], ["peers", "accept-clock"], ["conflicts"], ["conflicts", "list"],
         ["conflicts", "take"], ["conflicts", "set"], ["conflicts", "drop"], ["policy"], ["policy", "list"],
-        ["policy", "set"], ["seed"], ["migrate"], ["attach"], ["rescan"], ["rebuild"], ["doctor"], ["verify"],
+        ["policy", "set"], ["seed"], ["migrate"], ["move"], ["attach"], ["rescan"], ["rebuild"], ["doctor"], ["verify"],
         ["leave"], ["destroy"],
     ]
 
