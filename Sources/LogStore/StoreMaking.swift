@@ -143,7 +143,7 @@ extension Store {
     // MARK: Founding
 
     /// Founds replication in an open write transaction.
-    private static func found(
+    static func found(
         _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration, records: Bool
     ) throws -> [TableReport] {
         guard try !isReplicated(connection) else {

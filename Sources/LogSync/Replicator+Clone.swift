@@ -109,7 +109,7 @@ extension Founder {
     }
 
     /// The app's schema as the others have it: the newest by its version and its file's time.
-    private func schema(in folder: ContentFolder, _ scan: ContainerScan) throws -> String {
+    func schema(in folder: ContentFolder, _ scan: ContainerScan) throws -> String {
         var best: (text: String, version: Int, modified: Int64)?
         for peer in scan.peers.values {
             for file in peer.schemas {

@@ -24,7 +24,7 @@ public actor Replicator {
 
     let files: StateFiles
     private let nonce: String
-    private var opened: ReplicatedStore?
+    private(set) var opened: ReplicatedStore?
     private var locks: StoreLocks?
     var background: Task<Void, Never>?
 

@@ -7,7 +7,8 @@ import Testing
         ["init"], ["clone"], ["sync"], ["import"], ["export"], ["watch"], ["status"], ["log"], ["show"], ["peers"],
         ["peers", "list"], ["peers", "rename"], ["peers", "accept-clock"], ["conflicts"], ["conflicts", "list"],
         ["conflicts", "take"], ["conflicts", "set"], ["conflicts", "drop"], ["policy"], ["policy", "list"],
-        ["policy", "set"], ["leave"],
+        ["policy", "set"], ["seed"], ["migrate"], ["move"], ["attach"], ["rescan"], ["rebuild"], ["doctor"], ["verify"],
+        ["leave"], ["destroy"],
     ]
 
     @Test(arguments: subcommands)
@@ -56,7 +57,9 @@ import Testing
         #expect(error["format"]?.int == 1 && error["error"]?["code"]?.string == "usage", "\(told.errors)")
     }
 
-    static let takesStore = ["sync", "import", "export", "status", "log", "peers", "leave"]
+    static let takesStore = [
+        "sync", "import", "export", "status", "log", "peers", "rescan", "doctor", "verify", "leave",
+    ]
 
     @Test(arguments: takesStore)
     func `no such store is 66, and JSON says so in one document`(subcommand: String) async throws {

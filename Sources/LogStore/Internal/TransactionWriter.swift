@@ -106,8 +106,10 @@ final class TransactionWriter {
 
     /// Encodes what has been collected; called when a table is done.
     func flush() throws {
-        for key in groups.keys.sorted(by: {
-            ($0.kind.rawValue, $0.columns.count) < ($1.kind.rawValue, $1.columns.count)
+        // In one order wherever it is made: a seed has the same bytes on every peer.
+        for key in groups.keys.sorted(by: { a, b in
+            let (left, right) = ((a.kind.rawValue, a.columns.count), (b.kind.rawValue, b.columns.count))
+            return left == right ? a.columns.lexicographicallyPrecedes(b.columns) : left < right
         }) {
             try flush(key)
         }
