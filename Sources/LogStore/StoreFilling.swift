@@ -12,29 +12,33 @@ extension Store {
     /// - Parameters:
     ///   - hash: names the snapshot.
     ///   - open: opens it; its bytes have been verified.
+    ///   - step: how long one SQLite transaction may take; at least one frame is filled in each.
     ///   - progress: is told, after each SQLite transaction, how many frames are done.
     /// - Throws: `malformedLog` where its rows do not add up to its digest; what `open` and reading throw. The store is
     ///   of no use then.
     package func fill(
-        from hash: FileHash, _ open: () throws -> SnapshotReader, progress: (_ frames: Int) throws -> Void
+        from hash: FileHash, step: Duration = .seconds(1), _ open: () throws -> SnapshotReader,
+        progress: (_ frames: Int) throws -> Void = { _ in }
     ) throws {
         let reader = try open()
         var place = try database.read { try FillingPlace(of: hash, $0) }
         try reader.skip(place.frames)
         var isDone = false
         while !isDone {
-            isDone = try fillStep(reader, &place)
+            isDone = try fillStep(reader, &place, step)
             try progress(place.frames)
         }
         try finish(place, try open())
     }
 
     /// Fills for a while; true where there was nothing left.
-    private func fillStep(_ reader: SnapshotReader, _ place: inout FillingPlace) throws -> Bool {
+    private func fillStep(
+        _ reader: SnapshotReader, _ place: inout FillingPlace, _ step: Duration
+    ) throws -> Bool {
         var next = place
         let isDone = try database.write { session in
             let filler = try SnapshotFiller(session, reader.manifest)
-            let deadline = ContinuousClock.now + .seconds(1)
+            let deadline = ContinuousClock.now + step
             var isDone = false
             repeat {
                 guard let rows = try reader.next() else {
