@@ -126,6 +126,9 @@ final class Standing {
         guard case .integer(let integer) = value, let name = table.columns[position].reference,
             let parent = session.catalog[name]
         else { return value }
+        if let known = try references.knownIdentity(of: integer, in: parent) { return .reference(known) }
+        // The row went in this transaction; a row that still holds its integer goes on meaning it.
+        if let former = formerIdentities[parent.id]?[integer] { return .reference(former) }
         return .reference(try references.identity(of: integer, in: parent))
     }
 
@@ -294,11 +297,14 @@ final class Standing {
     private var freed: [Int64: Set<Int64>] = [:]
     /// The integers that those rows had.
     private var formerIntegers: [Int64: [RowIdentity: Int64]] = [:]
+    /// The same the other way round; the last row that had an integer counts.
+    private var formerIdentities: [Int64: [Int64: RowIdentity]] = [:]
 
     /// Notes that a row is no more.
     func free(_ integer: Int64, of identity: RowIdentity, in table: TrackedTable) {
         freed[table.id, default: []].insert(integer)
         formerIntegers[table.id, default: [:]][identity] = integer
+        formerIdentities[table.id, default: [:]][integer] = identity
     }
 
     /// Whether rows still hold the integer of one that has just gone: they would come to mean the new row.
