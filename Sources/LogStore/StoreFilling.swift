@@ -87,9 +87,14 @@ struct FillingPlace: Codable {
 
     private static let key = "filling"
 
+    static func hash(_ session: Session) throws -> String? { try load(session)?.hash }
+
+    private static func load(_ session: Session) throws -> FillingPlace? {
+        try session.facts.text(key).map { try JSONDecoder().decode(FillingPlace.self, from: Data($0.utf8)) }
+    }
+
     init(of hash: FileHash, _ session: Session) throws {
-        if let text = try session.facts.text(Self.key) {
-            let place = try JSONDecoder().decode(FillingPlace.self, from: Data(text.utf8))
+        if let place = try Self.load(session) {
             guard place.hash == hash.description else {
                 throw LogSyncError(
                     .invalidStore, "the store was begun from another snapshot; it is of no use",

@@ -20,7 +20,7 @@ struct LogSyncCommand: AsyncParsableCommand {
         version: Version.current,
         subcommands: [
             Init.self, Clone.self, Sync.self, Import.self, Export.self, Watch.self, Status.self, Log.self, Show.self,
-            Conflicts.self, Policy.self, Peers.self, Leave.self,
+            Conflicts.self, Policy.self, Peers.self, Snapshot.self, Compact.self, Leave.self,
         ])
 
     static func main() async {
