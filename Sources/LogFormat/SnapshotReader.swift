@@ -117,7 +117,8 @@ package final class SnapshotReader {
                 return try SnapshotEnd(from: &reader)
             }
             guard said.frames == frame, !countsAreComplete || said.counts == counts, try blocks.peek() == nil else {
-                throw LogFileError.damaged("a snapshot has other frames or rows than its end says", offset: payload.offset)
+                throw LogFileError.damaged(
+                    "a snapshot has other frames or rows than its end says", offset: payload.offset)
             }
             isAtEnd = true
             return nil

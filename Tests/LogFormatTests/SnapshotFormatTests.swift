@@ -31,7 +31,7 @@ func readSnapshot(_ bytes: [UInt8]) throws -> (manifest: SnapshotManifest, rows:
 
     static let manifest = SnapshotManifest(
         taken: 1_700_000_000_500, digest: 0x0123_4567_89AB_CDEF,
-        schema: SchemaFingerprint(bytes: [UInt8](repeating: 7, count: 16)) ?? fingerprint,
+        schema: fingerprint,
         schemaText: "CREATE TABLE note(id TEXT PRIMARY KEY, title);\n",
         peers: [
             .init(
@@ -42,7 +42,12 @@ func readSnapshot(_ bytes: [UInt8]) throws -> (manifest: SnapshotManifest, rows:
                 dependencies: VersionVector([.b: 40])),
         ], sequences: ["note": 12, "album": .max])
 
-    private static let fingerprint = SchemaFingerprint(bytes: [UInt8](repeating: 0, count: 16))!
+    private static let fingerprint: SchemaFingerprint = {
+        guard let fingerprint = SchemaFingerprint(bytes: [UInt8](repeating: 7, count: 16)) else {
+            preconditionFailure("16 bytes are a fingerprint")
+        }
+        return fingerprint
+    }()
 
     /// Every kind of rows, stamps and entries.
     static let rows: [SnapshotRows] = {
@@ -254,7 +259,8 @@ func readSnapshot(_ bytes: [UInt8]) throws -> (manifest: SnapshotManifest, rows:
         var blocks: [(type: UInt8, payload: [UInt8])] = []
         var offset = headerLength(bytes)
         while offset < bytes.count - 48 {
-            let stored = Int(bytes[(offset + 7)..<(offset + 11)].reversed().reduce(0 as UInt32) { $0 << 8 | UInt32($1) })
+            let stored = Int(
+                bytes[(offset + 7)..<(offset + 11)].reversed().reduce(0 as UInt32) { $0 << 8 | UInt32($1) })
             let payload = Array(bytes[(offset + 19)..<(offset + 19 + stored)])
             let raw = Int(bytes[(offset + 3)..<(offset + 7)].reversed().reduce(0 as UInt32) { $0 << 8 | UInt32($1) })
             blocks.append((bytes[offset], bytes[offset + 1] == 0 ? payload : decompress(payload, raw)))

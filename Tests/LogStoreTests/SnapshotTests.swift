@@ -29,7 +29,8 @@ import Testing
 
     @Test func aStoreMadeOfASnapshotIsLikeOneMadeOfTheLogs() throws {
         let a = try TestPeer(folder, "a", sql: Self.schema + Self.rows)
-        try a.write("UPDATE word SET meaning = 'second' WHERE id = 'b'; UPDATE artist SET name = 'Ella F.' WHERE id = 3")
+        try a.write(
+            "UPDATE word SET meaning = 'second' WHERE id = 'b'; UPDATE artist SET name = 'Ella F.' WHERE id = 3")
         let snapshot = try a.snapshot()
         let b = try TestPeer(folder, "b", filling: snapshot, from: a)
         for table in ["artist", "album", "tree", "word", "pair"] {
@@ -104,7 +105,8 @@ import Testing
         let joined = try b.join(try a.snapshot())
         #expect(joined.recorded != nil, "what was written is recorded before anything is merged")
         #expect(joined.transactions == 1)
-        #expect(try b.strings("SELECT id || coalesce(meaning, '') FROM word ORDER BY id") == ["c", "dfrom a", "efrom b"])
+        #expect(
+            try b.strings("SELECT id || coalesce(meaning, '') FROM word ORDER BY id") == ["c", "dfrom a", "efrom b"])
         #expect(try b.strings("SELECT count(*) FROM album") == ["0"])
         #expect(try b.store.audit().problems == [])
         #expect(joined.tables["word"]?.counts == ChangeCounts(inserted: 1, updated: 0, deleted: 2))
@@ -140,6 +142,27 @@ import Testing
         try c.pull(from: b)
         #expect(try c.strings("SELECT meaning FROM word WHERE id = 'a'") == ["b3"])
         #expect(try c.store.conflicts(table: nil, all: false).isEmpty)
+        try agree(a, b, c)
+    }
+
+    @Test func aCopyKnowsWhatItsOriginalHadSeen() throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema + Self.rows)
+        let c = try TestPeer(folder, "c", cloning: a)
+        try a.pull(from: c)
+        try c.write("UPDATE word SET meaning = 'c' WHERE id = 'a'")
+        try a.pull(from: c)
+        try a.write("UPDATE word SET weight = 7 WHERE id = 'c'")
+        _ = try a.store.record()
+        let path = folder.path + "/copy.db"
+        try a.write("VACUUM INTO '\(path)'")
+        let copy = try Store.open(path, configuration: TestPeer.configuration(9))
+        try copy.becomeSuccessor(PeerID(high: 9, low: 9), name: "copy", retiresFormer: false)
+        // The original's next transaction depends on nothing new.
+        try a.write("UPDATE word SET meaning = 'a after c' WHERE id = 'a'")
+        let b = try TestPeer(folder, "b", opening: copy)
+        try b.pull(from: a)
+        #expect(try b.strings("SELECT meaning FROM word WHERE id = 'a'") == ["a after c"])
+        #expect(try b.store.conflicts(table: "word", all: false).isEmpty)
         try agree(a, b, c)
     }
 

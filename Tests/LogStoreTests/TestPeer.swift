@@ -81,6 +81,14 @@ final class TestPeer {
         app = try Self.open(path)
     }
 
+    /// Takes a store that is open already.
+    init(_ folder: TestFolder, _ name: String, opening store: Store) throws {
+        path = store.path
+        self.name = name
+        self.store = store
+        app = try Self.open(path)
+    }
+
     /// The app's connection: plain SQLite, no GRDB.
     private static func open(_ path: String) throws -> Connection {
         var handle: OpaquePointer?

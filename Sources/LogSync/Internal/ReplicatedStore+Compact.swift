@@ -62,10 +62,11 @@ extension ReplicatedStore {
             return try filesToMerge(before).map {
                 CompactReport.File(
                     file: relativePath($0.name, of: peer), action: .merge, reason: .small, bytes: $0.size)
-            } + before.filter { file in before.contains { $0.name.contains(file.name) } }.map {
-                CompactReport.File(
-                    file: relativePath($0.name, of: peer), action: .delete, reason: .contained, bytes: $0.size)
             }
+                + before.filter { file in before.contains { $0.name.contains(file.name) } }.map {
+                    CompactReport.File(
+                        file: relativePath($0.name, of: peer), action: .delete, reason: .contained, bytes: $0.size)
+                }
         }
         let merged = Set(try filesToMerge(before).map(\.name))
         try tidy()
@@ -99,7 +100,9 @@ extension ReplicatedStore {
         var state = plan.state
         let going = logs.filter { $0.action == .delete }
         // Before the files go, so that what is deleted is not taken for missing and written again.
-        for decision in going { state.floors[decision.peer] = max(state.floors[decision.peer], decision.file.name.last) }
+        for decision in going {
+            state.floors[decision.peer] = max(state.floors[decision.peer], decision.file.name.last)
+        }
         let isMarked = state.mark(plan.coverage)
         if state != plan.state { try store.setCollection(state) }
         for decision in going { try content.peer(decision.peer).remove(decision.file.name) }
