@@ -98,7 +98,7 @@ public actor Replicator {
 
     // MARK: Publish
 
-    private func publish(_ scan: ContainerScan?, _ result: inout SyncResult) async throws {
+    func publish(_ scan: ContainerScan?, _ result: inout SyncResult) async throws {
         while true {
             let count = try await step { try $0.publishNext() }
             if count == 0 { break }
@@ -114,7 +114,7 @@ public actor Replicator {
 
     // MARK: Import
 
-    private func importAll(_ scan: ContainerScan, _ result: inout SyncResult) async throws {
+    func importAll(_ scan: ContainerScan, _ result: inout SyncResult) async throws {
         let plan = try await step { try $0.plan(scan) }
         while true {
             let progress = try await step { store in
@@ -129,6 +129,7 @@ public actor Replicator {
             }
             try Task.checkCancellation()
         }
+        if try await joinSnapshot(plan, scan, &result) { return try await importAll(scan, &result) }
         let isOutdated = try await step { store in
             store.held = try store.heldItems(plan, scan)
             // Others have seen what this store never did: it is an older state of itself.
@@ -138,13 +139,13 @@ public actor Replicator {
         if isOutdated { try await importAll(scan, &result) }
     }
 
-    private func acknowledge(_ scan: ContainerScan?) async throws {
+    func acknowledge(_ scan: ContainerScan?) async throws {
         try await step { try $0.acknowledge(scan) }
     }
 
     // MARK: Did import
 
-    private func announce(_ event: DidImport) {
+    func announce(_ event: DidImport) {
         hub.send(.didImport(event))
         NotificationCenter.default.post(
             name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])
