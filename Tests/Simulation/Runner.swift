@@ -1,0 +1,41 @@
+import Foundation
+import SimulationVFS
+
+/// Runs scenarios in a folder of its own, one at a time.
+final class Runner {
+    private let root: String
+    private var count = 0
+
+    /// Memory where the machine has a folder in it: nothing here has to survive.
+    init() throws {
+        let base = FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
+        root = "\(base)/logsync-simulation-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
+        guard simulation_vfs_register() == 0 else {
+            throw Failure(.program, "the simulation's VFS cannot be registered")
+        }
+    }
+
+    deinit {
+        // What is left in memory or among temporary files is the system's to clear away.
+        try? FileManager.default.removeItem(atPath: root)
+    }
+
+    /// Returns what was wrong; nil where nothing was.
+    func failure(of scenario: Scenario, trace: (String) -> Void = { _ in }) async -> Failure? {
+        count += 1
+        let directory = "\(root)/\(count)"
+        do {
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(atPath: directory) }
+            let world = try StoreWorld(scenario, directory: directory)
+            defer { world.close() }
+            try world.run(trace: trace)
+            return nil
+        } catch let failure as Failure {
+            return failure
+        } catch {
+            return Failure(.error, "\(error)")
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import LogModel
+
+/// Makes a scenario from its seed.
+struct ScenarioGenerator {
+    /// The greatest number of steps.
+    static let maximumSteps = 60
+
+    let seed: UInt64
+    private let allowed: Features
+    private var random: Random
+
+    /// - Parameter allowed: what scenarios may make use of; each makes use of a part of it.
+    init(seed: UInt64, allowed: Features) {
+        self.seed = seed
+        self.allowed = allowed
+        random = Random(seed: seed)
+    }
+
+    mutating func scenario() -> Scenario {
+        let features = chosenFeatures()
+        var schemas = SchemaGenerator(features: features, random: Random(seed: random.next()))
+        let schema = schemas.schema()
+        var programs = ProgramGenerator(schema: schema, features: features, random: Random(seed: random.next()))
+        let isBig = random.chance(6)
+        let count = isBig ? random.number(in: 4...8) : random.number(in: 2...3)
+        var scenario = Scenario(seed: seed, features: features, schema: schema, peers: [])
+        for index in 0..<count { scenario.peers.append(peer(index, features, &programs)) }
+        scenario.hasFolders = features.contains(.folders)
+        scenario.policies = policies(schema, features)
+        let length = isBig ? Self.maximumSteps : random.number(in: 4...24)
+        while scenario.steps.count < length { addSteps(to: &scenario, &programs) }
+        return scenario
+    }
+
+    /// Each seed leaves most of the features out, so that small scenarios are about few things.
+    private mutating func chosenFeatures() -> Features {
+        let share = random.pick([20, 50, 80])
+        var chosen: Features = []
+        for feature in Feature.allCases where allowed.contains(feature) {
+            switch feature {
+            case .folders: if random.chance(15) { chosen.insert(feature) }
+            default: if random.chance(share) { chosen.insert(feature) }
+            }
+        }
+        return chosen
+    }
+
+    // MARK: Peers
+
+    private mutating func peer(_ index: Int, _ features: Features, _ programs: inout ProgramGenerator) -> PeerModel {
+        var peer = PeerModel(name: ["ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal"][index], beginning: .clones)
+        if index == 0 {
+            peer.beginning = .founds
+        } else if features.contains(.joins), random.chance(30) {
+            peer.beginning = .joins
+        }
+        if peer.beginning != .clones, features.contains(.foundRows), random.chance(60) { peer.rows = programs.rows() }
+        peer.foreignKeysAreOn = features.contains(.foreignKeysOn) && random.chance(50)
+        if features.contains(.skewedClocks) { peer.skew = skew() }
+        return peer
+    }
+
+    private mutating func skew() -> Int64 {
+        let day: Int64 = 86_400_000
+        return random.pick([0, 1, -1, 50, -1000, 3_600_000, -day / 2, day / 3, -400 * day, -3 * 365 * day])
+    }
+
+    // MARK: Policies
+
+    private mutating func policies(_ schema: SchemaModel, _ features: Features) -> [(target: String, policy: String)] {
+        guard features.contains(.policies) else { return [] }
+        return (0..<random.number(3)).compactMap { _ in policy(schema, features) }
+    }
+
+    private mutating func policy(_ schema: SchemaModel, _ features: Features) -> (target: String, policy: String)? {
+        let table = random.pick(schema.tables)
+        if random.chance(25) {
+            var choices = ["last-writer", "first-writer", "manual", "delete-wins", "unique-park"]
+            if features.contains(.lastWriterRow) { choices.append("last-writer-row") }
+            if features.contains(.deleteLoses) { choices += ["delete-loses", "delete-loses"] }
+            if features.contains(.uniqueMerge) { choices += ["unique-merge", "unique-merge"] }
+            return (table.name, random.pick(choices))
+        }
+        let column = random.pick(table.replicated)
+        var choices = ["last-writer", "first-writer", "max", "min", "manual", "prefer bob,ada", "prefer eve,cyd"]
+        if features.contains(.union), column.domain == .arrays { choices += ["union", "union", "union"] }
+        if features.contains(.sum), column.domain == .integers || column.domain == .reals,
+            !table.key.contains(column.name)
+        {
+            choices += ["sum", "sum", "sum", "sum"]
+        }
+        return ("\(table.name).\(column.name)", random.pick(choices))
+    }
+
+    // MARK: Steps
+
+    private mutating func addSteps(to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
+        let count = scenario.peers.count
+        let peer = random.number(count) - 1
+        if !scenario.features.contains(.equalTimes) || random.chance(40) {
+            scenario.steps.append(.pass(milliseconds: Int64(random.pick([1, 1, 5, 40, 1000, 3_600_000]))))
+        }
+        switch random.number(100) {
+        case ...52:
+            let ending: Step.Ending = scenario.features.contains(.rollbacks) && random.chance(8) ? .rollback : .commit
+            scenario.steps.append(.write(peer: peer, statements: programs.transaction(), ending: ending))
+            if random.chance(30) { scenario.steps.append(.record(peer: peer)) }
+        case ...70:
+            var other = random.number(count) - 1
+            if other == peer { other = (other + 1) % count }
+            scenario.steps.append(.send(from: other, to: peer))
+            if random.chance(70) { scenario.steps.append(.sync(peer: peer)) }
+        case ...88: scenario.steps.append(.sync(peer: peer))
+        case ...91 where scenario.features.contains(.policyChanges):
+            guard let (target, policy) = policy(scenario.schema, scenario.features) else { return }
+            scenario.steps.append(.policy(peer: peer, target: target, policy: policy))
+        case ...93 where scenario.features.contains(.clockJumps):
+            scenario.steps.append(.skew(peer: peer, milliseconds: skew()))
+        case ...97 where scenario.hasFolders && scenario.features.contains(.faults):
+            scenario.steps.append(.fault(random.pick(Fault.allCases), peer: peer, choice: random.next() >> 40))
+        case _ where scenario.hasFolders && scenario.features.contains(.crashes):
+            let crash =
+                scenario.features.contains(.powerCuts)
+                ? random.pick(Crash.allCases) : random.pick([.fileSystem, .store])
+            scenario.steps.append(
+                .crash(crash, peer: peer, change: random.number(40), completes: random.chance(50)))
+            scenario.steps.append(.sync(peer: peer))
+        default: break
+        }
+    }
+}
