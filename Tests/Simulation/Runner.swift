@@ -5,6 +5,7 @@ import SimulationVFS
 final class Runner {
     private let root: String
     private var count = 0
+    private(set) var yield = Yield()
 
     /// Memory where the machine has a folder in it: nothing here has to survive.
     init() throws {
@@ -28,9 +29,17 @@ final class Runner {
         do {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(atPath: directory) }
-            let world = try StoreWorld(scenario, directory: directory)
-            defer { world.close() }
-            try world.run(trace: trace)
+            let world: any World =
+                scenario.hasFolders
+                ? try FolderWorld(scenario, directory: directory) : try StoreWorld(scenario, directory: directory)
+            do {
+                try await world.run(trace: trace)
+                yield += world.yield
+                await world.close()
+            } catch {
+                await world.close()
+                throw error
+            }
             return nil
         } catch let failure as Failure {
             return failure

@@ -15,15 +15,16 @@ struct Simulation: AsyncParsableCommand {
     @Option(help: "How many processes share the work.") var jobs = 1
     @Option(help: "Features to add to and (with a dash) take from what is there: sum,-policies; none begins with none.")
     var features = ""
+    @Option(help: "Features that every scenario makes use of, such as folders,crashes.") var certain = ""
     @Option(help: "End after so many failures.") var failures = 20
     @Flag(help: "Do not shrink what fails.") var whole = false
     @Option(help: .hidden) var stride: UInt64 = 1
 
     func run() async throws {
-        guard let allowed = Features(changes: features) else {
+        guard let allowed = Features(changes: features), let certain = Features(names: certain) else {
             throw ValidationError("A feature is one of \(Feature.allCases.map(\.rawValue).joined(separator: ", ")).")
         }
-        if let seed { return try await replay(seed, allowed) }
+        if let seed { return try await replay(seed, allowed, certain) }
         if jobs > 1 { return try await share() }
         let runner = try Runner()
         let beginning = Date()
@@ -31,7 +32,7 @@ struct Simulation: AsyncParsableCommand {
         var seed = from
         var ran = 0
         while ran < seeds, failed.count < failures {
-            var generator = ScenarioGenerator(seed: seed, allowed: allowed)
+            var generator = ScenarioGenerator(seed: seed, allowed: allowed, certain: certain)
             let scenario = generator.scenario()
             if let failure = await runner.failure(of: scenario) {
                 failed.append(seed)
@@ -46,6 +47,7 @@ struct Simulation: AsyncParsableCommand {
             "\(ran) seeds in \(String(format: "%.1f", seconds)) s, \(String(format: "%.1f", Double(ran) / seconds)) a second: "
                 + (failed.isEmpty
                     ? "all agree" : "\(failed.count) failed: \(failed.map(String.init).joined(separator: " "))"))
+        say("    \(runner.yield)")
         if !failed.isEmpty { throw ExitCode(1) }
     }
 
@@ -56,8 +58,8 @@ struct Simulation: AsyncParsableCommand {
     }
 
     /// One seed, with every step; then the smallest scenario that fails alike.
-    private func replay(_ seed: UInt64, _ allowed: Features) async throws {
-        var generator = ScenarioGenerator(seed: seed, allowed: allowed)
+    private func replay(_ seed: UInt64, _ allowed: Features, _ certain: Features) async throws {
+        var generator = ScenarioGenerator(seed: seed, allowed: allowed, certain: certain)
         let scenario = generator.scenario()
         let runner = try Runner()
         say("\(scenario)\n\nfeatures: \(scenario.features.map(\.rawValue).sorted().joined(separator: ", "))\n")
@@ -82,6 +84,7 @@ struct Simulation: AsyncParsableCommand {
                 "\(failures)",
             ]
             if !features.isEmpty { worker.arguments?.append("--features=\(features)") }
+            if !certain.isEmpty { worker.arguments?.append("--certain=\(certain)") }
             if whole { worker.arguments?.append("--whole") }
             try worker.run()
             workers.append(worker)

@@ -28,6 +28,15 @@ typealias Features = Set<Feature>
 extension Features {
     static var landed: Features { Set(Feature.allCases).subtracting(Feature.missing) }
 
+    /// Reads `name,name,…`. Returns nil for a name that is none.
+    init?(names: String) {
+        self = []
+        for name in names.split(separator: ",") {
+            guard let feature = Feature(rawValue: String(name)) else { return nil }
+            insert(feature)
+        }
+    }
+
     /// Reads `name,-name,…`: what to add to and take from what has landed. Returns nil for a name that is none.
     init?(changes: String) {
         self = .landed

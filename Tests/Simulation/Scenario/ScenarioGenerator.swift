@@ -7,12 +7,16 @@ struct ScenarioGenerator {
 
     let seed: UInt64
     private let allowed: Features
+    private let certain: Features
     private var random: Random
 
-    /// - Parameter allowed: what scenarios may make use of; each makes use of a part of it.
-    init(seed: UInt64, allowed: Features) {
+    /// - Parameters:
+    ///   - allowed: what scenarios may make use of; each makes use of a part of it.
+    ///   - certain: what this one makes use of in any case.
+    init(seed: UInt64, allowed: Features, certain: Features = []) {
         self.seed = seed
         self.allowed = allowed
+        self.certain = certain
         random = Random(seed: seed)
     }
 
@@ -35,7 +39,7 @@ struct ScenarioGenerator {
     /// Each seed leaves most of the features out, so that small scenarios are about few things.
     private mutating func chosenFeatures() -> Features {
         let share = random.pick([20, 50, 80])
-        var chosen: Features = []
+        var chosen = certain
         for feature in Feature.allCases where allowed.contains(feature) {
             switch feature {
             case .folders: if random.chance(15) { chosen.insert(feature) }

@@ -7,6 +7,8 @@ final class Checks {
     private let ledger: Ledger
     private let schema: SchemaModel
     private let tables: OracleTables
+    /// What the scenario came to; none until the end.
+    private(set) var yield = Yield()
     /// What was shown at a vector: the end asks for the same once for each peer.
     private var known: (vector: VersionVector, shown: OracleShown)?
 
@@ -123,6 +125,7 @@ final class Checks {
             guard try peer.store.summary().digest == digest else {
                 throw Failure(.divergence, "\(first.name) and \(peer.name) have the same vector and different digests")
             }
+            if let shown = known?.shown { yield = Yield(ledger, shown, schema) }
             try checkDatabase(peer.app, peer.name)
             guard try peer.store.record() == nil else {
                 throw Failure(.phantom, "\(peer.name) records a change that nobody made, the second time")

@@ -61,6 +61,21 @@ final class Ledger {
         return transaction
     }
 
+    /// Applies to an oracle's state whatever it lacks up to a vector.
+    func advance(_ oracle: inout OracleState, to vector: VersionVector) throws {
+        while oracle.vector != vector {
+            let before = oracle.vector
+            for (peer, sequence) in vector.sequences.sorted(by: { $0.key < $1.key }) {
+                while oracle.vector[peer] < sequence, let next = self[Dot(peer, oracle.vector[peer] + 1)],
+                    oracle.canApply(next)
+                { oracle.apply(next) }
+            }
+            guard oracle.vector != before else {
+                throw Failure(.error, "a store is at a vector to which no transactions lead")
+            }
+        }
+    }
+
     /// A transaction as an importer gets it.
     func incoming(_ dot: Dot) -> IncomingTransaction? {
         guard let sent = sent[dot] else { return nil }

@@ -6,7 +6,7 @@ import SimulationVFS
 
 /// Runs a scenario on real stores whose peers hand each other transactions: the merge and nothing else, many times a
 /// second.
-final class StoreWorld {
+final class StoreWorld: World {
     let scenario: Scenario
     private let directory: String
     private var peers: [StorePeer] = []
@@ -22,8 +22,7 @@ final class StoreWorld {
         checks = try Checks(scenario, ledger)
     }
 
-    /// - Parameter trace: is told of each step before it is made.
-    func run(trace: (String) -> Void) throws {
+    func run(trace: (String) -> Void) async throws {
         simulation_vfs_seed(scenario.seed)
         for (index, model) in scenario.peers.enumerated() { try begin(index, model) }
         for (number, step) in scenario.steps.enumerated() {
@@ -47,7 +46,9 @@ final class StoreWorld {
         }
     }
 
-    func close() {
+    var yield: Yield { checks.yield }
+
+    func close() async {
         for peer in peers { peer.close() }
         peers = []
     }

@@ -1,0 +1,157 @@
+import Foundation
+import LogModel
+import LogStore
+import LogSync
+import Logging
+import SimulationVFS
+
+/// A machine: a store under a replicator of its own, a copy of the container, and what the oracle says of it.
+final class FolderPeer {
+    static let content = "simulation"
+
+    let model: PeerModel
+    let path: String
+    let container: String
+    let clock = SimulatedClock()
+    let fileSystem = SimulatedFileSystem()
+    var skew: Int64
+    var oracle: OracleState
+    /// The crash that its next sync meets.
+    var crash: (kind: Crash, change: Int, completes: Bool)?
+    /// Its id: it only changes where a store was copied or restored.
+    var id = PeerID(high: 0, low: 0)
+
+    private(set) var configuration: SyncConfiguration
+    private(set) var replicator: Replicator?
+    private(set) var store: Store?
+    private(set) var app: AppProgram?
+
+    init(_ model: PeerModel, index: Int, scenario: Scenario, directory: String, now: Int64) throws {
+        self.model = model
+        skew = model.skew
+        oracle = OracleState(keys: scenario.schema.withSettings.keys)
+        let home = "\(directory)/machines/\(model.name)"
+        container = "\(directory)/folders/\(model.name)"
+        path = home + "/app.db"
+        for folder in [home, container] {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        }
+        let randomness = SimulatedRandomness(seed: scenario.seed &* 31 &+ UInt64(index))
+        configuration = SyncConfiguration(stateDirectory: home + "/state")
+        configuration.clock = clock
+        configuration.random = { randomness.next() }
+        configuration.machineID = model.name
+        configuration.maximumDrift = .milliseconds(StorePeer.drift)
+        configuration.wait = .seconds(5)
+        configuration.logger = Logger(label: model.name) { _ in SwiftLogNoOpLogHandler() }
+        configuration.fileSystem = fileSystem
+        clock.set(now + skew)
+    }
+
+    /// Makes its clock the one that counts.
+    func awake(_ now: Int64) { clock.set(now + skew) }
+
+    // MARK: Beginning
+
+    /// Makes its store: the first peer founds the content, the others take part in it.
+    func begin(_ scenario: Scenario) async throws {
+        var options = InitializeOptions()
+        if model.beginning == .founds { options = scenario.options }
+        options.peerName = model.name
+        switch model.beginning {
+        case .clones:
+            _ = try await Replicator.clone(
+                to: path, container: container, content: Self.content, peerName: model.name,
+                configuration: configuration)
+        case .founds, .joins:
+            try AppProgram.makeDatabase(path, scenario.schema, rows: model.rows)
+            _ = try await Replicator.initialize(
+                path, container: container, content: Self.content, options: options, configuration: configuration)
+        }
+        try openOthers()
+        id = try openStore().registration().peer
+    }
+
+    private func openOthers() throws {
+        if app == nil { app = try AppProgram(path, foreignKeysAreOn: model.foreignKeysAreOn) }
+        if store == nil { store = try Store.open(path, configuration: storeConfiguration) }
+    }
+
+    private var storeConfiguration: StoreConfiguration {
+        var configuration = StoreConfiguration()
+        configuration.clock = clock
+        configuration.maximumDrift = StorePeer.drift
+        return configuration
+    }
+
+    /// A connection beside the replicator's, to look at the store.
+    func openStore() throws -> Store {
+        try openOthers()
+        guard let store else { throw Failure(.program, "\(model.name) has no store") }
+        return store
+    }
+
+    func openApp() throws -> AppProgram {
+        try openOthers()
+        guard let app else { throw Failure(.program, "\(model.name) has no store") }
+        return app
+    }
+
+    func openReplicator() throws -> Replicator {
+        if let replicator { return replicator }
+        let opened = try Replicator(store: path, configuration: configuration)
+        replicator = opened
+        return opened
+    }
+
+    // MARK: Ends
+
+    /// Ends the replicator as a process does that has nothing left to do.
+    func closeReplicator() async {
+        await replicator?.close()
+        replicator = nil
+    }
+
+    /// Picks up after a death: what was open is let go of as the kernel does it, without another write.
+    func bury(cutsPower: Bool) async throws {
+        simulation_vfs_kill()
+        await closeReplicator()
+        if cutsPower {
+            // A dead connection closes with an error, which nobody is there to hear.
+            try? store?.close()
+            store = nil
+            app = nil
+            simulation_vfs_cut_power()
+        }
+        simulation_vfs_revive()
+    }
+
+    func close() async {
+        await closeReplicator()
+        // What a failed run leaves open goes with its folder.
+        try? store?.close()
+        store = nil
+        app = nil
+    }
+}
+
+extension Scenario {
+    /// What `init` is told of the content.
+    fileprivate var options: InitializeOptions {
+        let plan = plan(InitializePlan(content: "", container: "", peerName: ""))
+        var options = InitializeOptions()
+        options.identities = plan.identities.mapValues { identity in
+            switch identity {
+            case .natural: .natural
+            case .surrogate: .surrogate
+            case .columns(let columns): .columns(columns)
+            }
+        }
+        options.references = plan.references.map {
+            InitializeOptions.Reference(table: $0.table, column: $0.column, parent: $0.parent)
+        }
+        options.policies = plan.policies
+        options.local = plan.local
+        return options
+    }
+}
