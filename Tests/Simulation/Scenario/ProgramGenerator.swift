@@ -5,16 +5,33 @@ struct ProgramGenerator {
     let schema: SchemaModel
     let features: Features
     var random: Random
+    private var hot: TableModel?
+
+    init(schema: SchemaModel, features: Features, random: Random) {
+        self.schema = schema
+        self.features = features
+        self.random = random
+    }
+
+    /// Picks the table that most of what comes next is about.
+    mutating func chooseHotTable() { hot = random.pick(schema.tables) }
+
+    private mutating func table() -> TableModel {
+        if let hot, random.chance(65) { return hot }
+        return random.pick(schema.tables)
+    }
 
     /// One program's transaction.
     mutating func transaction() -> [String] {
         let count = random.chance(60) ? 1 : random.number(4)
-        return (0..<count).flatMap { _ in change(random.pick(schema.tables)) }
+        return (0..<count).flatMap { _ in change(table()) }
     }
 
     /// Rows for a database that does not take part yet.
     mutating func rows() -> [String] {
-        schema.tables.flatMap { table in (0..<random.number(3)).map { _ in insert(table, verb: "INSERT OR IGNORE") } }
+        schema.tables.flatMap { table in
+            (0..<random.number(in: 2...5)).map { _ in insert(table, verb: "INSERT OR IGNORE") }
+        }
     }
 
     private mutating func has(_ feature: Feature, _ percent: Int) -> Bool {
@@ -124,6 +141,10 @@ struct ProgramGenerator {
             case 2: return "id = (SELECT id FROM \(table.name) ORDER BY id LIMIT 1 OFFSET \(random.number(4) - 1))"
             default: break
             }
+        }
+        if !table.key.isEmpty, !table.isWithoutRowid, random.chance(50) {
+            let name = table.name
+            return "rowid = (SELECT rowid FROM \(name) ORDER BY rowid LIMIT 1 OFFSET \(random.number(4) - 1))"
         }
         if !table.key.isEmpty, random.chance(70) {
             return table.key.compactMap { table[$0] }.map { "\($0.name) IS \(value($0))" }.joined(separator: " AND ")

@@ -2,9 +2,6 @@ import LogModel
 
 /// Makes a scenario from its seed.
 struct ScenarioGenerator {
-    /// The greatest number of steps.
-    static let maximumSteps = 60
-
     let seed: UInt64
     private let allowed: Features
     private let certain: Features
@@ -31,8 +28,9 @@ struct ScenarioGenerator {
         for index in 0..<count { scenario.peers.append(peer(index, features, &programs)) }
         scenario.hasFolders = features.contains(.folders)
         scenario.policies = policies(schema, features)
-        let length = isBig ? Self.maximumSteps : random.number(in: 4...24)
-        while scenario.steps.count < length { addSteps(to: &scenario, &programs) }
+        addCommonRows(to: &scenario, &programs)
+        let rounds = random.number(isBig ? 6 : 4)
+        for _ in 0..<rounds { addRound(to: &scenario, &programs) }
         return scenario
     }
 
@@ -98,38 +96,69 @@ struct ScenarioGenerator {
 
     // MARK: Steps
 
-    private mutating func addSteps(to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
-        let count = scenario.peers.count
-        let peer = random.number(count) - 1
+    /// Rows that all have before they go separate ways: what is not shared is seldom contested.
+    private mutating func addCommonRows(to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
+        guard random.chance(80) else { return }
+        scenario.steps.append(.write(peer: 0, statements: programs.rows(), ending: .commit))
+        for peer in scenario.peers.indices.dropFirst() {
+            scenario.steps.append(.send(from: 0, to: peer))
+            scenario.steps.append(.sync(peer: peer))
+        }
+    }
+
+    /// Peers write, none knowing of the others; then some of it comes to some of them.
+    private mutating func addRound(to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
+        programs.chooseHotTable()
+        for peer in scenario.peers.indices.shuffled(using: &random) where random.chance(80) {
+            for _ in 0..<random.number(3) { addChange(by: peer, to: &scenario, &programs) }
+        }
+        for _ in 0..<random.number(2 * scenario.peers.count) { addExchange(to: &scenario) }
+        if scenario.hasFolders { addTrouble(to: &scenario) }
+    }
+
+    private mutating func addChange(by peer: Int, to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
         if !scenario.features.contains(.equalTimes) || random.chance(40) {
             scenario.steps.append(.pass(milliseconds: Int64(random.pick([1, 1, 5, 40, 1000, 3_600_000]))))
         }
-        switch random.number(100) {
-        case ...52:
-            let ending: Step.Ending = scenario.features.contains(.rollbacks) && random.chance(8) ? .rollback : .commit
-            scenario.steps.append(.write(peer: peer, statements: programs.transaction(), ending: ending))
-            if random.chance(30) { scenario.steps.append(.record(peer: peer)) }
-        case ...70:
-            var other = random.number(count) - 1
-            if other == peer { other = (other + 1) % count }
-            scenario.steps.append(.send(from: other, to: peer))
-            if random.chance(70) { scenario.steps.append(.sync(peer: peer)) }
-        case ...88: scenario.steps.append(.sync(peer: peer))
-        case ...91 where scenario.features.contains(.policyChanges):
-            guard let (target, policy) = policy(scenario.schema, scenario.features) else { return }
-            scenario.steps.append(.policy(peer: peer, target: target, policy: policy))
-        case ...93 where scenario.features.contains(.clockJumps):
+        if scenario.features.contains(.clockJumps), random.chance(8) {
             scenario.steps.append(.skew(peer: peer, milliseconds: skew()))
-        case ...97 where scenario.hasFolders && scenario.features.contains(.faults):
-            scenario.steps.append(.fault(random.pick(Fault.allCases), peer: peer, choice: random.next() >> 40))
-        case _ where scenario.hasFolders && scenario.features.contains(.crashes):
-            let crash =
-                scenario.features.contains(.powerCuts)
-                ? random.pick(Crash.allCases) : random.pick([.fileSystem, .store])
-            scenario.steps.append(
-                .crash(crash, peer: peer, change: random.number(40), completes: random.chance(50)))
-            scenario.steps.append(.sync(peer: peer))
-        default: break
+        }
+        if scenario.features.contains(.policyChanges), random.chance(6),
+            let (target, policy) = policy(scenario.schema, scenario.features)
+        {
+            scenario.steps.append(.policy(peer: peer, target: target, policy: policy))
+        }
+        let ending: Step.Ending = scenario.features.contains(.rollbacks) && random.chance(8) ? .rollback : .commit
+        scenario.steps.append(.write(peer: peer, statements: programs.transaction(), ending: ending))
+        if random.chance(35) { scenario.steps.append(.record(peer: peer)) }
+    }
+
+    private mutating func addExchange(to scenario: inout Scenario) {
+        let count = scenario.peers.count
+        let peer = random.number(count) - 1
+        if random.chance(75) {
+            let other = (peer + random.number(count - 1)) % count
+            // What a peer has not synced is not in its folder.
+            if scenario.hasFolders, random.chance(70) { scenario.steps.append(.sync(peer: other)) }
+            scenario.steps.append(.send(from: other, to: peer))
+        }
+        if random.chance(80) { scenario.steps.append(.sync(peer: peer)) }
+    }
+
+    private mutating func addTrouble(to scenario: inout Scenario) {
+        for peer in scenario.peers.indices {
+            if scenario.features.contains(.faults), random.chance(35) {
+                scenario.steps.append(.fault(random.pick(Fault.allCases), peer: peer, choice: random.next() >> 40))
+                if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }
+            }
+            if scenario.features.contains(.crashes), random.chance(35) {
+                let crash =
+                    scenario.features.contains(.powerCuts)
+                    ? random.pick(Crash.allCases) : random.pick([.fileSystem, .store])
+                scenario.steps.append(
+                    .crash(crash, peer: peer, change: random.number(40), completes: random.chance(50)))
+                scenario.steps.append(.sync(peer: peer))
+            }
         }
     }
 }

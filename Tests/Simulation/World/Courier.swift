@@ -86,7 +86,8 @@ final class Courier {
         case .remove: try manager.removeItem(atPath: full)
         case .conflictCopy:
             let stem = (name as NSString).deletingPathExtension
-            try write(data, "\(folder)/\(stem).sync-conflict-20260101-120000-ABCDEFG.\((name as NSString).pathExtension)")
+            try write(
+                data, "\(folder)/\(stem).sync-conflict-20260101-120000-ABCDEFG.\((name as NSString).pathExtension)")
         case .temporaryName: try write(data.prefix(data.count / 2), "\(folder)/.syncthing.\(name).tmp")
         case .duplicate:
             // The same bytes under a name that says other bytes.

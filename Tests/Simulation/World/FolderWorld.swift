@@ -61,7 +61,9 @@ final class FolderWorld: World {
     private func beginAll() async throws {
         for (index, model) in scenario.peers.enumerated() {
             let peer = try FolderPeer(model, index: index, scenario: scenario, directory: directory, now: now)
-            if let founder = peers.first { try courier.carry(from: founder.container, owner: "\(founder.id)", to: peer.container) }
+            if let founder = peers.first {
+                try courier.carry(from: founder.container, owner: "\(founder.id)", to: peer.container)
+            }
             peers.append(peer)
             // A founder whose clock is ahead has its first transaction held by those who come after it.
             peer.skew = 0
@@ -124,7 +126,8 @@ final class FolderWorld: World {
         let crash = peer.crash
         peer.crash = nil
         simulation_vfs_track_unsynced(crash?.kind == .power ? 1 : 0)
-        simulation_vfs_arm(crash.map { $0.kind == .fileSystem ? 0 : Int64($0.change) } ?? 0, crash?.completes ?? false ? 1 : 0)
+        simulation_vfs_arm(
+            crash.map { $0.kind == .fileSystem ? 0 : Int64($0.change) } ?? 0, crash?.completes ?? false ? 1 : 0)
         peer.fileSystem.arm(crash?.kind == .fileSystem ? crash?.change : nil, completesLast: crash?.completes ?? false)
         var result: SyncResult?
         var thrown: (any Error)?
@@ -134,7 +137,9 @@ final class FolderWorld: World {
             thrown = error
         }
         let written = simulation_vfs_disarm()
-        if let number { changes[number] = [.fileSystem: peer.fileSystem.changes, .store: Int(written), .power: Int(written)] }
+        if let number {
+            changes[number] = [.fileSystem: peer.fileSystem.changes, .store: Int(written), .power: Int(written)]
+        }
         peer.fileSystem.arm(nil, completesLast: false)
         if simulation_vfs_is_dead() != 0 {
             trace("    it dies")
@@ -144,7 +149,11 @@ final class FolderWorld: World {
         }
         simulation_vfs_track_unsynced(0)
         if let thrown { throw thrown }
-        if let result { trace("    recorded \(result.recorded), published \(result.published), imported \(result.imported), held \(result.held.map { "\($0.reason.rawValue) \($0.peer.name ?? "?"):\($0.sequence)" })") }
+        if let result {
+            trace(
+                "    recorded \(result.recorded), published \(result.published), imported \(result.imported), held \(result.held.map { "\($0.reason.rawValue) \($0.peer.name ?? "?"):\($0.sequence)" })"
+            )
+        }
         try harvest(peer)
         try check(peer)
         return result
@@ -158,7 +167,8 @@ final class FolderWorld: World {
         let registered = try store.registration().peer
         if registered != peer.id {
             guard peer.id == PeerID(high: 0, low: 0) || scenario.features.contains(.restoredStores) else {
-                throw Failure(.error, "\(peer.model.name) took itself for another peer, though nobody copied or restored it")
+                throw Failure(
+                    .error, "\(peer.model.name) took itself for another peer, though nobody copied or restored it")
             }
             peer.id = registered
         }
@@ -192,7 +202,9 @@ final class FolderWorld: World {
                     isNews = true
                     continue
                 }
-                results += result.held.map { "\(peer.model.name) holds \($0.reason.rawValue) \($0.peer.id):\($0.sequence) \($0.detail ?? "")" }
+                results += result.held.map {
+                    "\(peer.model.name) holds \($0.reason.rawValue) \($0.peer.id):\($0.sequence) \($0.detail ?? "")"
+                }
                 isNews = isNews || result.recorded + result.published + result.imported > 0 || !result.held.isEmpty
             }
             if !isNews, round > 0 { break }
@@ -203,7 +215,8 @@ final class FolderWorld: World {
         try checks.checkEnd(
             try peers.map { (try $0.openStore(), $0.oracle, try $0.openApp().connection, $0.model.name) })
         for peer in peers {
-            guard let again = try await sync(peer, nil, trace), again.recorded + again.published + again.imported == 0 else {
+            guard let again = try await sync(peer, nil, trace), again.recorded + again.published + again.imported == 0
+            else {
                 throw Failure(.phantom, "\(peer.model.name) found something to do when all was done")
             }
         }

@@ -12,7 +12,9 @@ struct Yield: CustomStringConvertible {
 
     init(_ ledger: Ledger, _ shown: OracleShown, _ schema: SchemaModel) {
         transactions = ledger.count
-        rows = schema.tables.filter { $0.name != OracleSettings.table }.reduce(0) { $0 + (shown.rows[$1.name]?.count ?? 0) }
+        rows = schema.tables.filter { $0.name != OracleSettings.table }.reduce(0) {
+            $0 + (shown.rows[$1.name]?.count ?? 0)
+        }
         conflicts = shown.conflicts.filter { !$0.isLost }.count
         lostEdits = shown.conflicts.filter(\.isLost).count
         parked = shown.parked.count
