@@ -107,6 +107,7 @@ let package = Package(
             dependencies: [
                 "LogSync", "LogStore", "LogContainer", "LogFormat", "LogModel", "SimulationVFS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],

@@ -6,6 +6,7 @@ final class Runner {
     private let root: String
     private var count = 0
     private(set) var yield = Yield()
+    private var latestChanges: [FolderWorld.Place: [Crash: Int]] = [:]
 
     /// Memory where the machine has a folder in it: nothing here has to survive.
     init() throws {
@@ -22,6 +23,12 @@ final class Runner {
         try? FileManager.default.removeItem(atPath: root)
     }
 
+    /// Runs a scenario with folders, and counts the changes at which its processes might die.
+    func changes(of scenario: Scenario) async -> (failure: Failure?, changes: [FolderWorld.Place: [Crash: Int]]) {
+        let failure = await failure(of: scenario)
+        return (failure, latestChanges)
+    }
+
     /// Returns what was wrong; nil where nothing was.
     func failure(of scenario: Scenario, trace: (String) -> Void = { _ in }) async -> Failure? {
         count += 1
@@ -35,6 +42,7 @@ final class Runner {
             do {
                 try await world.run(trace: trace)
                 yield += world.yield
+                if let world = world as? FolderWorld { latestChanges = world.changes }
                 await world.close()
             } catch {
                 await world.close()

@@ -97,6 +97,7 @@ struct Shrinker {
             var plainer = best.scenario
             plainer.peers[peer].skew = 0
             plainer.peers[peer].foreignKeysAreOn = false
+            plainer.peers[peer].death = nil
             if plainer.peers[peer].beginning == .joins { plainer.peers[peer].beginning = .clones }
             await attempt(plainer)
         }
@@ -176,8 +177,10 @@ extension Step {
         case .policy(let index, let target, let policy):
             return .policy(peer: moved(index), target: target, policy: policy)
         case .fault(let fault, let index, let choice): return .fault(fault, peer: moved(index), choice: choice)
-        case .crash(let crash, let index, let change, let completes):
-            return .crash(crash, peer: moved(index), change: change, completes: completes)
+        case .crash(let death, let index): return .crash(death, peer: moved(index))
+        case .backUp(let index, let vacuums): return .backUp(peer: moved(index), vacuums: vacuums)
+        case .restore(let index, let losesState): return .restore(peer: moved(index), losesState: losesState)
+        case .settle(let index, let choice): return .settle(peer: moved(index), choice: choice)
         }
     }
 }

@@ -18,12 +18,14 @@ struct Simulation: AsyncParsableCommand {
     @Option(help: "Features that every scenario makes use of, such as folders,crashes.") var certain = ""
     @Option(help: "End after so many failures.") var failures = 20
     @Flag(help: "Do not shrink what fails.") var whole = false
+    @Flag(help: "Of each scenario, one with folders, run a death at every change that it makes.") var crashes = false
     @Option(help: .hidden) var stride: UInt64 = 1
 
     func run() async throws {
         guard let allowed = Features(changes: features), let certain = Features(names: certain) else {
             throw ValidationError("A feature is one of \(Feature.allCases.map(\.rawValue).joined(separator: ", ")).")
         }
+        if crashes { return try await enumerate(allowed, certain) }
         if let seed { return try await replay(seed, allowed, certain) }
         if jobs > 1 { return try await share() }
         let runner = try Runner()
@@ -70,6 +72,30 @@ struct Simulation: AsyncParsableCommand {
         say("FAILED \(failure)\n\nThe smallest like it:\n")
         if !whole { await report(scenario, failure, runner) }
         throw ExitCode(1)
+    }
+
+    /// Every death of every seed's scenario.
+    private func enumerate(_ allowed: Features, _ certain: Features) async throws {
+        let runner = try Runner()
+        let beginning = Date()
+        var failed = 0
+        var ran = 0
+        for seed in seed.map({ $0...$0 }) ?? from...from + UInt64(max(seeds, 1) - 1) {
+            var generator = ScenarioGenerator(seed: seed, allowed: allowed, certain: certain.union([.folders]))
+            var crashes = Crashes(generator.scenario(), runner: runner)
+            try await crashes.run { scenario, failure in
+                failed += 1
+                say("FAILED \(failure)")
+                if whole { say(scenario.description) } else { await report(scenario, failure, runner) }
+                return failed < failures
+            }
+            ran += crashes.runs
+            say("seed \(seed): \(crashes.runs) deaths")
+            if failed >= failures { break }
+        }
+        let seconds = Date().timeIntervalSince(beginning)
+        say("\(ran) deaths in \(String(format: "%.1f", seconds)) s: \(failed == 0 ? "all made good" : "\(failed) failed")")
+        if failed > 0 { throw ExitCode(1) }
     }
 
     /// Runs itself several times, each for a part of the seeds.

@@ -2,8 +2,8 @@ import LogModel
 
 /// Rules 2 to 6 of MODEL.md's shown state: which alive rows stand, and with which values.
 ///
-/// Where the page leaves room, the readings are these. An undeclared reference, or one whose enforcement is off, has no
-/// say unless it is part of the row's own key. A row that refers to itself is a single row, and its reference holds. In
+/// Where the page leaves room, the readings are these. An undeclared reference has no say unless it is part of the row's
+/// own key; one whose enforcement is off has none at all, and is shown as it is. A row that refers to itself is a single row, and its reference holds. In
 /// a knot it is the soft references between the knot's own rows that count as hard; those that lead out of it are
 /// decided already and are replaced as usual. A row's ancestors in a knot are the rows that it refers to, directly or
 /// through others. A default that refers to a row which does not stand gives way to NULL.
@@ -104,9 +104,9 @@ struct OracleDecision {
                 enforces
             else { continue }
             let isKey = table.key.contains(column.name)
-            let isEnforced =
-                reference.isDeclared && !settings.unenforced.contains("\(table.name).\(column.name)".lowercased())
-            guard isKey || isEnforced else { continue }
+            guard isKey || reference.isDeclared,
+                !settings.unenforced.contains("\(table.name).\(column.name)".lowercased())
+            else { continue }
             let isSoft = !isKey && (reference.onDelete == .setNull || reference.onDelete == .setDefault)
             let replacement = reference.onDelete == .setDefault ? column.defaultValue : .null
             let made = Reference(

@@ -20,7 +20,7 @@ struct OracleSettings {
             case "peer": if let peer = PeerID(target) { names[peer] = value }
             case "policy": policies[target.lowercased()] = OraclePolicy(value)
             case "unique-policy": if value == "unique-merge" { mergesUniques.insert(target.lowercased()) }
-            case "unenforced": unenforced.insert(target.lowercased())
+            case "foreign-key": if value == "unenforced" { unenforced.insert(target.lowercased()) }
             default: break
             }
         }

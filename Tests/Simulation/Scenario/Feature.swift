@@ -6,7 +6,7 @@ enum Feature: String, CaseIterable, Sendable {
     case checks, notNull, strict, withoutRowid, generated, triggers, nocaseKeys, columnsIdentity, integerNaturalKeys
     case nullKeys, autoincrement, defaults
     // Programs
-    case replace, upsert, keyChanges, swaps, rollbacks, foreignKeysOn, wholeTables, foundRows
+    case replace, upsert, keyChanges, swaps, rollbacks, embedded, settling, foreignKeysOn, wholeTables, foundRows
     // Policies
     case policies, union, policyChanges, sum, deleteLoses, uniqueMerge, lastWriterRow
     /// Foreign keys hold after an import too.

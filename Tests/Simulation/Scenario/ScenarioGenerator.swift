@@ -27,6 +27,9 @@ struct ScenarioGenerator {
         var scenario = Scenario(seed: seed, features: features, schema: schema, peers: [])
         for index in 0..<count { scenario.peers.append(peer(index, features, &programs)) }
         scenario.hasFolders = features.contains(.folders)
+        if scenario.hasFolders, features.contains(.crashes) {
+            for index in scenario.peers.indices where random.chance(25) { scenario.peers[index].death = death(scenario) }
+        }
         scenario.policies = policies(schema, features)
         addCommonRows(to: &scenario, &programs)
         let rounds = random.number(isBig ? 6 : 4)
@@ -113,7 +116,7 @@ struct ScenarioGenerator {
             for _ in 0..<random.number(3) { addChange(by: peer, to: &scenario, &programs) }
         }
         for _ in 0..<random.number(2 * scenario.peers.count) { addExchange(to: &scenario) }
-        if scenario.hasFolders { addTrouble(to: &scenario) }
+        addTrouble(to: &scenario)
     }
 
     private mutating func addChange(by peer: Int, to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
@@ -128,9 +131,14 @@ struct ScenarioGenerator {
         {
             scenario.steps.append(.policy(peer: peer, target: target, policy: policy))
         }
-        let ending: Step.Ending = scenario.features.contains(.rollbacks) && random.chance(8) ? .rollback : .commit
+        var ending = Step.Ending.commit
+        if scenario.features.contains(.rollbacks), random.chance(8) { ending = .rollback }
+        if scenario.features.contains(.embedded), random.chance(15) { ending = .embedded }
         scenario.steps.append(.write(peer: peer, statements: programs.transaction(), ending: ending))
         if random.chance(35) { scenario.steps.append(.record(peer: peer)) }
+        if scenario.features.contains(.settling), random.chance(15) {
+            scenario.steps.append(.settle(peer: peer, choice: random.next() >> 40))
+        }
     }
 
     private mutating func addExchange(to scenario: inout Scenario) {
@@ -147,18 +155,28 @@ struct ScenarioGenerator {
 
     private mutating func addTrouble(to scenario: inout Scenario) {
         for peer in scenario.peers.indices {
-            if scenario.features.contains(.faults), random.chance(35) {
+            if scenario.hasFolders, scenario.features.contains(.faults), random.chance(35) {
                 scenario.steps.append(.fault(random.pick(Fault.allCases), peer: peer, choice: random.next() >> 40))
                 if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }
             }
-            if scenario.features.contains(.crashes), random.chance(35) {
-                let crash =
-                    scenario.features.contains(.powerCuts)
-                    ? random.pick(Crash.allCases) : random.pick([.fileSystem, .store])
-                scenario.steps.append(
-                    .crash(crash, peer: peer, change: random.number(40), completes: random.chance(50)))
+            if scenario.hasFolders, scenario.features.contains(.restoredStores), random.chance(25) {
+                scenario.steps.append(.backUp(peer: peer, vacuums: random.chance(50)))
+            }
+            if scenario.hasFolders, scenario.features.contains(.restoredStores), random.chance(20) {
+                scenario.steps.append(.restore(peer: peer, losesState: random.chance(40)))
+                if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }
+            }
+            if scenario.features.contains(.crashes), random.chance(scenario.hasFolders ? 35 : 20) {
+                scenario.steps.append(.crash(death(scenario), peer: peer))
                 scenario.steps.append(.sync(peer: peer))
             }
         }
+    }
+
+    private mutating func death(_ scenario: Scenario) -> Death {
+        var kinds = [Crash.store]
+        if scenario.hasFolders { kinds.append(.fileSystem) }
+        if scenario.features.contains(.powerCuts) { kinds.append(.power) }
+        return Death(kind: random.pick(kinds), change: random.number(40), completes: random.chance(50))
     }
 }

@@ -15,7 +15,14 @@ final class AppConnection {
         sqlite3_busy_timeout(handle, 5000)
     }
 
-    deinit { sqlite3_close_v2(handle) }
+    deinit { close() }
+
+    func close() {
+        if !isClosed { sqlite3_close_v2(handle) }
+        isClosed = true
+    }
+
+    private var isClosed = false
 
     /// Runs SQL, and throws where it fails.
     func execute(_ sql: String) throws {

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import LogModel
 import LogStore
 import LogSync
@@ -16,10 +17,11 @@ final class FolderPeer {
     let fileSystem = SimulatedFileSystem()
     var skew: Int64
     var oracle: OracleState
-    /// The crash that its next sync meets.
-    var crash: (kind: Crash, change: Int, completes: Bool)?
+    /// The death that its next sync meets.
+    var death: Death?
     /// Its id: it only changes where a store was copied or restored.
-    var id = PeerID(high: 0, low: 0)
+    var id = nobody
+    static let nobody = PeerID(high: 0, low: 0)
 
     private(set) var configuration: SyncConfiguration
     private(set) var replicator: Replicator?
@@ -58,13 +60,17 @@ final class FolderPeer {
         var options = InitializeOptions()
         if model.beginning == .founds { options = scenario.options }
         options.peerName = model.name
+        let isThere = FileManager.default.fileExists(atPath: path)
         switch model.beginning {
+        case .clones where isThere:
+            // Made by one that died afterwards.
+            _ = try await openReplicator().sync()
         case .clones:
             _ = try await Replicator.clone(
                 to: path, container: container, content: Self.content, peerName: model.name,
                 configuration: configuration)
         case .founds, .joins:
-            try AppProgram.makeDatabase(path, scenario.schema, rows: model.rows)
+            if !isThere { try AppProgram.makeDatabase(path, scenario.schema, rows: model.rows) }
             _ = try await Replicator.initialize(
                 path, container: container, content: Self.content, options: options, configuration: configuration)
         }
@@ -104,6 +110,44 @@ final class FolderPeer {
         return opened
     }
 
+    /// Writes as a program does that embeds logsync.
+    func embed(_ statements: [String]) async throws {
+        let queue = try AppProgram.queue(path, foreignKeysAreOn: model.foreignKeysAreOn)
+        try await openReplicator().write(in: queue, author: model.name, context: "simulation") { database in
+            try AppProgram.attempt(statements, database)
+        }
+        try queue.close()
+    }
+
+    // MARK: Backups
+
+    /// Whether a backup took the store's place.
+    private(set) var wasRestored = false
+    private var backup: String { path + ".backup" }
+
+    func backUp(vacuums: Bool) throws {
+        if FileManager.default.fileExists(atPath: backup) { try FileManager.default.removeItem(atPath: backup) }
+        let connection = try openApp().connection
+        if vacuums { return try connection.execute("VACUUM INTO '\(backup)'") }
+        _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        try FileManager.default.copyItem(atPath: path, toPath: backup)
+    }
+
+    /// Puts the backup in the store's place. Returns whether there was one.
+    func restore(losesState: Bool) async throws -> Bool {
+        guard FileManager.default.fileExists(atPath: backup) else { return false }
+        await close()
+        for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
+            try FileManager.default.removeItem(atPath: path + suffix)
+        }
+        try FileManager.default.copyItem(atPath: backup, toPath: path)
+        if losesState { try FileManager.default.removeItem(atPath: configuration.stateDirectory) }
+        wasRestored = true
+        let connection = try AppConnection(path)
+        try connection.execute("PRAGMA journal_mode = WAL")
+        return true
+    }
+
     // MARK: Ends
 
     /// Ends the replicator as a process does that has nothing left to do.
@@ -120,6 +164,7 @@ final class FolderPeer {
             // A dead connection closes with an error, which nobody is there to hear.
             try? store?.close()
             store = nil
+            app?.close()
             app = nil
             simulation_vfs_cut_power()
         }

@@ -16,8 +16,14 @@ final class FolderWorld: World {
     private let ledger = Ledger()
     private let checks: Checks
     private let courier = Courier()
-    /// How many changes each sync step made, of files and of the store; for those who enumerate crashes.
-    private(set) var changes: [Int: [Crash: Int]] = [:]
+    /// How many changes were made, of files and of the store, where a process may die.
+    private(set) var changes: [Place: [Crash: Int]] = [:]
+
+    /// Where a process may die.
+    enum Place: Hashable {
+        case beginning(peer: Int)
+        case step(Int)
+    }
 
     init(_ scenario: Scenario, directory: String) throws {
         self.scenario = scenario
@@ -68,7 +74,9 @@ final class FolderWorld: World {
             // A founder whose clock is ahead has its first transaction held by those who come after it.
             peer.skew = 0
             peer.awake(now)
-            try await peer.begin(scenario)
+            _ = try await dying(peer, model.death, at: .beginning(peer: index)) { try await peer.begin(scenario) }
+            // Another process makes good what the dead one left.
+            if peer.id == FolderPeer.nobody { try await peer.begin(scenario) }
             if index == 0 { try courier.rememberMarker(peer.container) }
             try harvest(peer)
             peer.skew = model.skew
@@ -79,31 +87,69 @@ final class FolderWorld: World {
         switch step {
         case .pass(let milliseconds): now += milliseconds
         case .skew(let peer, let milliseconds): peers[peer].skew = milliseconds
+        case .write(let peer, let statements, .embedded):
+            peers[peer].awake(now)
+            try await peers[peer].embed(statements)
+            try harvest(peers[peer])
         case .write(let peer, let statements, let ending):
             peers[peer].awake(now)
             try peers[peer].openApp().transaction(statements, ending: ending)
-        case .record(let peer):
-            peers[peer].awake(now)
-            // With nothing to import it from, an import records and no more.
-            _ = try await tolerating(peers[peer]) { try await peers[peer].openReplicator().export() }
-            try harvest(peers[peer])
+        case .record(let peer): try await export(peers[peer])
         case .send(let from, let to):
             try courier.carry(from: peers[from].container, owner: "\(peers[from].id)", to: peers[to].container)
-        case .sync(let peer): try await sync(peers[peer], number, trace)
+        case .sync(let peer):
+            if number % 3 == 0 { try courier.remember(peers[peer].container) }
+            try await sync(peers[peer], number, trace)
         case .policy(let peer, let target, let policy):
-            peers[peer].awake(now)
-            let store = try peers[peer].openStore()
-            _ = try await tolerating(peers[peer]) { try await peers[peer].openReplicator().export() }
+            try await export(peers[peer])
+            try peers[peer].openStore().setPolicy(target, policy)
             try harvest(peers[peer])
-            try store.setPolicy(target, policy)
+        case .settle(let peer, let choice):
+            try await export(peers[peer])
+            try Hand.settle(try peers[peer].openStore(), scenario.schema, choice: choice)
             try harvest(peers[peer])
         case .fault(let fault, let peer, let choice):
             try courier.spoil(peers[peer].container, fault, choice: choice)
-        case .crash(let kind, let peer, let change, let completes):
-            try courier.remember(peers[peer].container)
-            peers[peer].crash = (kind, change, completes)
+        case .crash(let death, let peer): peers[peer].death = death
+        case .backUp(let peer, let vacuums): try peers[peer].backUp(vacuums: vacuums)
+        case .restore(let peer, let losesState):
+            guard try await peers[peer].restore(losesState: losesState) else { return }
+            // What it shows is what it showed then.
+            peers[peer].oracle = OracleState(keys: scenario.schema.withSettings.keys)
+            try ledger.advance(&peers[peer].oracle, to: peers[peer].openStore().vector())
         }
     }
+
+    private func export(_ peer: FolderPeer) async throws {
+        peer.awake(now)
+        _ = try await tolerating(peer) { try await peer.openReplicator().export() }
+        try harvest(peer)
+    }
+
+    @discardableResult
+    private func sync(_ peer: FolderPeer, _ number: Int?, _ trace: (String) -> Void) async throws -> SyncResult? {
+        peer.awake(now)
+        let death = peer.death
+        peer.death = nil
+        var result: SyncResult?
+        let lived = try await dying(peer, death, at: number.map { .step($0) }) {
+            result = try await tolerating(peer) { try await peer.openReplicator().sync() }
+        }
+        try harvest(peer)
+        guard lived else {
+            trace("    it dies")
+            return nil
+        }
+        if let result {
+            let held = result.held.map { "\($0.reason.rawValue) \($0.peer.name ?? "?"):\($0.sequence)" }
+            trace("    \(result.recorded) recorded, \(result.published) published, \(result.imported) imported, \(held) held")
+            try checkHeld(result, peer)
+        }
+        try check(peer)
+        return result
+    }
+
+    // MARK: What goes wrong
 
     /// A folder that was wiped is unavailable, and one with a damaged marker may seem to be another's or a newer one's:
     /// what was recorded waits.
@@ -120,43 +166,39 @@ final class FolderWorld: World {
         }
     }
 
-    @discardableResult
-    private func sync(_ peer: FolderPeer, _ number: Int?, _ trace: (String) -> Void) async throws -> SyncResult? {
-        peer.awake(now)
-        let crash = peer.crash
-        peer.crash = nil
-        simulation_vfs_track_unsynced(crash?.kind == .power ? 1 : 0)
-        simulation_vfs_arm(
-            crash.map { $0.kind == .fileSystem ? 0 : Int64($0.change) } ?? 0, crash?.completes ?? false ? 1 : 0)
-        peer.fileSystem.arm(crash?.kind == .fileSystem ? crash?.change : nil, completesLast: crash?.completes ?? false)
-        var result: SyncResult?
+    /// Runs what may die. Returns whether it lived; what a death left open is closed then.
+    private func dying(
+        _ peer: FolderPeer, _ death: Death?, at place: Place?, _ body: () async throws -> Void
+    ) async throws -> Bool {
+        let ofStore = death.map { $0.kind != .fileSystem } ?? false
+        simulation_vfs_track_unsynced(death?.kind == .power ? 1 : 0)
+        simulation_vfs_arm(ofStore ? Int64(death?.change ?? 0) : 0, death?.completes ?? false ? 1 : 0)
+        peer.fileSystem.arm(ofStore ? nil : death?.change, completesLast: death?.completes ?? false)
         var thrown: (any Error)?
         do {
-            result = try await tolerating(peer) { try await peer.openReplicator().sync() }
+            try await body()
         } catch {
             thrown = error
         }
-        let written = simulation_vfs_disarm()
-        if let number {
-            changes[number] = [.fileSystem: peer.fileSystem.changes, .store: Int(written), .power: Int(written)]
-        }
+        let written = Int(simulation_vfs_disarm())
+        if let place { changes[place] = [.fileSystem: peer.fileSystem.changes, .store: written, .power: written] }
         peer.fileSystem.arm(nil, completesLast: false)
-        if simulation_vfs_is_dead() != 0 {
-            trace("    it dies")
-            try await peer.bury(cutsPower: crash?.kind == .power)
-            try harvest(peer)
-            return nil
-        }
+        let died = simulation_vfs_is_dead() != 0
+        if died { try await peer.bury(cutsPower: death?.kind == .power) }
         simulation_vfs_track_unsynced(0)
-        if let thrown { throw thrown }
-        if let result {
-            trace(
-                "    recorded \(result.recorded), published \(result.published), imported \(result.imported), held \(result.held.map { "\($0.reason.rawValue) \($0.peer.name ?? "?"):\($0.sequence)" })"
-            )
+        if let thrown, !died { throw thrown }
+        return !died
+    }
+
+    /// Where nobody touched a folder, nothing in it is damaged or forked.
+    private func checkHeld(_ result: SyncResult, _ peer: FolderPeer) throws {
+        guard !scenario.hasFaults else { return }
+        for held in result.held where ![.gap, .dependency, .clock].contains(held.reason) {
+            throw Failure(
+                .error,
+                "\(peer.model.name) holds \(held.peer.id):\(held.sequence) (\(held.reason.rawValue)) of sound folders: "
+                    + "\(held.detail ?? "")")
         }
-        try harvest(peer)
-        try check(peer)
-        return result
     }
 
     /// Takes what a peer has recorded into the ledger, and brings its oracle to where it stands.
@@ -166,7 +208,7 @@ final class FolderWorld: World {
         let vector = try store.vector()
         let registered = try store.registration().peer
         if registered != peer.id {
-            guard peer.id == PeerID(high: 0, low: 0) || scenario.features.contains(.restoredStores) else {
+            guard peer.id == FolderPeer.nobody || peer.wasRestored else {
                 throw Failure(
                     .error, "\(peer.model.name) took itself for another peer, though nobody copied or restored it")
             }

@@ -1,3 +1,4 @@
+import GRDB
 import LogModel
 import LogStore
 import SimulationVFS
@@ -8,13 +9,17 @@ final class StorePeer {
     static let drift: Int64 = 24 * 3600 * 1000
 
     let model: PeerModel
-    let store: Store
-    let app: AppProgram
+    private(set) var store: Store
+    private(set) var app: AppProgram
     let clock = SimulatedClock()
     var skew: Int64
     /// What has come to it, from whom.
     var arrived = VersionVector()
     var oracle: OracleState
+    /// The death that its next sync meets.
+    var death: Death?
+    private let path: String
+    private let configuration: StoreConfiguration
 
     init(
         _ model: PeerModel, index: Int, scenario: Scenario, directory: String, now: Int64, founder: StorePeer?
@@ -28,7 +33,8 @@ final class StorePeer {
         configuration.clock = clock
         configuration.random = { randomness.next() }
         configuration.maximumDrift = Self.drift
-        let path = "\(directory)/\(model.name).db"
+        path = "\(directory)/\(model.name).db"
+        self.configuration = configuration
         var plan = InitializePlan(content: "simulation", container: "/nowhere", peerName: model.name)
         if let founder {
             plan.settings = try founder.app.connection.rows("SELECT kind, target, value FROM logsync_setting").map {
@@ -51,6 +57,29 @@ final class StorePeer {
 
     /// Makes its clock the one that counts.
     func awake(_ now: Int64) { clock.set(now + skew) }
+
+    /// Picks up after a death.
+    func bury(cutsPower: Bool) throws {
+        simulation_vfs_kill()
+        // A dead connection closes with an error, which nobody is there to hear.
+        try? store.close()
+        if cutsPower {
+            app.close()
+            simulation_vfs_cut_power()
+        }
+        simulation_vfs_revive()
+        store = try Store.open(path, configuration: configuration)
+        if cutsPower { app = try AppProgram(path, foreignKeysAreOn: model.foreignKeysAreOn) }
+    }
+
+    /// Writes as a program does that embeds logsync.
+    func embed(_ statements: [String]) throws {
+        let queue = try AppProgram.queue(path, foreignKeysAreOn: model.foreignKeysAreOn)
+        _ = try store.write(in: queue, author: model.name, context: "simulation") { database in
+            try AppProgram.attempt(statements, database)
+        }
+        try queue.close()
+    }
 
     func close() {
         // What a failed run leaves open goes with its folder.

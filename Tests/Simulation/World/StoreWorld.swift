@@ -28,7 +28,7 @@ final class StoreWorld: World {
         for (number, step) in scenario.steps.enumerated() {
             trace("\(number): \(step)")
             do {
-                try perform(step)
+                try perform(step, trace)
             } catch var failure as Failure {
                 failure.step = failure.step ?? number
                 throw failure
@@ -49,6 +49,8 @@ final class StoreWorld: World {
     var yield: Yield { checks.yield }
 
     func close() async {
+        simulation_vfs_revive()
+        simulation_vfs_track_unsynced(0)
         for peer in peers { peer.close() }
         peers = []
     }
@@ -68,10 +70,15 @@ final class StoreWorld: World {
         }
     }
 
-    private func perform(_ step: Step) throws {
+    private func perform(_ step: Step, _ trace: (String) -> Void) throws {
         switch step {
         case .pass(let milliseconds): now += milliseconds
         case .skew(let peer, let milliseconds): peers[peer].skew = milliseconds
+        case .write(let peer, let statements, .embedded):
+            peers[peer].awake(now)
+            try peers[peer].embed(statements)
+            try harvest(peer)
+            try check(peer)
         case .write(let peer, let statements, let ending):
             peers[peer].awake(now)
             try peers[peer].app.transaction(statements, ending: ending)
@@ -85,22 +92,29 @@ final class StoreWorld: World {
             _ = try peers[from].store.record()
             try harvest(from)
             peers[to].arrived.formUnion(peers[from].oracle.vector)
-        case .sync(let peer):
-            try importAll(peer)
-            try check(peer)
+        case .sync(let peer): try sync(peer, trace)
         case .policy(let peer, let target, let policy):
             peers[peer].awake(now)
             try peers[peer].store.setPolicy(target, policy)
             try harvest(peer)
             try check(peer)
-        case .fault, .crash: break
+        case .settle(let peer, let choice):
+            peers[peer].awake(now)
+            _ = try peers[peer].store.record()
+            try Hand.settle(peers[peer].store, scenario.schema, choice: choice)
+            try harvest(peer)
+            try check(peer)
+        case .crash(let death, let peer): if death.kind != .fileSystem { peers[peer].death = death }
+        case .fault, .backUp, .restore: break
         }
     }
 
     /// Takes what a peer has recorded into the ledger, and its own oracle with it.
     private func harvest(_ index: Int) throws {
         let peer = peers[index]
-        for transaction in try ledger.harvest(peer.store) { peer.oracle.apply(transaction) }
+        for transaction in try ledger.harvest(peer.store) where peer.oracle.canApply(transaction) {
+            peer.oracle.apply(transaction)
+        }
     }
 
     private func check(_ index: Int) throws {
@@ -109,6 +123,37 @@ final class StoreWorld: World {
     }
 
     // MARK: Importing
+
+    private func sync(_ index: Int, _ trace: (String) -> Void) throws {
+        let peer = peers[index]
+        guard let death = peer.death else {
+            try importAll(index)
+            return try check(index)
+        }
+        peer.death = nil
+        simulation_vfs_track_unsynced(death.kind == .power ? 1 : 0)
+        simulation_vfs_arm(Int64(death.change), death.completes ? 1 : 0)
+        var thrown: (any Error)?
+        do {
+            try importAll(index)
+        } catch {
+            thrown = error
+        }
+        _ = simulation_vfs_disarm()
+        if simulation_vfs_is_dead() != 0 {
+            trace("    it dies")
+            try peer.bury(cutsPower: death.kind == .power)
+            thrown = nil
+        }
+        simulation_vfs_track_unsynced(0)
+        if let thrown { throw thrown }
+        try harvest(index)
+        // What was imported before the death is there or not; which, its vector says.
+        try ledger.advance(&peer.oracle, to: peer.store.vector())
+        _ = try peer.store.record()
+        try harvest(index)
+        try check(index)
+    }
 
     private func importAll(_ index: Int) throws {
         let peer = peers[index]
