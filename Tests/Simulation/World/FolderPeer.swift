@@ -55,6 +55,11 @@ final class FolderPeer {
 
     // MARK: Beginning
 
+    /// Makes the database that it founds the content with, or joins with.
+    func prepare(_ schema: SchemaModel) throws {
+        if model.beginning != .clones { try AppProgram.makeDatabase(path, schema, rows: model.rows) }
+    }
+
     /// Makes its store: the first peer founds the content, the others take part in it.
     func begin(_ scenario: Scenario) async throws {
         var options = InitializeOptions()
@@ -70,7 +75,6 @@ final class FolderPeer {
                 to: path, container: container, content: Self.content, peerName: model.name,
                 configuration: configuration)
         case .founds, .joins:
-            if !isThere { try AppProgram.makeDatabase(path, scenario.schema, rows: model.rows) }
             _ = try await Replicator.initialize(
                 path, container: container, content: Self.content, options: options, configuration: configuration)
         }

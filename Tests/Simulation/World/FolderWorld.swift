@@ -74,6 +74,7 @@ final class FolderWorld: World {
             // A founder whose clock is ahead has its first transaction held by those who come after it.
             peer.skew = 0
             peer.awake(now)
+            try peer.prepare(scenario.schema)
             _ = try await dying(peer, model.death, at: .beginning(peer: index)) { try await peer.begin(scenario) }
             // Another process makes good what the dead one left.
             if peer.id == FolderPeer.nobody { try await peer.begin(scenario) }
