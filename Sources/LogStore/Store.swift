@@ -107,9 +107,11 @@ package final class Store: Sendable {
         let adopted = try Reconciling.isNeeded(session) && Reconciling(session: session).reconcile()
         let recorded = try Recorder(session, author: author, context: context).record()
         if recorded?.counts["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
-        if recorded != nil || adopted, session.hasKept {
+        if recorded != nil || adopted {
             // What was written may have made room for a parked row, or its table has come.
-            try Settling(session, standing: Standing(session)).settle([]) { _, _, _, _ in }
+            let tables = recorded.map { Set($0.counts.keys.compactMap { session.catalog[$0]?.id }) }
+            try Settling(session, standing: Standing(session))
+                .settle([], touching: adopted ? nil : tables) { _, _, _, _ in }
         }
         return recorded
     }

@@ -182,6 +182,12 @@ extension Store {
     }
 
     private static func recordFound(_ session: Session) throws {
+        for rule in try Enforcement(session: session).brokenByAnything() {
+            try session.connection.run(
+                "INSERT OR IGNORE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)",
+                .text(ForeignRule.setting), .text(rule.target), .text(ForeignRule.unenforced))
+        }
+        _ = try session.reloadPolicies()
         let recorder = Recorder(session, author: nil, context: nil)
         try FoundRows(session: session, recorder: recorder).record(session.catalog.tables)
         _ = try recorder.transaction().finish()

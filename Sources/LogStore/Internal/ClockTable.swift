@@ -11,6 +11,15 @@ struct ClockRecord {
     var identity: RowIdentity?
     /// The digests of the row's unique keys, by slot.
     var uniques: [Int32]
+    /// Whether a reference shows something else than its version: the row that it names does not stand.
+    var isReplaced = false
+    /// Whether the row breaks a CHECK constraint.
+    var breaksCheck = false
+
+    /// The column `conflict`: what has to be found again without looking at every record.
+    fileprivate var marks: Int64 {
+        (state.isContested ? 1 : 0) | (isReplaced ? 2 : 0) | (breaksCheck ? 4 : 0)
+    }
 }
 
 /// Reads and writes the clock records of one table.
@@ -48,7 +57,8 @@ struct ClockTable {
                     (0..<bytes.count / 4).map {
                         Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 4, as: Int32.self))
                     }
-                })
+                },
+            isReplaced: statement.integer(8) & 2 != 0, breaksCheck: statement.integer(8) & 4 != 0)
     }
 
     func exists(_ row: Int64) throws -> Bool {
@@ -162,7 +172,7 @@ struct ClockTable {
         } else {
             record.uniques.withUnsafeBytes { statement.bind(blob: Array($0)[...], at: 9) }
         }
-        if state.isContested { statement.bind(1, at: 10) } else { statement.bindNull(at: 10) }
+        if record.marks != 0 { statement.bind(record.marks, at: 10) } else { statement.bindNull(at: 10) }
         try statement.run()
     }
 

@@ -16,6 +16,8 @@ struct KeptRows {
         var clock: ClockState
         /// Its author's integer, a hint for when it stands again.
         var integer: Int64?
+        /// The row that shows in its place.
+        var folded: RowIdentity?
     }
 
     private let session: Session
@@ -26,7 +28,7 @@ struct KeptRows {
     func row(_ table: String, _ identity: RowIdentity) throws -> Row? {
         guard session.hasKept else { return nil }
         let rows = try connection.rows(
-            "SELECT table_name, identity, state, reason, clock, integer FROM logsync_kept WHERE table_name = ? AND identity = ?",
+            "SELECT table_name, identity, state, reason, clock, integer, folded FROM logsync_kept WHERE table_name = ? AND identity = ?",
             .text(table), .blob(identity.bytes))
         return try rows.first.flatMap(Self.decode)
     }
@@ -35,7 +37,7 @@ struct KeptRows {
         guard session.hasKept else { return [] }
         return try connection.rows(
             """
-            SELECT table_name, identity, state, reason, clock, integer FROM logsync_kept
+            SELECT table_name, identity, state, reason, clock, integer, folded FROM logsync_kept
             WHERE state = ?1 AND (?2 IS NULL OR table_name = ?2)
             """, .text(state.rawValue), table.map { .text($0) } ?? .null
         ).compactMap(Self.decode)
@@ -50,11 +52,34 @@ struct KeptRows {
         session.hasKept = true
         try connection.run(
             """
-            INSERT OR REPLACE INTO logsync_kept(table_name, identity, state, reason, clock, integer)
-            VALUES(?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO logsync_kept(table_name, identity, state, reason, clock, integer, folded)
+            VALUES(?, ?, ?, ?, ?, ?, ?)
             """, .text(row.table), .blob(row.identity.bytes), .text(row.state.rawValue),
             row.reason.map { .text($0) } ?? .null, .blob(ClockCodec.encodeKept(row.clock)[...]),
-            row.integer.map { .integer($0) } ?? .null)
+            row.integer.map { .integer($0) } ?? .null, row.folded.map { .blob($0.bytes) } ?? .null)
+        if row.folded != nil { session.hasFolded = true }
+    }
+
+    /// The row that shows in the place of one that was folded into it; nil where that was not.
+    func winner(of identity: RowIdentity, in table: TrackedTable) throws -> RowIdentity? {
+        guard session.hasFolded else { return nil }
+        guard
+            case .blob(let bytes)? = try connection.scalar(
+                "SELECT folded FROM logsync_kept WHERE table_name = ? AND identity = ? AND folded IS NOT NULL",
+                .text(table.name), .blob(identity.bytes))
+        else { return nil }
+        return RowIdentity(unchecked: bytes)
+    }
+
+    /// The rows that were folded into another.
+    func folded(into identity: RowIdentity, in table: TrackedTable) throws -> [Row] {
+        guard session.hasFolded else { return [] }
+        return try connection.rows(
+            """
+            SELECT table_name, identity, state, reason, clock, integer, folded FROM logsync_kept
+            WHERE folded = ? AND table_name = ?
+            """, .blob(identity.bytes), .text(table.name)
+        ).compactMap(Self.decode)
     }
 
     /// Takes a row out, with its shares of the state digest.
@@ -72,6 +97,10 @@ struct KeptRows {
             "DELETE FROM logsync_kept WHERE table_name = ? AND identity = ?", .text(table), .blob(identity.bytes))
     }
 
+    private static func identity(_ value: Value) -> RowIdentity? {
+        if case .blob(let bytes) = value { RowIdentity(unchecked: bytes) } else { nil }
+    }
+
     private static func decode(_ row: [Value]) throws -> Row? {
         guard case .blob(let identity) = row[1], case .blob(let clock) = row[4],
             let state = State(rawValue: String(text: row[2]))
@@ -79,7 +108,7 @@ struct KeptRows {
         return Row(
             table: String(text: row[0]), identity: RowIdentity(unchecked: identity), state: state,
             reason: row[3].isNull ? nil : String(text: row[3]), clock: try ClockCodec.decodeKept(clock),
-            integer: row[5].isNull ? nil : row[5].asInteger)
+            integer: row[5].isNull ? nil : row[5].asInteger, folded: Self.identity(row[6]))
     }
 }
 

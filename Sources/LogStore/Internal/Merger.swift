@@ -20,7 +20,9 @@ final class Merger {
     /// Rows that refer to rows still to come.
     private var deferred: [(group: RowGroup, index: Int)] = []
     /// Rows that a constraint refused, or that were taken out to make room.
-    var floating: [FullRow] = []
+    var floating: [FloatingRow] = []
+    /// Rows that others may refer to and that are no more, or are called something else.
+    var gone: [GoneRow] = []
 
     let dangling: Dangling
 
@@ -49,7 +51,9 @@ final class Merger {
             for index in 0..<group.rowCount { try apply(group, index, target, mayDefer: true) }
         }
         try applyDeferred()
-        try Settling(session, standing: standing).settle(floating, noting: { self.note($0, $1, $2, $3) })
+        let touched = Set(counts.keys.compactMap { session.catalog[$0]?.id })
+        try Settling(session, standing: standing)
+            .settle(floating, gone: gone, touching: touched) { self.note($0, $1, $2, $3) }
         try dangling.settle()
         if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
         try advance(to: incoming.chain)
@@ -109,9 +113,14 @@ final class Merger {
             deferred.append((group, index))
             return
         }
-        if let position = floating.firstIndex(where: { $0.identity == identity && $0.table == table.name }) {
-            let full = floating.remove(at: position)
-            return try change(group, index, target, stamp, floating: full)
+        let isBound = try group.kind == .delete || satisfiesRules(group, index, target, table)
+        if !isBound, mayDefer {
+            deferred.append((group, index))
+            return
+        }
+        if let position = floating.firstIndex(where: { $0.full.identity == identity && $0.full.table == table.name }) {
+            let row = floating.remove(at: position)
+            return try change(group, index, target, stamp, floating: row)
         }
         let position = try standing.locate(identity, in: table)
         if position == nil, let kept = try KeptRows(session).row(table.name, identity) {
@@ -119,6 +128,7 @@ final class Merger {
         }
         guard let position else {
             switch group.kind {
+            case .insert where !isBound: return floatNew(group, index, table, stamp)
             case .insert: return try insertNew(group, index, target, table, stamp)
             case .update: return try change(group, index, target, stamp, kept: nil)
             case .delete: return
@@ -129,7 +139,7 @@ final class Merger {
                 .invalidStore, "a row of \(table.name) has no clock record; nothing was imported",
                 help: "Run `logsync rescan` on the store.")
         }
-        if try applyDirectly(group, index, target, table, record, at: position, stamp) { return }
+        if isBound, try applyDirectly(group, index, target, table, record, at: position, stamp) { return }
         let row = try standing.currentRow(identity, at: position, in: table)
         let full = try standing.expand(record, row, identity, at: position, in: table)
         try change(group, index, target, stamp, standing: (full, record, row, position))
@@ -141,6 +151,40 @@ final class Merger {
         }
         guard let table = target.table, table.keyHasReference else { return false }
         return try standing.localKey(group.identities[index], in: table) == nil
+    }
+
+    /// Whether every row that this one will depend on stands already.
+    private func satisfiesRules(
+        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ table: TrackedTable
+    ) throws -> Bool {
+        guard !session.foreignRules.of(table).isEmpty else { return true }
+        let parts = group.kind == .insert ? group.identities[index].naturalParts : nil
+        let satisfied = try Neighbours(session, standing: standing).satisfiesRules(table) { position in
+            if let column = target.positions.firstIndex(of: position) { return group.columns[column].values[index] }
+            guard group.kind == .insert else { return nil }
+            if let parts, let key = table.key.firstIndex(where: { $0.index == position }), parts.indices.contains(key) {
+                return parts[key].value
+            }
+            return session.defaultValue(of: table, position)
+        }
+        // What cannot be told from this change alone is told when the row is spelled out.
+        return satisfied ?? true
+    }
+
+    /// A new row without the parent that it needs.
+    private func floatNew(_ group: RowGroup, _ index: Int, _ table: TrackedTable, _ stamp: Stamp) {
+        let integer = group.integers.isEmpty ? nil : group.integers[index]
+        var row = FullRow(table: table.name, identity: group.identities[index], integer: integer)
+        row.insert(stamp, cells: cells(group, index, table), coverage)
+        session.countFull(1, row)
+        note(table.name, .insert, nil, nil)
+        floating.append(FloatingRow(full: row))
+    }
+
+    /// Notes a row that went, where others may depend on it.
+    func noteGone(_ row: TableReader.Row?, at position: Int64, in table: TrackedTable) {
+        guard let row, session.foreignRules.to(table).contains(where: { $0.strength != .loose }) else { return }
+        gone.append(GoneRow(table: table, integer: position, values: row.values))
     }
 
     // MARK: Short ways
@@ -163,7 +207,7 @@ final class Merger {
             if try standing.stand(full, in: table) {
                 try noteKey(of: full, .insert, in: table)
             } else {
-                floating.append(full)
+                floating.append(FloatingRow(full: full))
             }
             return
         }
@@ -174,7 +218,7 @@ final class Merger {
             row.insert(stamp, cells: cells(group, index, table), coverage)
             session.countFull(1, row)
             note(table.name, .insert, nil, nil)
-            floating.append(row)
+            floating.append(FloatingRow(full: row))
             return
         }
         let reader = standing.reader(table)
@@ -203,7 +247,7 @@ final class Merger {
         _ = try ClockTable(table: table, connection: connection).insert(
             ClockRecord(
                 state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
-                identity: stores ? identity : nil, uniques: uniques),
+                identity: stores ? identity : nil, uniques: uniques, breaksCheck: inserted.breaksCheck),
             at: inserted.rowid)
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
         note(table.name, .insert, key(of: row, inserted.rowid, in: table), nil)
@@ -228,13 +272,21 @@ final class Merger {
             session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
             dangling.note(position, identity, in: table)
             standing.free(position, of: identity, in: table)
+            noteGone(row, at: position, in: table)
             note(table.name, .delete, row.map { key(of: $0, position, in: table) }, nil)
             return true
         case .update:
-            guard target.isKnown, target.hasNoKey,
+            guard target.isKnown, target.hasNoKey, !record.isReplaced, !names(table, target.positions),
                 group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }
             return try updateDirectly(group, index, target, table, record, at: position, stamp)
+        }
+    }
+
+    /// Whether rows of other tables name this table's by one of these columns.
+    private func names(_ table: TrackedTable, _ positions: [Int?]) -> Bool {
+        session.foreignRules.to(table).contains { rule in
+            rule.parts.contains { if case .column(let position) = $0 { positions.contains(position) } else { false } }
         }
     }
 
@@ -252,7 +304,7 @@ final class Merger {
         let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
         let assignments = target.positions.compactMap { $0 }.map { "\(SQL.name(table.columns[$0].local)) = ?" }
         let statement = try connection.prepare(
-            "UPDATE \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
+            "UPDATE OR ABORT \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
         var argument = 1
         var given: [(position: Int, value: Value, original: Value)] = []
         for (column, place) in zip(group.columns, target.positions) {
@@ -266,7 +318,9 @@ final class Merger {
             statement.bind(value, at: argument)
             argument += 1
         }
-        guard try statement.runUnlessConstrained() else { return false }
+        let written = try statement.write()
+        guard written != .refused else { return false }
+        record.breaksCheck = written == .breakingCheck
         guard let row = try standing.currentRow(identity, at: position, in: table) else { return false }
         let rowDigest = session.rowDigest(table, identity)
         for (place, value, original) in given {

@@ -24,13 +24,19 @@ extension Merger {
                 standing.free(integer, of: full.identity, in: table)
             }
             if full.hasCells { try keep(full, .dead) }
+            noteGone(former.row, at: former.position, in: table)
             note(table.name, .delete, former.row.map { key(of: $0, former.position, in: table) }, nil)
             return
         }
         note(table.name, .update, former.row.map { key(of: $0, former.position, in: table) }, nil)
-        if try !standing.rewrite(full, from: former.record, former.row, at: former.position, in: table) {
+        if try standing.rewrite(full, from: former.record, former.row, at: former.position, in: table) {
+            if session.foreignRules.to(table).contains(where: { !$0.isByInteger }) {
+                noteGone(former.row, at: former.position, in: table)
+            }
+        } else {
             try standing.float(full, at: former.position, uniques: uniques, in: table)
-            floating.append(full)
+            let gone = former.row.map { GoneRow(table: table, integer: former.position, values: $0.values) }
+            floating.append(FloatingRow(full: full, former: gone))
         }
     }
 
@@ -58,7 +64,7 @@ extension Merger {
             if try standing.stand(full, in: table) {
                 try noteKey(of: full, .insert, in: table)
             } else {
-                floating.append(full)
+                floating.append(FloatingRow(full: full))
             }
         } else {
             note(table.name, group.kind, nil, nil)
@@ -67,19 +73,20 @@ extension Merger {
     }
 
     func change(
-        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ stamp: Stamp, floating former: FullRow
+        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ stamp: Stamp, floating former: FloatingRow
     ) throws {
         guard let table = target.table else { return }
-        var full = former
+        var full = former.full
         operate(group, index, table, stamp, on: &full)
-        session.countFull(-1, former)
+        session.countFull(-1, former.full)
         session.countFull(1, full)
         note(table.name, group.kind, nil, nil)
         if full.isAlive {
-            if try !standing.stand(full, in: table) { floating.append(full) }
-        } else if full.hasCells {
-            try keep(full, .dead)
+            if try !standing.stand(full, in: table) { floating.append(FloatingRow(full: full, former: former.former)) }
+            return
         }
+        if let former = former.former { gone.append(former) }
+        if full.hasCells { try keep(full, .dead) }
     }
 
     // MARK: What happens to it

@@ -7,6 +7,10 @@ struct Policies {
     private var byColumn: [String: MergePolicy] = [:]
     private var byTable: [String: MergePolicy] = [:]
     private var names: [PeerID: String] = [:]
+    private var folding: Set<String> = []
+    private var reviving: Set<String> = []
+    /// The foreign keys that somebody's own data broke, as ``ForeignRule/target`` in lower case.
+    private(set) var unenforced: Set<String> = []
 
     /// The setting's kinds, by what a policy is about; a table may have one of each.
     static func kind(of policy: String) -> String {
@@ -21,7 +25,7 @@ struct Policies {
         rows = try connection.rows(
             """
             SELECT kind, target, value FROM logsync_setting
-            WHERE kind IN ('peer', 'policy', 'delete-policy', 'unique-policy') ORDER BY kind, target
+            WHERE kind IN ('peer', 'policy', 'delete-policy', 'unique-policy', 'foreign-key') ORDER BY kind, target
             """)
         for row in rows {
             let target = String(text: row[1])
@@ -37,10 +41,22 @@ struct Policies {
                 } else {
                     byTable[target.lowercased()] = policy
                 }
+            case "delete-policy":
+                if value == "delete-loses" { reviving.insert(target.lowercased()) }
+            case "unique-policy":
+                if value == "unique-merge" { folding.insert(target.lowercased()) }
+            case ForeignRule.setting:
+                if value == ForeignRule.unenforced { unenforced.insert(target.lowercased()) }
             default: continue
             }
         }
     }
+
+    /// Whether a row whose unique key an older one has is folded into it (`unique-merge`).
+    func folds(_ table: String) -> Bool { folding.contains(table.lowercased()) }
+
+    /// Whether a row that a delete took is brought back by those who had edited it (`delete-loses`).
+    func revives(_ table: String) -> Bool { reviving.contains(table.lowercased()) }
 
     func policy(_ table: String, _ column: String) -> MergePolicy {
         guard !byColumn.isEmpty || !byTable.isEmpty else { return .lastWriter }

@@ -56,6 +56,7 @@ final class Recorder {
         guard try Self.hasPending(session) else { return nil }
         for table in session.catalog.tables { events[table.id] = try collect(table) }
         for table in session.catalog.tables { try findDisplaced(table) }
+        try giveUpBrokenKeys()
         for table in session.catalog.tables { try rememberFormer(table) }
         for table in session.catalog.tables { try bury(table) }
         for table in session.catalog.tables { try follow(table) }
@@ -91,7 +92,7 @@ final class Recorder {
 
     // MARK: What happened
 
-    private func collect(_ table: TrackedTable) throws -> PendingEvents {
+    func collect(_ table: TrackedTable) throws -> PendingEvents {
         let clock = ClockTable(table: table, connection: connection)
         return try PendingEvents(table, on: connection) { location, rowid in
             guard let key = location.key else {

@@ -2,28 +2,41 @@ import LogModel
 
 extension Standing {
     /// Shows a standing row's new state in its table. False where a constraint refuses it; then nothing changed.
+    ///
+    /// - Parameter replaced: what references show instead, where that has been decided.
     func rewrite(
         _ full: FullRow, from former: ClockRecord, _ formerRow: TableReader.Row?, at position: Int64,
-        in table: TrackedTable
+        in table: TrackedTable, replacing replaced: [Int: Value]? = nil
     ) throws -> Bool {
         let connection = session.connection
-        let shown = try shownValues(full, in: table)
+        if replaced == nil, try former.isReplaced || !satisfiesRules(full, in: table) { return false }
+        let shown = try shownValues(full, in: table, replacing: replaced ?? [:])
+        var breaksCheck = former.breaksCheck
+        var key = try table.hasRowid ? [.integer(position)] : standingKey(full.identity, in: table) ?? []
+        if !table.hasRowid, let formerRow { key = table.key.map { formerRow.values[$0.index] } }
         var changed: [(position: Int, value: Value)] = []
         for (position, value) in shown.enumerated() {
             let value = value ?? session.defaultValue(of: table, position)
             if formerRow?.values[position] != value { changed.append((position, value)) }
         }
         if !changed.isEmpty {
-            let key = try table.hasRowid ? [.integer(position)] : standingKey(full.identity, in: table) ?? []
             let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
             let assignments = changed.map { "\(SQL.name(table.columns[$0.position].local)) = ?" }
             let statement = try connection.prepare(
-                "UPDATE \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
+                "UPDATE OR ABORT \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
             for (index, value) in (changed.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
-            guard try statement.runUnlessConstrained() else { return false }
+            let written = try statement.write()
+            guard written != .refused else { return false }
+            breaksCheck = written == .breakingCheck
         }
-        guard let row = try currentRow(full.identity, at: position, in: table) else { return false }
-        let record = try compress(full, shownAs: row, in: table)
+        let present =
+            try table.hasRowid
+            ? currentRow(full.identity, at: position, in: table)
+            : reader(table).row(withKey: table.key.map { shown[$0.index] ?? .null })
+        guard let row = present else { return false }
+        var record = try compress(full, shownAs: row, in: table)
+        record.breaksCheck = breaksCheck
+        mark(&record, replaced)
         let formerUniques = former.uniques.isEmpty && table.findsByKeyDigest ? record.uniques : former.uniques
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: formerUniques)
@@ -41,15 +54,17 @@ struct Redeciding {
     func redecide() throws -> Bool {
         guard try session.reloadPolicies() else { return false }
         let standing = Standing(session)
-        var floating: [FullRow] = []
+        var floating: [FloatingRow] = []
         for table in session.catalog.tables {
             let rows = try session.connection.rows("SELECT row FROM \(table.clock) WHERE conflict IS NOT NULL")
             for row in rows {
                 let position = row[0].asInteger
-                guard let (full, record, present) = try standing.full(at: position, in: table) else { continue }
+                guard let (full, record, present) = try standing.full(at: position, in: table), !record.isReplaced
+                else { continue }
                 if try !standing.rewrite(full, from: record, present, at: position, in: table) {
                     try standing.float(full, at: position, uniques: record.uniques, in: table)
-                    floating.append(full)
+                    let former = GoneRow(table: table, integer: position, values: present.values)
+                    floating.append(FloatingRow(full: full, former: former))
                 }
             }
         }

@@ -57,9 +57,14 @@ struct References {
             "DELETE FROM logsync_reserved WHERE table_id = ? AND integer = ?", .integer(table.id), .integer(integer))
     }
 
-    /// The integer of a referenced row, or nil where no row here has the identity and none is promised to it.
+    /// The integer of a referenced row, or of the one that it was folded into; nil where no row here has the identity
+    /// and none is promised to it.
     func integer(of identity: RowIdentity, in table: TrackedTable) throws -> Int64? {
-        if let row = try ClockTable(table: table, connection: connection).row(of: identity) { return row }
+        let clock = ClockTable(table: table, connection: connection)
+        if let row = try clock.row(of: identity) { return row }
+        if let winner = try KeptRows(session).winner(of: identity, in: table), let row = try clock.row(of: winner) {
+            return row
+        }
         return try reservedInteger(of: identity, in: table)
     }
 }

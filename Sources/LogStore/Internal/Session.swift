@@ -22,6 +22,14 @@ final class Session {
     private(set) var schemaVersion: Int64
     /// The merge policies in force.
     private(set) var policies: Policies
+    /// The references between rows, as declared and as settings have them.
+    private(set) lazy var foreignRules = ForeignRules(catalog, unenforced: policies.unenforced)
+    /// The unique keys of tables, by table id.
+    var uniqueKeys: [Int64: [UniqueKey]] = [:]
+    /// Whether rows are folded into others.
+    var hasFolded: Bool
+    /// Whether rows show something else than their references.
+    var hasReplaced: Bool
     /// The schema version for which the app's triggers were copied.
     private var copiedTriggers: Int64 = -1
     /// Columns' defaults as evaluated, by table and column id.
@@ -51,6 +59,10 @@ final class Session {
         self.salt = salt
         stateDigest = UInt64(bitPattern: try facts.value("digest")?.asInteger ?? 0)
         hasKept = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_kept)") == 1
+        hasFolded = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_kept WHERE folded IS NOT NULL)") == 1
+        hasReplaced = try catalog.tables.contains { table in
+            try connection.integer("SELECT EXISTS(SELECT 1 FROM \(table.clock) WHERE conflict >= 2)") == 1
+        }
         hasReserved = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_reserved)") == 1
         policies = try Policies(on: connection, custom: configuration.policies)
         schemaVersion = try facts.value("schema_version")?.asInteger ?? -1
@@ -64,6 +76,8 @@ final class Session {
         connection.finalizeStatements()
         defaults = [:]
         catalog = try Catalog.load(on: connection)
+        uniqueKeys = [:]
+        foreignRules = ForeignRules(catalog, unenforced: policies.unenforced)
     }
 
     /// Notes that columns, triggers and clock records agree with the schema as it is now.
@@ -75,7 +89,10 @@ final class Session {
     /// Reads the merge policies again; returns whether they changed.
     func reloadPolicies() throws -> Bool {
         let read = try Policies(on: connection, custom: configuration.policies)
-        defer { policies = read }
+        defer {
+            policies = read
+            foreignRules = ForeignRules(catalog, unenforced: read.unenforced)
+        }
         return !read.saysTheSame(as: policies)
     }
 

@@ -55,7 +55,7 @@ struct Settlement {
         }
         _ = try KeptRows(session).remove(row.table, row.identity)
         session.countFull(1, changed)
-        try Settling(session, standing: standing).settle([changed]) { _, _, _, _ in }
+        try Settling(session, standing: standing).settle([FloatingRow(full: changed)]) { _, _, _, _ in }
     }
 
     func dropParked(_ key: [Value], in tableName: String) throws {

@@ -1,112 +1,149 @@
 import LogModel
 
-/// Decides which of the rows that a constraint refused stand: the older one stands, the younger is parked.
+/// Settles which rows stand in their tables after a transaction (MODEL.md, shown state).
 ///
-/// Rows come in the order of their age. One that is refused takes out the younger rows that share its unique keys, which
-/// then try in their turn; where an older one is in its way it is parked. Parked rows try again whenever something in
-/// their table may have made room.
+/// Only rows that contest something are looked at: those that a constraint refused, those whose parents went, the
+/// parked ones, and whatever their decisions touch in turn.
 struct Settling {
     let session: Session
     let standing: Standing
+
+    typealias Note = (_ table: String, _ kind: RowGroup.Kind, _ key: [Value]?, _ row: FullRow?) -> Void
+
+    private var connection: Connection { session.connection }
+    private var rules: ForeignRules { session.foreignRules }
+    private var neighbours: Neighbours { Neighbours(session, standing: standing) }
 
     init(_ session: Session, standing: Standing) {
         self.session = session
         self.standing = standing
     }
 
-    private var connection: Connection { session.connection }
-
-    typealias Note = (_ table: String, _ kind: RowGroup.Kind, _ key: [Value]?, _ row: FullRow?) -> Void
-
-    /// Settles the given rows and every parked one.
-    func settle(_ rows: [FullRow], noting note: Note) throws {
-        let kept = KeptRows(session)
-        var queue = rows
-        var parkedBefore: Set<FullRowName> = []
-        for row in try kept.rows(.parked) {
-            guard session.catalog[row.table] != nil else { continue }
-            // Its entries go on counting: only the place where they are kept changes.
-            try kept.take(row.table, row.identity)
-            parkedBefore.insert(FullRowName(table: row.table, identity: row.identity))
-            queue.append(FullRow(table: row.table, identity: row.identity, state: row.clock, integer: row.integer))
+    /// - Parameters:
+    ///   - floating: rows that are beside their tables and have to be decided.
+    ///   - gone: rows that others may refer to and that are no more.
+    ///   - tables: the ids of the tables that the transaction touched; nil for all.
+    func settle(
+        _ floating: [FloatingRow], gone: [GoneRow] = [], touching tables: Set<Int64>? = nil, noting note: Note
+    ) throws {
+        guard !floating.isEmpty || !gone.isEmpty || session.hasKept || session.hasReplaced else { return }
+        var contenders = Contenders(session)
+        for row in floating {
+            guard let table = session.catalog[row.full.table] else { continue }
+            contenders.add(try contender(row.full, in: table, former: row.former))
         }
-        queue.sort(by: session.isOlder)
-        while !queue.isEmpty {
-            let row = queue.removeFirst()
-            guard let table = session.catalog[row.table] else { continue }
-            let name = FullRowName(table: row.table, identity: row.identity)
-            if try standing.stand(row, in: table) {
-                if parkedBefore.contains(name) { note(table.name, .insert, nil, row) }
+        try addParked(to: &contenders, touching: tables)
+        try addReplaced(to: &contenders, touching: tables)
+        try add(try neighbours.children(of: gone), to: &contenders)
+        guard !contenders.isEmpty else { return }
+        try decide(&contenders)
+        try Showing(session, standing: standing, contenders: contenders).show(noting: note)
+    }
+
+    // MARK: Who is to be decided
+
+    private func contender(
+        _ full: FullRow, in table: TrackedTable,
+        at position: (position: Int64, record: ClockRecord, row: TableReader.Row)? = nil, former: GoneRow? = nil
+    ) throws -> Contender {
+        Contender(
+            full, in: table, intact: standing.intactValues(full, in: table), age: session.age(full), standing: position,
+            former: former)
+    }
+
+    private func addParked(to contenders: inout Contenders, touching tables: Set<Int64>?) throws {
+        guard session.hasKept else { return }
+        let affected = tables.map { rules.affected(by: $0) }
+        for row in try KeptRows(session).rows(.parked) {
+            guard let table = session.catalog[row.table], affected?.contains(table.id) ?? true else { continue }
+            let full = FullRow(table: table.name, identity: row.identity, state: row.clock, integer: row.integer)
+            contenders.add(try contender(full, in: table))
+        }
+    }
+
+    private func addReplaced(to contenders: inout Contenders, touching tables: Set<Int64>?) throws {
+        guard session.hasReplaced else { return }
+        let affected = tables.map { rules.affected(by: $0) }
+        for table in session.catalog.tables where affected?.contains(table.id) ?? true {
+            let rows = try connection.rows("SELECT row, conflict FROM \(table.clock) WHERE conflict >= 2")
+            try add(rows.filter { $0[1].asInteger & 2 != 0 }.map { (table, $0[0].asInteger) }, to: &contenders)
+        }
+    }
+
+    /// Returns whether there was one that was not among them.
+    @discardableResult
+    private func add(
+        _ rows: [(table: TrackedTable, position: Int64)], to contenders: inout Contenders
+    ) throws -> Bool {
+        var isAny = false
+        for (table, position) in rows where !contenders.contains(table, at: position) {
+            guard let (full, record, row) = try standing.full(at: position, in: table) else { continue }
+            let contender = try contender(full, in: table, at: (position, record, row))
+            isAny = contenders.add(contender) || isAny
+        }
+        return isAny
+    }
+
+    /// Decides, and takes in whatever turns out to have to do with it, until that is all.
+    private func decide(_ contenders: inout Contenders) throws {
+        while true {
+            try addAncestors(to: &contenders)
+            do {
+                let mirror = Mirror(session)
+                try Deciding(session, contenders, neighbours: neighbours, mirror: mirror).decide()
+            } catch let wanted as Deciding.Wanted {
+                guard try add(wanted.rows, to: &contenders) else {
+                    throw LogSyncError(
+                        .invalidStore,
+                        "a row of \(wanted.rows[0].table.name) has no clock record; nothing was imported",
+                        help: "Run `logsync rescan` on the store.")
+                }
                 continue
             }
-            let blockers = try blockers(of: row, in: table)
-            if !blockers.isEmpty, blockers.allSatisfy({ session.isOlder(row, $0.full) }) {
-                for blocker in blockers {
-                    try standing.float(blocker.full, at: blocker.position, uniques: blocker.uniques, in: table)
-                    note(table.name, .delete, nil, blocker.full)
-                    queue.append(blocker.full)
-                }
-                queue.sort(by: session.isOlder)
-                if try standing.stand(row, in: table) { continue }
+            // What others knew it by is not there any more.
+            let changed = contenders.all.compactMap { contender in
+                contender.former.flatMap { contender.stands && !isOtherwiseCalled(contender) ? nil : $0 }
             }
-            try kept.put(
-                KeptRows.Row(
-                    table: row.table, identity: row.identity, state: .parked,
-                    reason: blockers.isEmpty ? "constraint" : "unique", clock: row.state, integer: row.integer))
+            guard try add(try neighbours.children(of: changed), to: &contenders) else { return }
         }
     }
 
-    private struct FullRowName: Hashable {
-        var table: String
-        var identity: RowIdentity
+    /// Whether a column that children name it by shows something else than before.
+    private func isOtherwiseCalled(_ contender: Contender) -> Bool {
+        let named = Set(
+            rules.to(contender.table).flatMap(\.parts).compactMap { part in
+                if case .column(let position) = part { position } else { nil }
+            })
+        guard !named.isEmpty else { return false }
+        let shown = contender.shown
+        return named.contains { position in
+            let column = contender.table.columns[position]
+            return contender.former.map { former in
+                // One that cannot be translated is another, to be safe.
+                (try? standing.identityValue(former.values[position], position, in: contender.table)) != shown[position]
+                    && column.reference == nil
+            } ?? false
+        }
     }
 
-    private struct Blocker {
-        var full: FullRow
-        var position: Int64
-        var uniques: [Int32]
-    }
-
-    /// The standing rows that share a unique key with a row.
-    private func blockers(of row: FullRow, in table: TrackedTable) throws -> [Blocker] {
-        let values = try standing.shownValues(row, in: table)
-        var found: [Int64: Blocker] = [:]
-        for index in table.schema.uniqueIndexes {
-            guard let columns = index.columns else { continue }
-            var arguments: [Value] = []
-            for column in columns {
-                if let position = table.localPositions[column.name.lowercased()],
-                    let value = values[position] ?? session.defaultValue(of: table, position) as Value?, !value.isNull
+    /// In tables that refer to each other in circles rows may depend on each other: all that a contender depends on there
+    /// is decided with it.
+    private func addAncestors(to contenders: inout Contenders) throws {
+        var queue = contenders.all
+        while let contender = queue.popLast() {
+            guard let circle = rules.circles[contender.table.id] else { continue }
+            for rule in rules.of(contender.table)
+            where rule.strength != .loose && rules.circles[rule.parent.id] == circle {
+                guard rule.isByInteger, case .reference(let identity)? = contender.reference(rule)?.first,
+                    contenders[RowName(rule.parent, identity)] == nil,
+                    let position = try ClockTable(table: rule.parent, connection: connection).row(of: identity)
+                else { continue }
+                if try add([(rule.parent, position)], to: &contenders),
+                    let added = contenders[RowName(rule.parent, identity)]
                 {
-                    arguments.append(value)
+                    queue.append(added)
                 }
             }
-            guard arguments.count == columns.count, table.hasRowid else { continue }
-            let condition = columns.map { "\(SQL.name($0.name)) = ? COLLATE \($0.collation.rawValue)" }
-            let statement = try connection.prepare(
-                "SELECT \(table.rowid) FROM \(table.quoted) WHERE \(condition.joined(separator: " AND "))")
-            for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
-            var positions: [Int64] = []
-            while try statement.step() { positions.append(statement.integer(0)) }
-            statement.reset()
-            for position in positions where found[position] == nil {
-                found[position] = try blocker(at: position, in: table)
-            }
         }
-        return found.values.sorted { $0.position < $1.position }
-    }
-
-    private func blocker(at position: Int64, in table: TrackedTable) throws -> Blocker? {
-        guard let record = try ClockTable(table: table, connection: connection).record(at: position),
-            let row = try standing.reader(table).row(at: position)
-        else { return nil }
-        let reader = standing.reader(table)
-        let identity =
-            try record.identity
-            ?? reader.naturalIdentity { try standing.identityValue(row.values[$0], $0, in: table) }
-        guard let identity else { return nil }
-        return Blocker(
-            full: try standing.expand(record, row, identity, at: position, in: table), position: position,
-            uniques: record.uniques)
     }
 }

@@ -126,6 +126,9 @@ final class Standing {
         guard case .integer(let integer) = value, let name = table.columns[position].reference,
             let parent = session.catalog[name]
         else { return value }
+        if let known = try references.knownIdentity(of: integer, in: parent) { return .reference(known) }
+        // The row went in this transaction; a row that still holds its integer goes on meaning it.
+        if let former = formerIdentities[parent.id]?[integer] { return .reference(former) }
         return .reference(try references.identity(of: integer, in: parent))
     }
 
@@ -168,19 +171,36 @@ final class Standing {
     }
 
     /// What the columns of a row are to show: nil where it has no entry, so that the default stands.
-    func shownValues(_ full: FullRow, in table: TrackedTable) throws -> [Value?] {
+    ///
+    /// - Parameter replaced: what references show instead, as logs have it.
+    func shownValues(
+        _ full: FullRow, in table: TrackedTable, replacing replaced: [Int: Value] = [:]
+    ) throws -> [Value?] {
+        try logicalValues(full, in: table).enumerated().map { position, value in
+            try (replaced[position] ?? value).map { try localOrPromised($0, table.columns[position].reference) }
+        }
+    }
+
+    /// What the columns would show if every reference were there, as logs have it.
+    func intactValues(_ full: FullRow, in table: TrackedTable) -> [Value] {
+        logicalValues(full, in: table).enumerated().map { position, value in
+            value ?? session.defaultValue(of: table, position)
+        }
+    }
+
+    private func logicalValues(_ full: FullRow, in table: TrackedTable) -> [Value?] {
         let parts = full.identity.naturalParts
-        return try table.columns.enumerated().map { position, column in
+        return table.columns.enumerated().map { position, column in
             if let cell = full.state.unknown[column.name]
                 ?? full.state.unknown.first(where: {
                     $0.key.lowercased() == column.name.lowercased()
                 })?.value, let value = session.shown(cell, table.name, column.name)
             {
-                return try localOrPromised(value, column.reference)
+                return value
             }
             if let part = table.key.firstIndex(where: { $0.index == position }), let parts, parts.indices.contains(part)
             {
-                return try localOrPromised(parts[part].value, column.reference)
+                return parts[part].value
             }
             return nil
         }
@@ -189,24 +209,41 @@ final class Standing {
     // MARK: Putting in and taking out
 
     /// Puts a row that is beside its table into it. False where a constraint refuses it; then nothing changed.
-    func stand(_ full: FullRow, in table: TrackedTable) throws -> Bool {
-        let values = try shownValues(full, in: table)
+    ///
+    /// - Parameter replaced: what references show instead, where that has been decided.
+    func stand(_ full: FullRow, in table: TrackedTable, replacing replaced: [Int: Value]? = nil) throws -> Bool {
+        if replaced == nil, try !satisfiesRules(full, in: table) { return false }
+        let values = try shownValues(full, in: table, replacing: replaced ?? [:])
         guard let position = try insert(values, full.identity, integer: full.integer, in: table) else { return false }
         guard
             let row = try position.rowid.map({ try reader(table).row(at: $0) })
-                ?? reader(table).row(withKey: try localKey(full.identity, in: table) ?? [])
+                ?? reader(table).row(withKey: table.key.map { values[$0.index] ?? .null })
         else {
             throw LogSyncError(.invalidStore, "a row written to \(table.name) cannot be read back; nothing was changed")
         }
-        let record = try compress(full, shownAs: row, in: table)
+        var record = try compress(full, shownAs: row, in: table)
+        record.breaksCheck = position.breaksCheck
+        mark(&record, replaced)
         _ = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
         return true
+    }
+
+    func mark(_ record: inout ClockRecord, _ replaced: [Int: Value]?) {
+        record.isReplaced = !(replaced ?? [:]).isEmpty
+        if record.isReplaced { session.hasReplaced = true }
+    }
+
+    /// Whether a row could be shown without deciding about others.
+    func satisfiesRules(_ full: FullRow, in table: TrackedTable) throws -> Bool {
+        guard !session.foreignRules.of(table).isEmpty else { return true }
+        let values = intactValues(full, in: table)
+        return try Neighbours(session, standing: self).satisfiesRules(table) { values[$0] } ?? false
     }
 
     /// Inserts values by column position; nil where a constraint refuses the row.
     func insert(
         _ values: [Value?], _ identity: RowIdentity, integer: Int64?, in table: TrackedTable
-    ) throws -> (rowid: Int64?, Void)? {
+    ) throws -> (rowid: Int64?, breaksCheck: Bool)? {
         var names: [String] = []
         var arguments: [Value] = []
         var taken: Int64?
@@ -223,19 +260,20 @@ final class Standing {
         }
         let sql =
             names.isEmpty
-            ? "INSERT INTO \(table.quoted) DEFAULT VALUES"
-            : "INSERT INTO \(table.quoted)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
+            ? "INSERT OR ABORT INTO \(table.quoted) DEFAULT VALUES"
+            : "INSERT OR ABORT INTO \(table.quoted)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
         let statement = try connection.prepare(sql)
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
-        guard try statement.runUnlessConstrained() else { return nil }
-        guard table.hasRowid else { return (nil, ()) }
+        let written = try statement.write()
+        guard written != .refused else { return nil }
+        guard table.hasRowid else { return (nil, written == .breakingCheck) }
         let rowid = connection.lastInsertedRow
         if let taken {
             if let known = greatest[table.id] { greatest[table.id] = max(known, taken) }
             table.high = max(table.high, taken)
             try references.release(taken, in: table)
         }
-        return (rowid, ())
+        return (rowid, written == .breakingCheck)
     }
 
     /// Takes a standing row out of its table; its integer stays promised to it.
@@ -294,11 +332,14 @@ final class Standing {
     private var freed: [Int64: Set<Int64>] = [:]
     /// The integers that those rows had.
     private var formerIntegers: [Int64: [RowIdentity: Int64]] = [:]
+    /// The same the other way round; the last row that had an integer counts.
+    private var formerIdentities: [Int64: [Int64: RowIdentity]] = [:]
 
     /// Notes that a row is no more.
     func free(_ integer: Int64, of identity: RowIdentity, in table: TrackedTable) {
         freed[table.id, default: []].insert(integer)
         formerIntegers[table.id, default: [:]][identity] = integer
+        formerIdentities[table.id, default: [:]][integer] = identity
     }
 
     /// Whether rows still hold the integer of one that has just gone: they would come to mean the new row.

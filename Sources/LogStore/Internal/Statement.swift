@@ -2,6 +2,9 @@ import CSQLiteShim
 import GRDBSQLite
 import LogModel
 
+/// `SQLITE_CONSTRAINT_CHECK`, a macro that Swift does not import. Source: <https://www.sqlite.org/rescode.html>.
+private let brokenCheck: Int32 = SQLITE_CONSTRAINT | (1 << 8)
+
 /// One prepared statement; values go in and come out bit for bit.
 final class Statement {
     private let handle: OpaquePointer
@@ -38,12 +41,31 @@ final class Statement {
         }
     }
 
-    /// Runs a statement that returns no rows. False where a UNIQUE, NOT NULL or other constraint refused it.
-    func runUnlessConstrained() throws -> Bool {
+    enum Written {
+        case done
+        /// Written though a CHECK constraint does not hold: such rows are shown, and listed.
+        case breakingCheck
+        /// UNIQUE, NOT NULL or a STRICT type refused it; nothing was changed.
+        case refused
+    }
+
+    /// Runs a statement that writes one row and returns none.
+    func write() throws -> Written {
+        let code = try writeOnce()
+        if code == SQLITE_DONE { return .done }
+        guard code == brokenCheck else { return .refused }
+        try connection.execute("PRAGMA ignore_check_constraints = ON")
+        let again = Result { try writeOnce() }
+        try connection.execute("PRAGMA ignore_check_constraints = OFF")
+        return try again.get() == SQLITE_DONE ? .breakingCheck : .refused
+    }
+
+    /// SQLITE_DONE, or the extended code of the constraint that refused it.
+    private func writeOnce() throws -> Int32 {
         let code = sqlite3_step(handle)
         defer { sqlite3_reset(handle) }
-        if code == SQLITE_DONE { return true }
-        if code & 0xFF == SQLITE_CONSTRAINT { return false }
+        if code == SQLITE_DONE { return code }
+        if code & 0xFF == SQLITE_CONSTRAINT { return sqlite3_extended_errcode(connection.handle) }
         throw connection.failure(code, sql)
     }
 

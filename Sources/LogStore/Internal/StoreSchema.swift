@@ -52,8 +52,11 @@ enum StoreSchema {
         -- Rows that do not stand in a table of this store: parked, dead with edits left, or of an unknown table.
         CREATE TABLE logsync_kept(
             id INTEGER PRIMARY KEY, table_name TEXT NOT NULL, identity BLOB NOT NULL, state TEXT NOT NULL,
-            reason TEXT, clock BLOB NOT NULL, integer INTEGER);
+            reason TEXT, clock BLOB NOT NULL, integer INTEGER,
+            folded BLOB);                         -- the identity of the row that shows in its place
         CREATE UNIQUE INDEX logsync_kept_row ON logsync_kept(table_name, identity);
+        CREATE INDEX logsync_kept_state ON logsync_kept(state, table_name);
+        CREATE INDEX logsync_kept_folded ON logsync_kept(folded) WHERE folded IS NOT NULL;
         -- Settings of the content: replicated like any row.
         CREATE TABLE logsync_setting(
             kind TEXT NOT NULL, target TEXT NOT NULL, value TEXT, PRIMARY KEY(kind, target));
@@ -65,7 +68,7 @@ enum StoreSchema {
             CREATE TABLE logsync_clock_\(id)(
                 row INTEGER PRIMARY KEY, identity BLOB, peer INTEGER NOT NULL, sequence INTEGER NOT NULL,
                 time INTEGER NOT NULL, digest INTEGER NOT NULL, digests BLOB NOT NULL, extra BLOB, uniques BLOB,
-                conflict INTEGER);
+                conflict INTEGER);  -- 1: contested; 2: a reference shows something else; 4: breaks a CHECK
             CREATE UNIQUE INDEX logsync_clock_\(id)_identity ON logsync_clock_\(id)(identity)
                 WHERE identity IS NOT NULL;
             CREATE INDEX logsync_clock_\(id)_conflict ON logsync_clock_\(id)(conflict) WHERE conflict IS NOT NULL;

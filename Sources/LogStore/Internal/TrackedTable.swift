@@ -146,7 +146,7 @@ final class TrackedTable {
     lazy var deleteByRowid = "DELETE FROM \(quoted) WHERE \(rowid) = ?"
     lazy var deleteByKey = "DELETE FROM \(quoted) WHERE \(keyCondition)"
     lazy var selectClock =
-        "SELECT peer, sequence, time, digest, digests, extra, identity, uniques FROM \(clock) WHERE row = ?"
+        "SELECT peer, sequence, time, digest, digests, extra, identity, uniques, conflict FROM \(clock) WHERE row = ?"
     lazy var clockRowByIdentity = "SELECT row FROM \(clock) WHERE identity = ?"
     lazy var identityByRow = "SELECT identity FROM \(clock) WHERE row = ?"
     lazy var deleteClock = "DELETE FROM \(clock) WHERE row = ?"

@@ -1,0 +1,416 @@
+import LogModel
+
+/// Decides which of the contenders stand, as MODEL.md has it (shown state, 5 and 6): a graph of what depends on what,
+/// its strong components with dependencies first, a single row by its parents and older sharers, a knot by age.
+///
+/// Rows that are no contenders stand as they do now. Where one of them would have to be decided too, nothing is decided
+/// and it is asked for.
+final class Deciding {
+    /// Rows that have to be contenders too.
+    struct Wanted: Error { var rows: [(table: TrackedTable, position: Int64)] }
+    /// Two contenders of which the first has to be decided after the second.
+    private struct Again: Error { var younger: RowName, older: RowName }
+
+    private let session: Session
+    private let contenders: Contenders
+    private let neighbours: Neighbours
+    private let mirror: Mirror
+    private let rules: ForeignRules
+    private var parentIndex: [ParentKey: [Contender]] = [:]
+    private var standingKeys: [SharedKey: [Contender]] = [:]
+    private var order: [RowName: Set<RowName>] = [:]
+    /// What a contender's decision waits for.
+    private var edges: [RowName: [Contender]] = [:]
+
+    private struct ParentKey: Hashable {
+        var table: Int64
+        var columns: [Int]
+        var values: [KeyPart]
+    }
+
+    struct SharedKey: Hashable {
+        var table: Int64
+        var index: Int
+        var values: [KeyPart]
+    }
+
+    init(_ session: Session, _ contenders: Contenders, neighbours: Neighbours, mirror: Mirror) {
+        self.session = session
+        self.contenders = contenders
+        self.neighbours = neighbours
+        self.mirror = mirror
+        rules = session.foreignRules
+    }
+
+    /// Throws ``Wanted`` where other rows have to be decided too.
+    func decide() throws {
+        try index()
+        while true {
+            do {
+                return try decideOnce()
+            } catch let again as Again {
+                order[again.younger, default: []].insert(again.older)
+            }
+        }
+    }
+
+    private func decideOnce() throws {
+        standingKeys = [:]
+        for contender in contenders.all {
+            contender.decision = .undecided
+            contender.replaced = [:]
+        }
+        try connect()
+        for component in StrongComponents(contenders.sorted(), edges: { self.edges[$0.name] ?? [] }).components {
+            if component.count == 1 {
+                try decide(component[0])
+            } else {
+                try untie(component.sorted(by: session.isOlder))
+            }
+        }
+    }
+
+    // MARK: The graph
+
+    private func index() throws {
+        let byValue = Dictionary(
+            grouping: contenders.all.flatMap { contender in rules.to(contender.table).map { (contender, $0) } },
+            by: { $0.0.table.id })
+        for (contender, rule) in byValue.values.joined() where !rule.isByInteger {
+            guard let key = key(of: contender, rule) else { continue }
+            if !(parentIndex[key]?.contains { $0 === contender } ?? false) {
+                parentIndex[key, default: []].append(contender)
+            }
+        }
+    }
+
+    private func columns(_ rule: ForeignRule) -> [Int] {
+        rule.parts.map { part in if case .column(let position) = part { position } else { -1 } }
+    }
+
+    /// What a rule's children call a parent.
+    private func key(of parent: Contender, _ rule: ForeignRule) -> ParentKey? {
+        var values: [KeyPart] = []
+        for part in rule.parts {
+            switch part {
+            case .integer: values.append(.reference(parent.full.identity))
+            case .column(let position):
+                let column = parent.table.columns[position]
+                guard let part = KeyPart(parent.intact[position], collation: column.collation) else { return nil }
+                values.append(part)
+            }
+        }
+        return ParentKey(table: parent.table.id, columns: columns(rule), values: values)
+    }
+
+    /// The contenders that a reference names.
+    private func parents(_ reference: [Value], _ rule: ForeignRule) -> [Contender] {
+        if rule.isByInteger {
+            guard case .reference(let identity) = reference[0] else { return [] }
+            return contenders[RowName(rule.parent, identity)].map { [$0] } ?? []
+        }
+        var values: [KeyPart] = []
+        for (part, value) in zip(rule.parts, reference) {
+            switch part {
+            case .integer:
+                guard case .reference = value, let part = KeyPart(value, collation: .binary) else { return [] }
+                values.append(part)
+            case .column(let position):
+                let column = rule.parent.columns[position]
+                let type = rule.parent.schema.column(column.local)?.declaredType ?? ""
+                guard let part = KeyPart(Affinity(type).apply(to: value), collation: column.collation) else {
+                    return []
+                }
+                values.append(part)
+            }
+        }
+        return parentIndex[ParentKey(table: rule.parent.id, columns: columns(rule), values: values)] ?? []
+    }
+
+    private func connect() throws {
+        edges = [:]
+        var sharers: [SharedKey: [Contender]] = [:]
+        for contender in contenders.all {
+            for rule in rules.of(contender.table) where rule.strength != .loose {
+                guard let reference = contender.reference(rule) else { continue }
+                edges[contender.name, default: []] += parents(reference, rule)
+                if rule.strength == .soft, rule.replacesByDefault, let defaults = try defaults(rule) {
+                    edges[contender.name, default: []] += parents(defaults, rule)
+                }
+            }
+            for key in try potentialKeys(of: contender) { sharers[key, default: []].append(contender) }
+            for older in order[contender.name] ?? [] {
+                if let older = contenders[older] { edges[contender.name, default: []].append(older) }
+            }
+        }
+        for group in sharers.values where group.count > 1 {
+            let byAge = group.sorted(by: session.isOlder)
+            for (index, younger) in byAge.enumerated() { edges[younger.name, default: []] += byAge[..<index] }
+        }
+    }
+
+    /// The keys of a row with each soft reference intact or replaced.
+    private func potentialKeys(of contender: Contender) throws -> Set<SharedKey> {
+        guard try !session.uniqueKeys(of: contender.table).isEmpty else { return [] }
+        let soft = rules.of(contender.table).filter { $0.strength == .soft && contender.reference($0) != nil }
+        // Tables with more soft references than this in unique keys do not occur; then all are taken together.
+        let choices = soft.count <= 4 ? 1 << soft.count : 2
+        var found: Set<SharedKey> = []
+        for choice in 0..<choices {
+            var values = contender.intact
+            for (index, rule) in soft.enumerated() where choice >> (soft.count <= 4 ? index : 0) & 1 == 1 {
+                let replaced = try rule.replacesByDefault ? defaults(rule) : nil
+                for (index, position) in rule.columns.enumerated() { values[position] = replaced?[index] ?? .null }
+            }
+            guard let keys = try mirror.keys(of: values, in: contender.table) else { continue }
+            for (index, key) in keys.enumerated() {
+                if let key { found.insert(SharedKey(table: contender.table.id, index: index, values: key)) }
+            }
+        }
+        return found
+    }
+
+    // MARK: Single rows
+
+    private enum Parent {
+        case none
+        case stands
+        case missing
+        /// The row that shows in the parent's place.
+        case folded(RowIdentity)
+    }
+
+    /// - Parameter also: rows that are taken to stand together with the one that asks.
+    private func parent(_ contender: Contender, _ rule: ForeignRule, also: Set<RowName> = []) throws -> Parent {
+        guard let reference = contender.reference(rule) else { return .none }
+        let named = parents(reference, rule)
+        if named.contains(where: { $0.stands || also.contains($0.name) }) { return .stands }
+        if rule.isByInteger {
+            for parent in named { if case .folded(let winner) = parent.decision { return .folded(winner) } }
+        }
+        // Who is a contender is in the table only as it was.
+        if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return .missing }
+        if rule.isByInteger, case .reference(let identity) = reference[0],
+            let winner = try KeptRows(session).winner(of: identity, in: rule.parent),
+            contenders[RowName(rule.parent, identity)] == nil
+        {
+            return .folded(winner)
+        }
+        return try neighbours.hasParent(reference, rule, besides: contenders) ? .stands : .missing
+    }
+
+    private func decide(_ contender: Contender) throws {
+        for rule in rules.of(contender.table) {
+            // A row that refers to itself has what it needs.
+            switch try parent(contender, rule, also: [contender.name]) {
+            case .none, .stands: continue
+            case .folded(let winner):
+                contender.replaced[rule.columns[0]] = .reference(winner)
+            case .missing where rule.strength == .hard:
+                contender.decision = .parked("foreign-key")
+                return
+            case .missing where rule.strength == .soft:
+                for (position, value) in zip(rule.columns, try replacements(rule)) {
+                    contender.replaced[position] = value
+                }
+            case .missing: continue
+            }
+        }
+        guard let keys = try mirror.keys(of: contender.shown, in: contender.table) else {
+            contender.decision = .parked("not-null")
+            return
+        }
+        if let blocker = try blocker(of: contender, keys, together: []) {
+            contender.decision = decision(of: contender, blockedBy: blocker)
+        } else {
+            stand(contender, keys)
+        }
+    }
+
+    /// What a soft reference shows where its row does not stand: NULL, or the default where its row does.
+    private func replacements(_ rule: ForeignRule) throws -> [Value] {
+        let nothing = rule.columns.map { _ in Value.null }
+        guard rule.replacesByDefault, let defaults = try defaults(rule) else { return nothing }
+        let named = parents(defaults, rule)
+        if named.contains(where: \.stands) { return defaults }
+        if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return nothing }
+        return try neighbours.hasParent(defaults, rule, besides: contenders) ? defaults : nothing
+    }
+
+    /// The columns' defaults as logs have them; nil where one is NULL.
+    private func defaults(_ rule: ForeignRule) throws -> [Value]? {
+        let values = try rule.columns.map { position in
+            let value = session.defaultValue(of: rule.child, position)
+            guard case .integer(let integer) = value, rule.child.columns[position].reference != nil,
+                let identity = try References(session: session).knownIdentity(of: integer, in: rule.parent)
+            else { return value }
+            return Value.reference(identity)
+        }
+        return values.contains(.null) ? nil : values
+    }
+
+    private func stand(_ contender: Contender, _ keys: [[KeyPart]?]) {
+        contender.decision = .stands
+        for (index, key) in keys.enumerated() {
+            guard let key else { continue }
+            standingKeys[SharedKey(table: contender.table.id, index: index, values: key), default: []].append(contender)
+        }
+    }
+
+    private struct Blocker {
+        var identity: RowIdentity
+        var index: Int
+    }
+
+    /// Under `unique-merge` the younger row is folded into the older, and so is one whose key only became another's
+    /// because a row that it refers to was folded.
+    private func decision(of contender: Contender, blockedBy blocker: Blocker) -> Contender.Decision {
+        let isRedirected = contender.replaced.values.contains { if case .reference = $0 { true } else { false } }
+        let folds = session.policies.folds(contender.table.name) || isRedirected
+        return folds ? .folded(blocker.identity) : .parked("unique")
+    }
+
+    /// The oldest standing row that shares a key.
+    private func blocker(
+        of contender: Contender, _ keys: [[KeyPart]?], together: Set<RowName>
+    ) throws -> Blocker? {
+        var found: (full: FullRow, index: Int)?
+        func consider(_ full: FullRow, _ index: Int) {
+            if let known = found, session.isOlder(known.full, full) { return }
+            found = (full, index)
+        }
+        for (index, key) in keys.enumerated() {
+            guard let key else { continue }
+            let shared = SharedKey(table: contender.table.id, index: index, values: key)
+            for other in standingKeys[shared] ?? [] where other !== contender {
+                let isOrdered =
+                    session.isOlder(other, contender) || together.contains(other.name)
+                    || edges[other.name]?.contains { $0 === contender } ?? false
+                guard isOrdered else {
+                    throw Again(younger: other.name, older: contender.name)
+                }
+                consider(other.full, index)
+            }
+            for other in try neighbours.sharers(of: key, index, in: contender.table, besides: contenders) {
+                guard session.isOlder(other.full, contender.full) else {
+                    throw Wanted(rows: [(contender.table, other.position)])
+                }
+                consider(other.full, index)
+            }
+        }
+        return found.map { Blocker(identity: $0.full.identity, index: $0.index) }
+    }
+
+    // MARK: Knots
+
+    /// By ascending age: a row with its undecided ancestors stands if all of them can; else that row is parked.
+    private func untie(_ knot: [Contender]) throws {
+        let members = Set(knot.map(\.name))
+        for contender in knot where contender.decision == .undecided {
+            var taken: [Contender] = []
+            var seen: Set<RowName> = []
+            var queue = [contender]
+            while let next = queue.popLast() {
+                guard next.decision == .undecided, members.contains(next.name), seen.insert(next.name).inserted else {
+                    continue
+                }
+                taken.append(next)
+                for rule in rules.of(next.table) where rule.strength != .loose {
+                    if let reference = next.reference(rule) { queue += parents(reference, rule) }
+                }
+            }
+            if let refusal = try standTogether(taken.sorted(by: session.isOlder), seen, of: members) {
+                contender.replaced = [:]
+                contender.decision =
+                    refusal.contender === contender
+                    ? refusal.decision : .parked(refusal.decision == .parked("foreign-key") ? "foreign-key" : "unique")
+            }
+        }
+    }
+
+    /// Nil where all of them stand now.
+    private func standTogether(
+        _ rows: [Contender], _ names: Set<RowName>, of knot: Set<RowName>
+    ) throws -> (contender: Contender, decision: Contender.Decision)? {
+        let before = standingKeys
+        func refuse(_ contender: Contender, _ decision: Contender.Decision) -> (Contender, Contender.Decision) {
+            for row in rows {
+                row.decision = .undecided
+                row.replaced = [:]
+            }
+            standingKeys = before
+            return (contender, decision)
+        }
+        for row in rows {
+            for rule in rules.of(row.table) {
+                switch try parent(row, rule, also: names) {
+                case .none, .stands: continue
+                case .folded(let winner): row.replaced[rule.columns[0]] = .reference(winner)
+                case .missing where rule.strength == .loose: continue
+                case .missing:
+                    // A soft reference counts as hard within the knot; one that leads out of it is decided.
+                    let leadsOut =
+                        row.reference(rule).map { !parents($0, rule).contains { knot.contains($0.name) } } ?? true
+                    guard rule.strength == .soft, leadsOut else { return refuse(row, .parked("foreign-key")) }
+                    for (position, value) in zip(rule.columns, try replacements(rule)) {
+                        row.replaced[position] = value
+                    }
+                }
+            }
+            guard let keys = try mirror.keys(of: row.shown, in: row.table) else {
+                return refuse(row, .parked("not-null"))
+            }
+            if let blocker = try blocker(of: row, keys, together: names) {
+                return refuse(row, decision(of: row, blockedBy: blocker))
+            }
+            stand(row, keys)
+        }
+        return nil
+    }
+}
+
+/// Tarjan's strong components of a graph, dependencies first; without recursion, because chains may be long.
+struct StrongComponents {
+    private(set) var components: [[Contender]] = []
+
+    init(_ nodes: [Contender], edges: (Contender) -> [Contender]) {
+        var number: [RowName: Int] = [:]
+        var low: [RowName: Int] = [:]
+        var onStack: Set<RowName> = []
+        var stack: [Contender] = []
+        for root in nodes where number[root.name] == nil {
+            var path: [(node: Contender, rest: [Contender])] = []
+            func enter(_ node: Contender) {
+                number[node.name] = number.count
+                low[node.name] = number[node.name]
+                stack.append(node)
+                onStack.insert(node.name)
+                path.append((node, edges(node)))
+            }
+            enter(root)
+            while let last = path.indices.last {
+                let node = path[last].node
+                if let next = path[last].rest.popLast() {
+                    if number[next.name] == nil {
+                        enter(next)
+                    } else if onStack.contains(next.name) {
+                        low[node.name] = min(low[node.name] ?? 0, number[next.name] ?? 0)
+                    }
+                    continue
+                }
+                path.removeLast()
+                if let parent = path.last?.node {
+                    low[parent.name] = min(low[parent.name] ?? 0, low[node.name] ?? 0)
+                }
+                guard low[node.name] == number[node.name] else { continue }
+                var component: [Contender] = []
+                while let top = stack.popLast() {
+                    onStack.remove(top.name)
+                    component.append(top)
+                    if top === node { break }
+                }
+                components.append(component)
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import LogModel
+
+/// Finds references that this store's own data leave dangling. Such a key is not enforced any more, for the content,
+/// once and for all (MODEL.md, particular rules): most programs never turn `foreign_keys` on.
+struct Enforcement {
+    let session: Session
+
+    private var connection: Connection { session.connection }
+
+    /// The keys that rows found at the beginning break.
+    func brokenByAnything() throws -> [ForeignRule] {
+        try enforced(session.catalog.tables).filter { try isBroken($0, where: "1") }
+    }
+
+    /// The keys that were broken since the last recording.
+    ///
+    /// - Parameter events: what was captured, by table id.
+    func broken(by events: [Int64: PendingEvents]) throws -> [ForeignRule] {
+        try enforced(session.catalog.tables).filter { rule in
+            if let events = events[rule.child.id], !events.lives.isEmpty, try isBroken(rule, where: touched(rule)) {
+                return true
+            }
+            guard let events = events[rule.parent.id], !events.lives.isEmpty || !events.deaths.isEmpty else {
+                return false
+            }
+            return try parentsWent(rule, events)
+        }
+    }
+
+    private func enforced(_ tables: [TrackedTable]) -> [ForeignRule] {
+        tables.flatMap(session.foreignRules.of).filter { $0.strength != .loose }
+    }
+
+    /// The rows of the child that were written.
+    private func touched(_ rule: ForeignRule) -> String {
+        let child = rule.child
+        if child.hasRowid {
+            return
+                "\(child.quoted).\(child.rowid) IN (SELECT row FROM \(child.pending) WHERE number > \(child.recorded))"
+        }
+        let keys = SQL.list(child.keyColumnNames)
+        let captured = child.key.indices.map { "k\($0)" }.joined(separator: ", ")
+        return "(\(keys)) IN (SELECT \(captured) FROM \(child.pending) WHERE number > \(child.recorded))"
+    }
+
+    /// Whether rows still refer to parents that went or are called something else now.
+    private func parentsWent(_ rule: ForeignRule, _ events: PendingEvents) throws -> Bool {
+        guard rule.isByInteger else {
+            let isMoved =
+                try connection.integer(
+                    "SELECT EXISTS(SELECT 1 FROM \(rule.parent.pending) WHERE number > ? AND kind <> ?)",
+                    .integer(rule.parent.recorded), .integer(Capture.Kind.insert.rawValue)) == 1
+            guard isMoved || !events.deaths.isEmpty else { return false }
+            return try isBroken(rule, where: "1")
+        }
+        try connection.execute("CREATE TEMP TABLE IF NOT EXISTS logsync_gone(integer INTEGER PRIMARY KEY)")
+        try connection.run("DELETE FROM temp.logsync_gone")
+        for death in events.deaths.keys {
+            try connection.run("INSERT OR IGNORE INTO temp.logsync_gone(integer) VALUES(?)", .integer(death))
+        }
+        try connection.run(
+            "INSERT OR IGNORE INTO temp.logsync_gone(integer) SELECT row FROM \(rule.parent.pending) WHERE number > ? AND kind IN (?, ?)",
+            .integer(rule.parent.recorded), .integer(Capture.Kind.rekeyedFrom.rawValue),
+            .integer(Capture.Kind.delete.rawValue))
+        return try isBroken(rule, where: "\(rule.childNames[0]) IN (SELECT integer FROM temp.logsync_gone)")
+    }
+
+    private func isBroken(_ rule: ForeignRule, where condition: String) throws -> Bool {
+        let child = rule.child.quoted
+        let isThere = zip(rule.parentNames, zip(rule.childNames, rule.parts)).map { parent, pair in
+            let collation =
+                if case .column(let position) = pair.1 {
+                    " COLLATE \(rule.parent.columns[position].collation.rawValue)"
+                } else { "" }
+            return "parent.\(parent)\(collation) = \(child).\(pair.0)"
+        }
+        let named = rule.childNames.map { "\(child).\($0) IS NOT NULL" }
+        return try connection.integer(
+            """
+            SELECT EXISTS(SELECT 1 FROM \(child) WHERE \(condition) AND \(named.joined(separator: " AND "))
+            AND NOT EXISTS(SELECT 1 FROM \(rule.parent.quoted) AS parent WHERE \(isThere.joined(separator: " AND "))))
+            """) == 1
+    }
+}
+
+extension Recorder {
+    /// Gives up the keys that this store's own data broke, in the transaction that says so to the others.
+    func giveUpBrokenKeys() throws {
+        let broken = try Enforcement(session: session).broken(by: events)
+        guard !broken.isEmpty, let settings = session.catalog["logsync_setting"] else { return }
+        for rule in broken { try Settings(session).set(ForeignRule.setting, rule.target, ForeignRule.unenforced) }
+        events[settings.id] = try collect(settings)
+    }
+}

@@ -1,0 +1,157 @@
+import LogModel
+
+/// Finds the standing rows that have to do with a row: parents, children, and those with the same unique key.
+struct Neighbours {
+    private let session: Session
+    private let standing: Standing
+    private var connection: Connection { session.connection }
+
+    init(_ session: Session, standing: Standing) {
+        self.session = session
+        self.standing = standing
+    }
+
+    // MARK: Parents
+
+    /// Whether the row that a reference names stands in its table.
+    func hasParent(_ reference: [Value], _ rule: ForeignRule, besides contenders: Contenders? = nil) throws -> Bool {
+        if rule.isByInteger, case .reference(let identity) = reference[0] {
+            return try ClockTable(table: rule.parent, connection: connection).row(of: identity) != nil
+        }
+        return try !parents(reference, rule).allSatisfy { position in
+            contenders?.contains(rule.parent, at: position) ?? false
+        }
+    }
+
+    private func parents(_ reference: [Value], _ rule: ForeignRule) throws -> [Int64] {
+        var arguments: [Value] = []
+        for (value, position) in zip(reference, rule.columns) {
+            guard let local = try standing.local(value, rule.child.columns[position].reference) else { return [] }
+            arguments.append(local)
+        }
+        let statement = try connection.prepare(rule.selectParent)
+        for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
+        defer { statement.reset() }
+        var positions: [Int64] = []
+        while try statement.step() { positions.append(statement.integer(0)) }
+        return positions
+    }
+
+    /// Whether every row that a row depends on stands, and none of those that it refers to was folded.
+    ///
+    /// - Parameter value: by column position, as logs have it; nil where it stays as it is.
+    /// - Returns: nil where that cannot be told from the values given.
+    func satisfiesRules(_ table: TrackedTable, _ value: (Int) -> Value?) throws -> Bool? {
+        var isSatisfied: Bool? = true
+        for rule in session.foreignRules.of(table) {
+            if rule.strength == .loose && !session.hasFolded { continue }
+            let given = rule.columns.map(value)
+            if given.allSatisfy({ $0 == nil }) { continue }
+            let reference = given.compactMap { $0 }
+            guard reference.count == given.count else {
+                isSatisfied = nil
+                continue
+            }
+            if reference.contains(.null) { continue }
+            if rule.isByInteger, case .reference(let identity) = reference[0],
+                try KeptRows(session).winner(of: identity, in: rule.parent) != nil
+            {
+                return false
+            }
+            if rule.strength != .loose, try !hasParent(reference, rule) { return false }
+        }
+        return isSatisfied
+    }
+
+    // MARK: Rows with the same key
+
+    /// The standing rows that share a unique key, as they are.
+    func sharers(
+        of key: [KeyPart], _ index: Int, in table: TrackedTable, besides contenders: Contenders
+    ) throws -> [(full: FullRow, position: Int64)] {
+        let unique = try session.uniqueKeys(of: table)[index]
+        let columns = table.hasRowid ? table.rowid : SQL.list(table.keyColumnNames)
+        let statement = try connection.prepare("SELECT \(columns) FROM \(table.quoted) WHERE \(unique.sharing)")
+        for (index, part) in key.enumerated() { statement.bind(part.value, at: index + 1) }
+        var rows: [[Value]] = []
+        while try statement.step() { rows.append((0..<statement.columnCount).map(statement.value)) }
+        statement.reset()
+        var found: [(full: FullRow, position: Int64)] = []
+        for row in rows {
+            guard let position = try position(of: row, in: table, besides: contenders),
+                let full = try standing.full(at: position, in: table)?.full
+            else { continue }
+            found.append((full, position))
+        }
+        return found
+    }
+
+    private func position(of row: [Value], in table: TrackedTable, besides contenders: Contenders) throws -> Int64? {
+        if table.hasRowid {
+            let position = row[0].asInteger
+            return contenders.contains(table, at: position) ? nil : position
+        }
+        var parts: [KeyPart] = []
+        for (value, key) in zip(row, table.key) {
+            guard let part = KeyPart(try standing.identityValue(value, key.index, in: table), collation: key.collation)
+            else { return nil }
+            parts.append(part)
+        }
+        let identity = RowIdentity(natural: parts)
+        // Under another key than its own stands a row whose reference shows the row that its parent was folded into.
+        guard contenders[RowName(table, identity)] == nil else { return nil }
+        return try ClockTable(table: table, connection: connection).row(of: identity)
+    }
+
+    // MARK: Children
+
+    /// The standing rows that refer to rows as they were.
+    func children(of gone: [GoneRow]) throws -> [(table: TrackedTable, position: Int64)] {
+        var found: [(table: TrackedTable, position: Int64)] = []
+        for (_, rows) in Dictionary(grouping: gone, by: { $0.table.id }).sorted(by: { $0.key < $1.key }) {
+            for rule in session.foreignRules.to(rows[0].table) {
+                if rule.strength == .loose && !session.hasFolded { continue }
+                found += try children(of: rows, rule)
+            }
+        }
+        return found
+    }
+
+    private func children(of gone: [GoneRow], _ rule: ForeignRule) throws -> [(table: TrackedTable, position: Int64)] {
+        let width = rule.columns.count
+        let scratch = "logsync_gone_\(width)"
+        let columns = (0..<width).map { "v\($0)" }.joined(separator: ", ")
+        try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(scratch)(\(columns))")
+        try connection.run("DELETE FROM temp.\(scratch)")
+        for row in gone {
+            let values = rule.parts.map { part in
+                switch part {
+                case .integer: Value.integer(row.integer)
+                case .column(let position): row.values[position]
+                }
+            }
+            let statement = try connection.prepare(
+                "INSERT INTO temp.\(scratch) VALUES(\(SQL.placeholders(width)))")
+            for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+            try statement.run()
+        }
+        let collated = zip(rule.childNames, rule.parts).map { name, part in
+            if case .column(let position) = part {
+                "\(name) COLLATE \(rule.parent.columns[position].collation.rawValue)"
+            } else {
+                name
+            }
+        }
+        let child = rule.child
+        let selected = child.hasRowid ? child.rowid : SQL.list(child.keyColumnNames)
+        let rows = try connection.rows(
+            """
+            SELECT \(selected) FROM \(child.quoted)
+            WHERE (\(collated.joined(separator: ", "))) IN (SELECT \(columns) FROM temp.\(scratch))
+            """)
+        let none = Contenders(session)
+        return try rows.compactMap { row in
+            try position(of: row, in: child, besides: none).map { (child, $0) }
+        }
+    }
+}
