@@ -17,10 +17,7 @@ enum Feature: String, CaseIterable, Sendable {
     case folders, faults, crashes, powerCuts, restoredStores
 
     /// What the store does not do yet.
-    static let missing: Set<Feature> = [
-        .checks, .sum, .deleteLoses, .uniqueMerge, .enforcement, .uniquePartial, .uniqueExpression,
-        .uniqueWithoutRowid, .uniqueReferences, .restoredStores,
-    ]
+    static let missing: Set<Feature> = [.restoredStores]
 }
 
 typealias Features = Set<Feature>
