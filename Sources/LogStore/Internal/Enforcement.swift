@@ -5,6 +5,9 @@ import LogModel
 struct Enforcement {
     let session: Session
 
+    /// A name that no table of an app has: the child may be called anything.
+    private static let alias = "logsync_parent"
+
     private var connection: Connection { session.connection }
 
     /// The keys that rows found at the beginning break.
@@ -72,13 +75,13 @@ struct Enforcement {
                 if case .column(let position) = pair.1 {
                     " COLLATE \(rule.parent.columns[position].collation.rawValue)"
                 } else { "" }
-            return "parent.\(parent)\(collation) = \(child).\(pair.0)"
+            return "\(Self.alias).\(parent)\(collation) = \(child).\(pair.0)"
         }
         let named = rule.childNames.map { "\(child).\($0) IS NOT NULL" }
         return try connection.integer(
             """
             SELECT EXISTS(SELECT 1 FROM \(child) WHERE \(condition) AND \(named.joined(separator: " AND "))
-            AND NOT EXISTS(SELECT 1 FROM \(rule.parent.quoted) AS parent WHERE \(isThere.joined(separator: " AND "))))
+            AND NOT EXISTS(SELECT 1 FROM \(rule.parent.quoted) AS \(Self.alias) WHERE \(isThere.joined(separator: " AND "))))
             """) == 1
     }
 }

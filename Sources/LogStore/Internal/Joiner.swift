@@ -11,7 +11,9 @@ final class Joiner {
     let terms: SnapshotTerms
     let coverage: JoinCoverage
     private let dangling: Dangling
-    private var floating: [FullRow] = []
+    private var floating: [FloatingRow] = []
+    /// Rows that others may refer to and that are no more, or are called something else.
+    private var gone: [GoneRow] = []
     private(set) var tables: [String: TableChanges] = [:]
 
     private var connection: Connection { session.connection }
@@ -37,7 +39,7 @@ final class Joiner {
             return true
         }
         let theirs = theirs.named(as: table)
-        if mayDefer, try refersToMissing(theirs, in: table) { return false }
+        if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
         if let position = try standing.locate(theirs.identity, in: table) {
             try joinStanding(theirs, at: position, in: table)
         } else {
@@ -57,10 +59,14 @@ final class Joiner {
 
     /// Decides which rows stand. Call it when all rows of this transaction are joined.
     func settle() throws {
-        try Settling(session, standing: standing).settle(floating) { table, kind, key, _ in note(table, kind, key) }
-        floating = []
-        try dangling.settle()
+        // What stands depends on policies and on which keys are enforced.
         if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
+        try Settling(session, standing: standing).settle(floating, gone: gone) { table, kind, key, _ in
+            note(table, kind, key)
+        }
+        floating = []
+        gone = []
+        try dangling.settle()
     }
 
     // MARK: Where the row is
@@ -78,12 +84,18 @@ final class Joiner {
         session.countFull(1, joined)
         if joined.isAlive {
             note(table.name, .update, key(of: row, position, in: table))
-            if try !standing.rewrite(joined, from: record, row, at: position, in: table) {
+            if try standing.rewrite(joined, from: record, row, at: position, in: table) {
+                if session.foreignRules.to(table).contains(where: { !$0.isByInteger }) {
+                    noteGone(row, at: position, in: table)
+                }
+            } else {
                 try standing.float(joined, at: position, uniques: record.uniques, in: table)
-                floating.append(joined)
+                let former = GoneRow(table: table, integer: position, values: row.values)
+                floating.append(FloatingRow(full: joined, former: former))
             }
             return
         }
+        noteGone(row, at: position, in: table)
         note(table.name, .delete, key(of: row, position, in: table))
         try standing.float(joined, at: position, uniques: record.uniques, in: table)
         if let integer = joined.integer {
@@ -114,8 +126,13 @@ final class Joiner {
         if try standing.stand(joined, in: table) {
             try noteKey(of: joined, in: table)
         } else {
-            floating.append(joined)
+            float(joined)
         }
+    }
+
+    private func noteGone(_ row: TableReader.Row, at position: Int64, in table: TrackedTable) {
+        guard session.foreignRules.to(table).contains(where: { $0.strength != .loose }) else { return }
+        gone.append(GoneRow(table: table, integer: position, values: row.values))
     }
 
     private func keep(_ full: FullRow, _ state: KeptRows.State) throws {
@@ -125,7 +142,7 @@ final class Joiner {
     }
 
     /// A row that a constraint refused; it is decided about with the others.
-    func float(_ full: FullRow) { floating.append(full) }
+    func float(_ full: FullRow) { floating.append(FloatingRow(full: full)) }
 
     // MARK: References
 
