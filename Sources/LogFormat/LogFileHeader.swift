@@ -15,6 +15,8 @@ package struct LogFileHeader: Hashable, Sendable {
     package var totalLength: Int
     /// The length of the header itself; the first block follows.
     package internal(set) var headerLength: Int
+    /// The length of all segments together.
+    package var segmentBytes: Int { totalLength - headerLength - Self.trailerLength }
 
     /// No header is longer; read this much of a file (or all of a shorter one) before parsing.
     package static let maximumLength = 4096

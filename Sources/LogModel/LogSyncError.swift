@@ -33,6 +33,8 @@ extension LogSyncError.Code {
     public static let invalidStore = Self(rawValue: "invalid-store")
     /// A table has neither a primary key nor another identity, or cannot be written by logsync (65).
     public static let unsupportedTable = Self(rawValue: "unsupported-table")
+    /// A script of SQL cannot be run, or would leave the store in a state that it must not be in (65).
+    public static let invalidScript = Self(rawValue: "invalid-script")
     /// A log file or its content is malformed or damaged (65).
     public static let malformedLog = Self(rawValue: "malformed-log")
     /// A newer version of logsync wrote this (65).

@@ -73,6 +73,14 @@ package final class Store: Sendable {
         try database.write { try $0.facts.set("container", .text(path)) }
     }
 
+    /// From now on this store's content is at another place, and may be called something else.
+    package func setContent(_ content: String, container: String) throws {
+        try database.write { session in
+            try session.facts.set("content", .text(content))
+            try session.facts.set("container", .text(container))
+        }
+    }
+
     /// From now on this store is another peer, which succeeds the present one. What it had recorded and not published
     /// stays in the outbox under the former peer's name.
     ///
@@ -220,7 +228,9 @@ package final class Store: Sendable {
                         .malformedLog,
                         "transaction \(incoming.header.dot) cannot be imported now (\(readiness)); it was held")
                 }
-                step.imported.append(try Merger(session, incoming.header).merge(incoming))
+                let merger = try Merger(session, incoming.header)
+                step.imported.append(try merger.merge(incoming))
+                if let revived = merger.revived { step.revived.append(revived) }
             } while ContinuousClock.now < deadline
             return step
         }

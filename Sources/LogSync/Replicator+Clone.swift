@@ -178,7 +178,7 @@ extension Founder {
     }
 
     /// The app's schema as the others have it: the newest by its version and its file's time.
-    private func schema(in folder: ContentFolder, _ scan: ContainerScan, _ place: SnapshotPlace?) throws -> String {
+    func schema(in folder: ContentFolder, _ scan: ContainerScan, _ place: SnapshotPlace? = nil) throws -> String {
         var best: (text: String, version: Int, modified: Int64)?
         if let place {
             best = (place.manifest.schemaText, Self.userVersion(place.manifest.schemaText), place.file.modified)

@@ -15,12 +15,13 @@ extension Replicator {
         wakes.wake(.full)
         let watchers = Watchers(configuration: configuration, wakes: wakes)
         let (files, path) = (files, path)
+        let (moves, move) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watchers.watchStore(path) }
-            group.addTask { await watchers.watchContainer { await self.contentPaths() } }
+            group.addTask { await self.watchContainer(watchers, anewAfter: moves) }
             group.addTask { await watchers.watchRequests(files, path) }
             group.addTask { await watchers.watchTime() }
-            await loop(wakes)
+            await loop(wakes, move)
             group.cancelAll()
         }
     }
@@ -44,6 +45,19 @@ extension Replicator {
         background = nil
     }
 
+    /// Watches the content folder, and another one from when the content was found to be elsewhere.
+    private nonisolated func watchContainer(_ watchers: Watchers, anewAfter moves: AsyncStream<Void>) async {
+        func watch() -> Task<Void, Never> { Task { await watchers.watchContainer { await self.contentPaths() } } }
+        var watching = watch()
+        for await _ in moves {
+            watching.cancel()
+            await watching.value
+            watching = watch()
+        }
+        watching.cancel()
+        await watching.value
+    }
+
     /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
     private func contentPaths() -> (path: String, own: String)? {
         // The round says why the store cannot be opened.
@@ -52,12 +66,19 @@ extension Replicator {
 
     // MARK: The loop
 
-    private func loop(_ wakes: Wakes) async {
+    private func loop(_ wakes: Wakes, _ move: AsyncStream<Void>.Continuation) async {
         var pulse = Pulse(wakes: wakes)
         defer { pulse.stop() }
+        var content: String?
         for await _ in wakes.signals {
             if Task.isCancelled { break }
             let wake = wakes.take()
+            defer {
+                if let now = opened?.content.path, now != content {
+                    if content != nil { move.yield() }
+                    content = now
+                }
+            }
             do {
                 if wake.contains(.request) { try await letGo(wakes) }
                 pulse.schedule(wake)

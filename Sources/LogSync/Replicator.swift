@@ -24,7 +24,7 @@ public actor Replicator {
 
     let files: StateFiles
     private let nonce: String
-    private var opened: ReplicatedStore?
+    private(set) var opened: ReplicatedStore?
     private var locks: StoreLocks?
     var background: Task<Void, Never>?
 
@@ -69,7 +69,12 @@ public actor Replicator {
             try await importAll(scan, &result)
         }
         if parts.contains(.publish) { try await publish(look?.scan, &result) }
-        if parts.contains(.import), let scan = look?.scan { try await importAll(scan, &result) }
+        if parts.contains(.import), let scan = look?.scan {
+            let before = result.recorded
+            try await importAll(scan, &result)
+            // What was recorded on the way, and rows that an import brought back here, are news for the others.
+            if parts.contains(.publish), result.recorded > before { try await publish(nil, &result) }
+        }
         try await acknowledge(look?.scan)
         result.held = opened?.held ?? []
         return result
@@ -119,7 +124,7 @@ public actor Replicator {
             }
             if case .finished = progress { break }
             if case .imported(let step) = progress {
-                if step.recorded != nil { result.recorded += 1 }
+                result.recorded += (step.recorded == nil ? 0 : 1) + step.revived.count
                 result.imported += step.imported.count
             }
             try Task.checkCancellation()

@@ -8,7 +8,8 @@ import Testing
         ["peers", "list"], ["peers", "retire"], ["peers", "rename"],
         ["peers", "accept-clock"], ["snapshot"], ["compact"], ["conflicts"], ["conflicts", "list"],
         ["conflicts", "take"], ["conflicts", "set"], ["conflicts", "drop"], ["policy"], ["policy", "list"],
-        ["policy", "set"], ["leave"],
+        ["policy", "set"], ["seed"], ["migrate"], ["move"], ["attach"], ["rescan"], ["rebuild"], ["doctor"], ["verify"],
+        ["leave"], ["destroy"],
     ]
 
     @Test(arguments: subcommands)
@@ -57,7 +58,9 @@ import Testing
         #expect(error["format"]?.int == 1 && error["error"]?["code"]?.string == "usage", "\(told.errors)")
     }
 
-    static let takesStore = ["sync", "import", "export", "status", "log", "peers", "leave"]
+    static let takesStore = [
+        "sync", "import", "export", "status", "log", "peers", "rescan", "doctor", "verify", "leave",
+    ]
 
     @Test(arguments: takesStore)
     func `no such store is 66, and JSON says so in one document`(subcommand: String) async throws {

@@ -31,6 +31,8 @@ final class TestPeer {
     let app: Connection
     let path: String
     let name: String
+    /// Kept as long as a peer lives in it.
+    private let folder: TestFolder
 
     static func configuration(_ seed: UInt64, _ clock: (any WallClock)? = nil) -> StoreConfiguration {
         var configuration = StoreConfiguration()
@@ -48,6 +50,7 @@ final class TestPeer {
         _ folder: TestFolder, _ name: String, sql: String, seed: UInt64 = .random(in: 0 ... .max),
         clock: (any WallClock)? = nil, plan change: (inout InitializePlan) -> Void = { _ in }
     ) throws {
+        self.folder = folder
         path = folder.path + "/" + name + ".db"
         self.name = name
         app = try Self.open(path)
@@ -71,6 +74,7 @@ final class TestPeer {
         _ folder: TestFolder, _ name: String, emptyLike peer: TestPeer, schema: String? = nil,
         seed: UInt64 = .random(in: 0 ... .max), clock: (any WallClock)? = nil
     ) throws {
+        self.folder = folder
         path = folder.path + "/" + name + ".db"
         self.name = name
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)

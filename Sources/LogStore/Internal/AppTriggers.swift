@@ -21,10 +21,7 @@ struct AppTriggers {
     /// Makes the TEMP copies anew; they go with the transaction if it is undone.
     static func install(_ catalog: Catalog, path: String, on connection: Connection) throws {
         let triggers = AppTriggers(catalog: catalog, connection: connection)
-        for name in try connection.rows("SELECT name FROM temp.sqlite_master WHERE type = 'trigger'") {
-            let name = String(text: name[0])
-            if name.hasPrefix("logsync_copy_") { try connection.execute("DROP TRIGGER temp.\(SQL.name(name))") }
-        }
+        try remove(on: connection)
         let candidates = try triggers.candidates()
         guard !candidates.isEmpty else { return }
         let writes = try triggers.tablesWritten(path: path)
@@ -34,6 +31,13 @@ struct AppTriggers {
                 let body = Self.afterName(trigger.sql)
             else { continue }
             try connection.execute("CREATE TEMP TRIGGER \(SQL.name("logsync_copy_" + trigger.name))\(body)")
+        }
+    }
+
+    static func remove(on connection: Connection) throws {
+        for name in try connection.rows("SELECT name FROM temp.sqlite_master WHERE type = 'trigger'") {
+            let name = String(text: name[0])
+            if name.hasPrefix("logsync_copy_") { try connection.execute("DROP TRIGGER temp.\(SQL.name(name))") }
         }
     }
 

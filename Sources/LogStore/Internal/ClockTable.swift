@@ -209,8 +209,10 @@ struct ClockTable {
 
 extension TrackedTable {
     /// The digest of the natural key of a table whose records are found by it.
-    func keyDigest(_ identity: RowIdentity) -> Int32 {
-        Self.fold(Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
+    func keyDigest(_ identity: RowIdentity) -> Int32 { Self.keyDigest(identity) }
+
+    static func keyDigest(_ identity: RowIdentity) -> Int32 {
+        fold(Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
     }
 
     /// The digests of a row's unique keys, by slot; 0 where a NULL keeps the key out of its index.

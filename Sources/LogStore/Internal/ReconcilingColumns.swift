@@ -49,13 +49,16 @@ extension Reconciling {
         let isRenamed =
             try added.count { $0.offset < lastKept } == missing && Capture.isInstalled(table, on: connection)
         for column in known where !presentNames.contains(column.name.lowercased()) {
-            if let index = try added.firstIndex(where: {
-                try $0.element.declaredType == column.type
-                    && (isRenamed && $0.offset == column.ordinal
-                        || isRename(
-                            of: column, to: $0.element.name, at: $0.offset, present.count >= known.count, table, schema))
-            }) {
-                try rename(column, to: added[index].element.name, in: table)
+            if let index = try added.firstIndex(where: { try isToldRename(of: column, to: $0.element.name, table) })
+                ?? added.firstIndex(where: {
+                    try $0.element.declaredType == column.type
+                        && (isRenamed && $0.offset == column.ordinal
+                            || isRename(
+                                of: column, to: $0.element.name, at: $0.offset, present.count >= known.count, table,
+                                schema))
+                })
+            {
+                try rename(column, to: added[index].element, in: table)
                 added.remove(at: index)
             } else {
                 try connection.run(
@@ -86,21 +89,26 @@ extension Reconciling {
         return Int(id)
     }
 
-    private func rename(_ column: Known, to name: String, in table: TrackedTable) throws {
+    private func rename(_ column: Known, to new: TableSchema.Column, in table: TrackedTable) throws {
         try connection.run(
-            "UPDATE logsync_column SET name = ?3 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
-            .integer(column.id), .text(name))
-        try Settings(session).set("rename", "\(table.name).\(name)", table.columnNames[Int(column.id)])
+            "UPDATE logsync_column SET name = ?3, type = ?4 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
+            .integer(column.id), .text(new.name), .text(new.declaredType))
+        try Settings(session).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
     }
 
-    /// A column that keeps its place, type and values under a new name is renamed; so is one of which another peer
-    /// said so.
+    /// Whether another peer, or who ran the migration, said that a column is called so now, of whatever type it is.
+    private func isToldRename(of column: Known, to name: String, _ table: TrackedTable) throws -> Bool {
+        let told = try Renames(connection).logName(ofColumn: name, in: table.name)
+        return told != name && told == table.columnNames[Int(column.id)]
+    }
+
+    /// A column that keeps its place, type and values under a new name is renamed.
     private func isRename(
         of column: Known, to name: String, at ordinal: Int, _ isAsMany: Bool, _ table: TrackedTable,
         _ schema: TableSchema
     ) throws -> Bool {
-        let told = try Renames(connection).logName(ofColumn: name, in: table.name)
-        if told != name { return told == table.columnNames[Int(column.id)] }
+        // One that was said to be another is not this one.
+        guard try Renames(connection).logName(ofColumn: name, in: table.name) == name else { return false }
         guard isAsMany, ordinal == column.ordinal else { return false }
         var former: [UInt32: Int] = [:]
         let clock = ClockTable(table: table, connection: connection)

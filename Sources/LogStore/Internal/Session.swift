@@ -113,6 +113,12 @@ final class Session {
         copiedTriggers = version
     }
 
+    /// Drops those copies, for writes of which the triggers themselves are to hear; an import makes them again.
+    func dropAppTriggerCopies() throws {
+        copiedTriggers = -1
+        try AppTriggers.remove(on: connection)
+    }
+
     /// Names the app's schema as it is now.
     func schemaFingerprint() throws -> SchemaFingerprint? {
         let version = try connection.integer("PRAGMA schema_version") ?? 0

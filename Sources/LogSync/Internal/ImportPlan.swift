@@ -13,6 +13,8 @@ final class ImportPlan {
     private let clock: any WallClock
     private let maximumDrift: Int64
     private var queues: [PeerQueue]
+    /// Nothing beyond this is handed out; nil for no limit.
+    var limit: VersionVector?
     private var cursor = 0
     private var vector = VersionVector()
     private var chains: [PeerID: ChainHash] = [:]
@@ -127,7 +129,7 @@ final class ImportPlan {
     private func ready(_ queue: PeerQueue) throws -> TransactionPlace? {
         queue.held = nil
         let sequence = vector[queue.peer] + 1
-        guard sequence <= queue.reach else { return nil }
+        guard sequence <= min(queue.reach, limit?[queue.peer] ?? .max) else { return nil }
         guard let place = try queue.place(sequence, after: chains[queue.peer] ?? .zero, library) else { return nil }
         let missing = place.header.dependencyChanges.filter { !vector.covers($0) && $0.peer != queue.peer }
         if let first = missing.first {

@@ -19,10 +19,11 @@ extension ReplicatedStore {
         let published = firstWaiting.map { $0.dot.sequence - 1 } ?? vector[peer]
         try mendDescriptions(own, hasPublished: published > 0)
         try mendFormerSelves(scan, vector)
+        try mendSeeds(scan)
         let damagedSnapshots = try damagedSnapshots(own)
         guard published > 0 else { return 0 }
 
-        let reads = found.reduce(0) { $0 + $1.size } <= Self.maximumReading
+        let reads = readsEverything || found.reduce(0) { $0 + $1.size } <= Self.maximumReading
         var bad: [LogFileName] = []
         var sound: [FoundFile<LogFileName>] = []
         foreignFiles = []

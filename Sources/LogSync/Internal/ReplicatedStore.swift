@@ -35,6 +35,8 @@ final class ReplicatedStore {
     /// The highest sequence of this peer that another's transaction has seen.
     var seenByOthers: UInt64 = 0
     var publishedSchemas: Set<SchemaFingerprint> = []
+    /// Whether every own file is read when the folder is mended, however long the history.
+    var readsEverything = false
     /// Complaints that were answered by writing the file again.
     var answered: Set<Receipt.Held> = []
     /// The names that peers give themselves in the folder.

@@ -27,13 +27,16 @@ struct ContentOptions: ParsableArguments {
     func peer(in session: Session) -> String? {
         peer ?? session.settings.peer
     }
+}
 
-    private func required(_ value: String?, _ option: String, _ placeholder: String) throws -> String {
-        guard let value else {
-            throw LogSyncError(
-                .usage, "--\(option) \(placeholder) is missing",
-                help: "Give the option, or set LOGSYNC_\(option.uppercased())")
-        }
-        return value
+/// An option that a flag or the configuration has to give.
+///
+/// - Throws: `usage` where neither does.
+func required(_ value: String?, _ option: String, _ placeholder: String) throws -> String {
+    guard let value else {
+        throw LogSyncError(
+            .usage, "--\(option) \(placeholder) is missing",
+            help: "Give the option, or set LOGSYNC_\(option.uppercased())")
     }
+    return value
 }

@@ -1,0 +1,142 @@
+import LogContainer
+import LogModel
+import LogStore
+import Logging
+
+extension Replicator {
+    /// Writes the content folder anew from the store: the marker, this peer's files, and every transaction of it and of
+    /// those it was before that the outbox has.
+    ///
+    /// For a folder that was wiped or lost its marker. The container itself has to be there; it is never made. Nothing
+    /// that is sound is touched, nobody's files are removed, and every other peer puts its own back with its next
+    /// ``sync()``, or a `rebuild` of its own.
+    ///
+    /// - Parameter dryRun: whether only to say what would be written.
+    /// - Throws: `containerUnavailable` where the container is not there; `configuration` where another content of the
+    ///   same name is there; `locked` where another process does not let go of the store; `noPermission`; `ioError`.
+    public func rebuild(dryRun: Bool = false) async throws -> RebuildReport {
+        if dryRun { return try look { try $0.rebuildReport(dryRun: true) } }
+        try await takeAlone()
+        do {
+            var report = try await step(settles: true) { store in
+                let report = try store.rebuildReport(dryRun: false)
+                try store.content.create(rewritingMarker: true)
+                try store.checkHistory(of: try store.scan(full: true), at: store.content.path)
+                store.readsEverything = true
+                return report
+            }
+            report.result = try await sync()
+            report.missing = try await step { try $0.missingOfOthers(try $0.scan(full: true)) }
+            giveBack()
+            close()
+            return report
+        } catch {
+            giveBack()
+            close()
+            throw error
+        }
+    }
+}
+
+/// What ``Replicator/rebuild(dryRun:)`` wrote, or would write.
+public struct RebuildReport: Sendable, Encodable {
+    /// Transactions of another peer that are in the store and not in the folder.
+    public struct Missing: Hashable, Sendable, Encodable {
+        public var peer: PeerName
+        public var transactions: UInt64
+    }
+
+    public let format = 1
+    public var store: String
+    public var content: String
+    public var container: String
+    public var dryRun: Bool
+    /// The marker was missing or could not be read.
+    public var marker: Bool
+    /// How many transactions of this peer the folder did not hold, or not soundly.
+    public var transactions: UInt64
+    /// Among them those that the outbox does not have any more.
+    public var lost: UInt64
+    /// What only others can put back.
+    public var missing: [Missing]
+    public var result: SyncResult
+
+    /// Held where something is that nobody is known to put back.
+    public var outcome: Outcome { lost > 0 && result.outcome == .complete ? .held : result.outcome }
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, content, container, dryRun, marker, transactions, lost, missing, recorded, published
+        case imported, held
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var document = encoder.container(keyedBy: CodingKeys.self)
+        try document.encode(format, forKey: .format)
+        try document.encode(store, forKey: .store)
+        try document.encode(content, forKey: .content)
+        try document.encode(container, forKey: .container)
+        try document.encode(dryRun, forKey: .dryRun)
+        try document.encode(marker, forKey: .marker)
+        try document.encode(transactions, forKey: .transactions)
+        try document.encode(lost, forKey: .lost)
+        try document.encode(missing, forKey: .missing)
+        try document.encode(result.recorded, forKey: .recorded)
+        try document.encode(result.published, forKey: .published)
+        try document.encode(result.imported, forKey: .imported)
+        try document.encode(result.held, forKey: .held)
+    }
+}
+
+extension ReplicatedStore {
+    /// What the folder lacks of this peer, seen without the marker's leave.
+    fileprivate func rebuildReport(dryRun: Bool) throws -> RebuildReport {
+        let sound = try soundOwnLogs()
+        let missing = Self.missing(in: LogFileSet(sound), upTo: try store.vector()[peer])
+        let wanted = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
+        let kept = try missing.reduce(UInt64(0)) { $0 + UInt64(try store.outbox(of: peer, $1).count) }
+        return RebuildReport(
+            store: place.path, content: registration.content, container: registration.container, dryRun: dryRun,
+            marker: try !hasMarker(), transactions: wanted, lost: wanted - min(kept, wanted), missing: [],
+            result: SyncResult(store: place.path))
+    }
+
+    /// A marker that cannot be read is written anew as well; a container that is not there is none of ours to make.
+    private func hasMarker() throws -> Bool {
+        do throws(LogSyncError) {
+            return try content.exists()
+        } catch {
+            // Without a status it is not there.
+            let status = try? content.fileSystem.status(content.container, followingLinks: true)
+            guard error.code == .containerUnavailable, status?.isDirectory ?? false else { throw error }
+            return false
+        }
+    }
+
+    /// This peer's log files of which every byte is as it was written.
+    private func soundOwnLogs() throws -> [LogFileName] {
+        let folder = content.peer(peer)
+        let entries: [DirectoryEntry]
+        do throws(FileSystemError) {
+            entries = try content.fileSystem.list(folder.path(of: LogFileName.self), statuses: false)
+        } catch let error where error.isAbsence {
+            return []
+        } catch {
+            throw error.explained(kept: "nothing was changed")
+        }
+        return try entries.compactMap { LogFileName($0.name) }.filter {
+            guard library.hasHeader($0, of: peer) else { return false }
+            return try folder.verify($0) == .intact
+        }
+    }
+
+    /// What others have published and the folder does not hold, as far as this store has seen it.
+    func missingOfOthers(_ scan: ContainerScan) throws -> [RebuildReport.Missing] {
+        let names = try names()
+        return try store.vector().sequences.sorted { $0.key < $1.key }.compactMap { id, sequence in
+            guard id != peer else { return nil }
+            let missing = Self.missing(in: scan.peers[id]?.logFiles ?? LogFileSet([]), upTo: sequence)
+            let count = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
+            return count == 0 ? nil : RebuildReport.Missing(peer: names[id], transactions: count)
+        }
+    }
+}

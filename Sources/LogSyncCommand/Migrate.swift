@@ -1,0 +1,83 @@
+import ArgumentParser
+import Foundation
+import LogSync
+
+/// Runs a migration with capture kept right through it.
+struct Migrate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Run a migration of the schema, with capture kept right through it.",
+        discussion: """
+            All of the script is one transaction: it takes hold whole or not at all. What it does to rows is recorded, and
+            published with the next sync; names that it gives by rebuilding a table are told by --rename. An app that
+            migrates by itself is noticed too: this is for migrations run by hand, and for renames by rebuilding.
+            A daemon that watches the store is asked to let go meanwhile.
+
+            EXAMPLE
+              logsync migrate music.db --sql 007-ratings.sql --rename track.stars=rating
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @Option(help: ArgumentHelp("The script; - reads it from stdin.", valueName: "file"))
+    var sql: String
+
+    @Option(
+        help: ArgumentHelp(
+            "A column, or a table, that the script renames by rebuilding it; may be repeated.",
+            valueName: "table.old=new"))
+    var rename: [String] = []
+
+    @Flag(help: "Only say what would be recorded.")
+    var dryRun = false
+
+    @Option(
+        help: ArgumentHelp("How long to wait for a daemon or a long writer, then end with 75.", valueName: "seconds"))
+    var wait: Seconds?
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            let script = try script()
+            let replicator = try await session.open(store, wait: wait)
+            let report = try await Progress.show("Migrating", in: session) { _ in
+                try await replicator.migrate(script, renames: rename, dryRun: dryRun)
+            }
+            try session.report(report) { lines(report) }
+            return .done
+        }
+    }
+
+    private func script() throws -> String {
+        do {
+            let bytes =
+                sql == "-"
+                ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(fileURLWithPath: sql))
+            guard let text = String(data: bytes, encoding: .utf8), !text.utf8.contains(0) else {
+                throw LogSyncError(.invalidScript, "\(sql) is not text in UTF-8; nothing was changed")
+            }
+            return text
+        } catch let error as CocoaError {
+            throw LogSyncError(.noStore, "\(sql) could not be read: \(error.localizedDescription); nothing was changed")
+        }
+    }
+
+    private func lines(_ report: MigrationReport) -> [String] {
+        var lines = [
+            report.dryRun
+                ? "\(report.store) would be migrated by \(report.statements) statements; nothing was done."
+                : "\(report.store) is migrated: \(report.statements) statements."
+        ]
+        if !report.pending.isEmpty { lines.append("Captured before: \(ChangeSummary.text(report.pending)).") }
+        if !report.recorded.isEmpty { lines.append("Recorded: \(ChangeSummary.text(report.recorded)).") }
+        for renamed in report.renamed {
+            let what = renamed.to == renamed.table ? "Table" : "Column of \(renamed.table)"
+            lines.append("\(what): \(renamed.from) is \(renamed.to) now.")
+        }
+        for table in report.notReplicated {
+            lines.append("\(table) has no primary key and is not replicated.")
+        }
+        return lines.map(Terminal.printable)
+    }
+}

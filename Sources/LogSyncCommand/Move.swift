@@ -1,0 +1,59 @@
+import ArgumentParser
+import LogSync
+
+/// Takes a store and its whole history elsewhere.
+struct Move: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Take a store and its whole history to another container or content name.",
+        discussion: """
+            Everything in the present content folder is copied. It stays there for the other peers: each of them moves by
+            itself, and 'logsync destroy' removes the folder when nobody needs it any more. A folder that was merely moved
+            or is mounted elsewhere wants 'logsync attach'. A daemon that watches the store is asked to let go meanwhile.
+
+            EXAMPLE
+              logsync move music.db --container ~/Nextcloud
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @Option(help: ArgumentHelp("The shared folder to go to.", valueName: "dir"))
+    var container: String
+
+    @Option(help: ArgumentHelp("The content's name there; otherwise the present one.", valueName: "name"))
+    var content: String?
+
+    @Option(
+        help: ArgumentHelp("How long to wait for a daemon or a long writer, then end with 75.", valueName: "seconds"))
+    var wait: Seconds?
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            let replicator = try await session.open(store, wait: wait)
+            let report = try await Progress.show("Moving", in: session) { _ in
+                try await replicator.move(to: container, content: content)
+            }
+            try session.report(report) { lines(report) }
+            return ExitStatus(report.result.outcome)
+        }
+    }
+
+    private func lines(_ report: MoveReport) -> [String] {
+        let (place, former) = (report.place, report.former)
+        guard report.changed else {
+            return [Terminal.printable("\(report.store) already is with \(place.content) in \(place.container).")]
+        }
+        var lines = [
+            "\(report.store) is with \(place.content) in \(place.container) from now on.",
+            "\(report.copied) log files were copied from \(former.content) in \(former.container), which stays as it is.",
+        ]
+        for missing in report.missing {
+            lines.append(
+                "\(missing.transactions) transactions of \(missing.peer.label) are not there; they come when it moves too."
+            )
+        }
+        return lines.map(Terminal.printable) + report.result.held.map(\.line)
+    }
+}

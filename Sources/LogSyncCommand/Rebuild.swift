@@ -1,0 +1,66 @@
+import ArgumentParser
+import LogSync
+
+/// Writes a content folder anew from a store.
+struct Rebuild: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Write a content folder that was wiped anew, from a store.",
+        discussion: """
+            Writes the marker and everything that this peer has published; the other peers put their own files back with
+            their next sync. The container has to be there: mount it first. Nothing in the folder is removed.
+            A daemon that watches the store is asked to let go meanwhile.
+
+            EXAMPLE
+              logsync rebuild music.db
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @Flag(help: "Only say what would be written.")
+    var dryRun = false
+
+    @OptionGroup var confirmation: Confirmation
+
+    @Option(
+        help: ArgumentHelp("How long to wait for a daemon or a long writer, then end with 75.", valueName: "seconds"))
+    var wait: Seconds?
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            if !dryRun { try confirmation.check("rebuild") }
+            let replicator = try await session.open(store, wait: wait)
+            if !dryRun {
+                try await confirmation.confirm(headline(await replicator.rebuild(dryRun: true)), "rebuild")
+            }
+            let report = try await Progress.show("Rebuilding", in: session) { _ in
+                try await replicator.rebuild(dryRun: dryRun)
+            }
+            try session.report(report) { lines(report) }
+            return ExitStatus(report.outcome)
+        }
+    }
+
+    private func headline(_ report: RebuildReport) -> String {
+        "\(report.container)/\(report.content): the marker \(report.marker ? "is missing" : "is there"), "
+            + "\(report.transactions) transactions of this peer are missing."
+    }
+
+    private func lines(_ report: RebuildReport) -> [String] {
+        if report.dryRun { return [Terminal.printable(headline(report) + " They would be written; nothing was done.")] }
+        var lines = [
+            "\(report.container)/\(report.content) is rebuilt: \(report.transactions) transactions of this peer were missing."
+        ]
+        if report.lost > 0 {
+            lines.append("\(report.lost) of them are not in the outbox any more and could not be written.")
+        }
+        for missing in report.missing {
+            lines.append(
+                "\(missing.transactions) transactions of \(missing.peer.label) are missing still; its next sync puts them back."
+            )
+        }
+        return lines.map(Terminal.printable) + report.result.held.map(\.line)
+    }
+}

@@ -1,0 +1,182 @@
+import Foundation
+import GRDB
+import LogModel
+import LogSync
+import Testing
+
+@Suite("The doctor says what is wrong, where, why, and what helps")
+struct DoctorTests {
+    let world: World
+    let a: Machine
+    let b: Machine
+
+    init() async throws {
+        world = try World()
+        a = try await world.founder("a", rows: ["one"])
+        b = try await world.clone("b")
+        try await settle(a, b)
+    }
+
+    private func examine(_ path: String? = nil, as machine: Machine? = nil) async throws -> DoctorReport {
+        let machine = machine ?? a
+        let before = try world.listing()
+        let report = try await Replicator.doctor(path ?? machine.path, configuration: machine.configuration)
+        #expect(try world.listing() == before, "it changes nothing")
+        for finding in report.findings {
+            #expect(!finding.what.isEmpty && !finding.place.isEmpty && !finding.why.isEmpty)
+            #expect(finding.severity == .note || finding.help != nil, "\(finding)")
+        }
+        return report
+    }
+
+    private func expect(
+        _ code: String, _ severity: Finding.Severity, in report: DoctorReport, at place: String? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let found = report.findings.first { $0.code == code }
+        #expect(found?.severity == severity, "\(code) in \(report.findings)", sourceLocation: sourceLocation)
+        if let place { #expect(found?.place.contains(place) == true, "\(report)", sourceLocation: sourceLocation) }
+    }
+
+    @Test("Nothing is wrong with sound stores and folders")
+    func sound() async throws {
+        for path in [a.path, b.path, world.container, world.contentPath] {
+            let report = try await examine(path)
+            #expect(report.findings.isEmpty && report.outcome == .complete, "\(report.findings)")
+        }
+    }
+
+    @Test("What is no store is an error, an empty folder a finding")
+    func nothing() async throws {
+        let plain = try world.machine("plain")
+        await #expect(throws: LogSyncError.self) { try await examine(plain.path) }
+        try plain.makeDatabase()
+        let error = await #expect(throws: LogSyncError.self) { try await examine(plain.path) }
+        #expect(error?.code == .notReplicated)
+        let empty = world.root + "/empty"
+        try FileManager.default.createDirectory(atPath: empty, withIntermediateDirectories: true)
+        let report = try await examine(empty)
+        expect("no-content", .trouble, in: report)
+        #expect(report.outcome == .held)
+    }
+
+    @Test("Strange files, conflict copies and files on their way are told apart")
+    func strangers() async throws {
+        let peer = try await a.peer()
+        for name in ["photo.jpg", ".syncthing.x.tlog.tmp", "receipt.sync-conflict-20250101-120000-ABC.json"] {
+            try Data([1]).write(to: URL(fileURLWithPath: "\(world.contentPath)/peers/\(peer)/\(name)"))
+        }
+        try FileManager.default.createSymbolicLink(
+            atPath: world.contentPath + "/peers/\(String(repeating: "0", count: 32))",
+            withDestinationPath: world.root)
+        for path in [a.path, world.container] {
+            let report = try await examine(path)
+            expect("strange-file", .note, in: report, at: "photo.jpg")
+            expect("temporary-file", .note, in: report, at: ".syncthing.x")
+            expect("conflict-copy", .trouble, in: report, at: "sync-conflict")
+            expect("wrong-type", .trouble, in: report, at: "0000")
+            #expect(report.findings.count == 4 && report.outcome == .held, "\(report.findings)")
+        }
+    }
+
+    @Test("A damaged file, an incomplete one and a gap are found, and the receipt that complains")
+    func files() async throws {
+        for row in ["two", "three", "four"] {
+            try a.insert(row)
+            try await a.sync()
+        }
+        let peer = try await a.peer()
+        let names = try world.logs(peer).map { "\(world.logsPath(peer))/\($0)" }
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: names[1]))
+        bytes[bytes.count - 90] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: names[1]))
+        try Data(contentsOf: URL(fileURLWithPath: names[2])).prefix(100).write(to: URL(fileURLWithPath: names[2]))
+        try await b.sync()
+        for (path, machine) in [(a.path, a), (b.path, b), (world.contentPath, a)] {
+            let report = try await examine(path, as: machine)
+            expect("damaged-file", .damage, in: report, at: names[1])
+            expect("incomplete-file", .trouble, in: report, at: names[2])
+            expect("gap", .trouble, in: report, at: "\(peer)")
+            expect("held-elsewhere", .trouble, in: report, at: "receipt.json")
+            #expect(report.outcome == .integrity)
+            #expect(report.findings.first?.severity == .damage, "the gravest comes first")
+        }
+        try await settle(a, b)
+        #expect(try await examine(world.container).outcome == .complete)
+    }
+
+    @Test("A folder that is away, without its marker or not allowed is said with what helps")
+    func unavailable() async throws {
+        try a.insert("two")
+        try FileManager.default.removeItem(atPath: world.contentPath + "/logsync.json")
+        _ = try? await a.sync()
+        let report = try await examine()
+        expect("container-unavailable", .trouble, in: report, at: world.contentPath)
+        expect("outbox", .trouble, in: report)
+        #expect(report.findings.first { $0.code == "container-unavailable" }?.help?.contains("rebuild") == true)
+        let folder = try await examine(world.container)
+        expect("container-unavailable", .trouble, in: folder)
+    }
+
+    @Test("Changes behind the triggers' back, missing triggers, broken keys and unkeyed tables are found")
+    func inside() async throws {
+        try a.execute(
+            """
+            CREATE TABLE list(id INTEGER PRIMARY KEY);
+            CREATE TABLE item(id INTEGER PRIMARY KEY, list INTEGER REFERENCES list(id));
+            CREATE TABLE loose(x);
+            INSERT INTO list VALUES(1); INSERT INTO item VALUES(1, 1);
+            """)
+        try await settle(a, b)
+        #expect(try await examine().findings.map(\.code) == ["not-replicated"])
+        let database = try a.database()
+        try await database.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA foreign_keys = 0; DELETE FROM list; DROP TRIGGER logsync_update_2")
+        }
+        try database.close()
+        expect("no-triggers", .trouble, in: try await examine())
+        expect("broken-foreign-key", .trouble, in: try await examine(), at: "item")
+        let shell = Process()
+        shell.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        shell.arguments = ["sqlite3", b.path, ".dbconfig enable_trigger off", "UPDATE note SET body = 'quietly'"]
+        try shell.run()
+        shell.waitUntilExit()
+        let report = try await examine(as: b)
+        expect("uncaptured-changes", .trouble, in: report, at: "note")
+        _ = try await b.with { try await $0.rescan() }
+        #expect(try await !examine(as: b).findings.contains { $0.code == "uncaptured-changes" })
+    }
+
+    @Test("A peer that is silent and a clock that is wrong are named")
+    func clocks() async throws {
+        var later = a
+        later.configuration.clock = FixedClock(SystemClock().now() + 20 * 24 * 3_600_000)
+        expect("silent-peer", .trouble, in: try await examine(as: later))
+        later.configuration.clock = FixedClock(SystemClock().now() - 20 * 24 * 3_600_000)
+        expect("clock", .trouble, in: try await examine(as: later))
+    }
+
+    @Test("A corrupt database is said to be one")
+    func corrupt() async throws {
+        for index in 0..<200 { try a.insert("row\(index)", String(repeating: "x", count: 100)) }
+        try await a.sync()
+        try a.checkpoint()
+        let handle = try #require(FileHandle(forUpdatingAtPath: a.path))
+        let root = try a.count("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_note_1'")
+        try handle.seek(toOffset: UInt64(root - 1) * 4096 + 100)
+        try handle.write(contentsOf: Data(repeating: 0xFF, count: 2000))
+        try handle.close()
+        let report = try await examine()
+        expect("corrupt-database", .damage, in: report)
+        #expect(report.outcome == .integrity)
+    }
+
+    @Test("A store within its container is said to be in danger")
+    func inContainer() async throws {
+        let path = world.container + "/inside.db"
+        try a.checkpoint()
+        try FileManager.default.copyItem(atPath: a.path, toPath: path)
+        let report = try await Replicator.doctor(path, configuration: a.configuration)
+        #expect(report.findings.contains { $0.code == "unsuitable-place" && $0.help != nil })
+    }
+}

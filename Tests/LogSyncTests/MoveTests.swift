@@ -1,0 +1,141 @@
+import Foundation
+import LogModel
+import LogSync
+import Testing
+
+@Suite("A store moves with its whole history")
+struct MoveTests {
+    let world: World
+    let there: String
+    let a: Machine
+    let b: Machine
+
+    init() async throws {
+        world = try World()
+        there = world.root + "/There"
+        try FileManager.default.createDirectory(atPath: there, withIntermediateDirectories: true)
+        a = try await world.founder("a", rows: ["one"])
+        b = try await world.clone("b")
+        try b.insert("two")
+        try await settle(a, b)
+        try a.execute("UPDATE note SET body = 'seen' WHERE id = 'two'")
+        try await settle(a, b)
+    }
+
+    private func clone(_ name: String, from container: String, _ content: String) async throws -> Machine {
+        let machine = try world.machine(name)
+        _ = try await Replicator.clone(
+            to: machine.path, container: container, content: content, peerName: name,
+            configuration: machine.configuration)
+        return machine
+    }
+
+    @Test(
+        "A newcomer at the new place gets everything; the others go on where they are", arguments: ["notes", "diary"])
+    func moved(content: String) async throws {
+        try a.insert("three")
+        try await a.sync()
+        let before = try world.listing().filter { !$0.key.hasSuffix("receipt.json") }
+        let digest = try await a.status().digest
+        let report = try await a.with { try await $0.move(to: there, content: content) }
+        #expect(report.changed && report.place.content == content && report.former.container == world.container)
+        #expect(report.copied > 2 && report.missing.isEmpty && report.result.held.isEmpty)
+        let status = try await a.status()
+        #expect(status.container.available && status.container.path == there && status.content == content)
+        #expect(status.digest == digest && status.outbox == 0)
+        #expect(try world.listing().filter { !$0.key.hasSuffix("receipt.json") } == before, "the former stays")
+        let c = try await clone("c", from: there, content)
+        #expect(try c.notes() == ["one=", "three=", "two=seen"])
+        let verified = try await Replicator.verify(there, configuration: a.configuration)
+        #expect(verified.findings.isEmpty)
+        try a.insert("four")
+        try await settle(a, c)
+        #expect(try c.ids().count == 4)
+        try b.insert("alone")
+        #expect(try await b.sync().outcome == .complete)
+        #expect(try b.ids() == ["alone", "one", "three", "two"])
+        #expect(try !a.ids().contains("alone"))
+    }
+
+    @Test("The second peer that moves joins the first, with what it did meanwhile")
+    func second() async throws {
+        _ = try await a.with { try await $0.move(to: there, content: "diary") }
+        try a.insert("by-a")
+        try b.insert("by-b")
+        try await a.sync()
+        let report = try await b.with { try await $0.move(to: there, content: "diary") }
+        #expect(report.changed && report.result.imported >= 1)
+        try await settle(a, b)
+        #expect(try a.ids() == ["by-a", "by-b", "one", "two"])
+        #expect(try b.ids() == a.ids())
+        #expect(try await a.status().digest == b.status().digest)
+        let again = try await b.with { try await $0.move(to: there, content: "diary") }
+        #expect(!again.changed && again.copied == 0)
+    }
+
+    @Test("Without the former folder its own history goes along, and what others made is named")
+    func withoutFormer() async throws {
+        try a.insert("three")
+        try FileManager.default.removeItem(atPath: world.container)
+        let idOfB = try await b.peer()
+        let ofB = try await a.status().vector[idOfB]
+        let report = try await a.with { try await $0.move(to: there) }
+        #expect(report.copied == 0 && report.missing.map(\.peer.id) == [idOfB])
+        #expect(report.missing.map(\.transactions) == [ofB])
+        #expect(try a.ids() == ["one", "three", "two"])
+        _ = try await b.with { try await $0.move(to: there) }
+        try await settle(a, b)
+        #expect(try await clone("c", from: there, "notes").ids() == ["one", "three", "two"])
+    }
+
+    @Test("Where it cannot go it stays, and nothing is made there")
+    func refused() async throws {
+        let other = try World()
+        _ = try await other.founder("stranger", rows: ["theirs"])
+        for (path, code) in [
+            (other.container, LogSyncError.Code.configuration), (world.root + "/Nowhere", .containerUnavailable),
+            (world.root + "/a", .configuration),
+        ] {
+            let error = await #expect(throws: LogSyncError.self) { try await a.with { try await $0.move(to: path) } }
+            #expect(error?.code == code, "\(String(describing: error))")
+        }
+        let error = await #expect(throws: LogSyncError.self) {
+            try await a.with { try await $0.move(to: there, content: "Bad Name") }
+        }
+        #expect(error?.code == .usage)
+        #expect(!FileManager.default.fileExists(atPath: world.root + "/Nowhere"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: there).isEmpty)
+        #expect(try await a.status().container.path == world.container)
+        #expect(try await a.sync().outcome == .complete)
+    }
+
+    @Test("A damaged file of another peer is not copied, and what is missing is named")
+    func damaged() async throws {
+        let peer = try await b.peer()
+        let name = try #require(try world.logs(peer).last)
+        let path = "\(world.logsPath(peer))/\(name)"
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        bytes[bytes.count / 2] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: path))
+        let report = try await a.with { try await $0.move(to: there, content: "diary") }
+        #expect(report.missing.map(\.peer.id) == [peer])
+        _ = try await b.with { try await $0.move(to: there, content: "diary") }
+        try await settle(a, b)
+        #expect(try await clone("c", from: there, "diary").ids() == ["one", "two"])
+    }
+
+    @Test("A running replicator lets go and follows")
+    func whileRunning() async throws {
+        let replicator = try a.replicator()
+        await replicator.start()
+        try await eventually("a runs") { try await !a.status().peers.isEmpty }
+        let there = there
+        _ = try await a.with { try await $0.move(to: there) }
+        let c = try await clone("c", from: there, "notes")
+        try c.insert("three")
+        try await c.sync()
+        try await eventually("a has what came at the new place") { try a.ids() == ["one", "three", "two"] }
+        await replicator.stop()
+        await replicator.close()
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+import LogModel
+import LogSync
+import Testing
+
+@Suite("A folder is read to the last byte, replayed and compared")
+struct VerifyTests {
+    let world: World
+    let a: Machine
+    let b: Machine
+
+    init() async throws {
+        world = try World()
+        a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE note(id TEXT PRIMARY KEY NOT NULL, body TEXT, stars INTEGER);
+            CREATE TABLE list(id INTEGER PRIMARY KEY, title TEXT);
+            CREATE TABLE item(id INTEGER PRIMARY KEY, list INTEGER REFERENCES list(id), what TEXT);
+            INSERT INTO note(id) VALUES('one'); INSERT INTO list VALUES(1, 'a'); INSERT INTO item VALUES(1, 1, 'x');
+            """)
+        try await a.initialize()
+        b = try await world.clone("b")
+        try b.insert("two")
+        try b.execute("INSERT INTO list VALUES(2, 'b')")
+        try a.execute("INSERT INTO list VALUES(2, 'c'); INSERT INTO item VALUES(7, 2, 'y'); DELETE FROM note")
+        try await settle(a, b)
+    }
+
+    private func verify(_ path: String? = nil, as machine: Machine? = nil) async throws -> VerifyReport {
+        let before = try world.listing()
+        let report = try await Replicator.verify(path ?? a.path, configuration: (machine ?? a).configuration)
+        #expect(try world.listing() == before)
+        return report
+    }
+
+    private func quietly(_ sql: String, in machine: Machine) throws {
+        let shell = Process()
+        shell.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        shell.arguments = ["sqlite3", machine.path, ".dbconfig enable_trigger off", sql]
+        try shell.run()
+        shell.waitUntilExit()
+        #expect(shell.terminationStatus == 0)
+    }
+
+    @Test("Sound folders and stores agree, at the store's digest and at every receipt's")
+    func sound() async throws {
+        for (path, machine) in [(a.path, a), (b.path, b)] {
+            let report = try await verify(path, as: machine)
+            #expect(report.findings.isEmpty && report.outcome == .complete, "\(report.findings)")
+            #expect(report.store == true)
+            let content = try #require(report.contents.first)
+            #expect(content.digest == (try await machine.status().digest))
+            #expect(content.vector == (try await machine.status().vector))
+            #expect(content.compared.count == 2 && content.compared.allSatisfy(\.equal))
+            #expect(content.transactions > 3 && content.bytes > 500)
+        }
+        for path in [world.container, world.contentPath] {
+            let report = try await verify(path)
+            #expect(report.findings.isEmpty && report.store == nil && report.contents.count == 1)
+        }
+    }
+
+    @Test("A store that is behind, or ahead in its outbox, is compared where it stands")
+    func apart() async throws {
+        try b.insert("three")
+        try await b.sync()
+        #expect(try await verify().store == true, "a is behind")
+        try FileManager.default.moveItem(atPath: world.container, toPath: world.container + "-away")
+        try a.insert("four")
+        _ = try? await a.sync()
+        try FileManager.default.moveItem(atPath: world.container + "-away", toPath: world.container)
+        #expect(try await a.status().outbox == 1)
+        let ahead = try await verify()
+        #expect(ahead.store == true && ahead.outcome == .complete, "\(ahead.findings)")
+    }
+
+    @Test("One flipped bit, one missing file and one truncated file are found")
+    func damaged() async throws {
+        let peer = try await b.peer()
+        let path = "\(world.logsPath(peer))/\(try #require(try world.logs(peer).last))"
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        var flipped = bytes
+        flipped[bytes.count - 100] ^= 4
+        try flipped.write(to: URL(fileURLWithPath: path))
+        let damage = try await verify()
+        #expect(damage.outcome == .integrity && damage.store != true)
+        #expect(damage.findings.contains { $0.code == "damaged-file" && $0.place == path })
+        try bytes.prefix(bytes.count / 2).write(to: URL(fileURLWithPath: path))
+        #expect(try await verify().findings.contains { $0.code == "incomplete-file" && $0.place == path })
+        try FileManager.default.removeItem(atPath: path)
+        let gap = try await verify()
+        #expect(gap.outcome == .held && gap.findings.contains { $0.code == "gap" })
+        try bytes.write(to: URL(fileURLWithPath: path))
+        #expect(try await verify().outcome == .complete)
+    }
+
+    @Test("Rows changed behind the triggers' back are another state than the transactions make")
+    func quietChange() async throws {
+        try quietly("UPDATE list SET title = 'other' WHERE id = 1", in: a)
+        let report = try await verify()
+        #expect(report.store == false && report.outcome == .held)
+        #expect(report.findings.contains { $0.code == "rows-differ" && $0.place.hasSuffix(": list") })
+        _ = try await a.with { try await $0.rescan() }
+        try await settle(a, b)
+        #expect(try await verify().store == true)
+    }
+
+    @Test("A store whose clocks are not those of its transactions is found")
+    func otherClocks() async throws {
+        try quietly("UPDATE logsync_store SET value = value + 1 WHERE key = 'digest'", in: a)
+        let report = try await verify()
+        #expect(report.store == false && report.outcome == .integrity)
+        #expect(report.findings.contains { $0.code == "digest-differs" })
+    }
+
+    @Test("A schema whose text is damaged is found, and where nothing is, that is said")
+    func others() async throws {
+        let schemas = "\(world.contentPath)/peers/\(try await b.peer())/schemas"
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: schemas).first)
+        try Data("CREATE".utf8).write(to: URL(fileURLWithPath: "\(schemas)/\(name)"))
+        #expect(try await verify().findings.contains { $0.place.hasSuffix(name) })
+        let empty = world.root + "/empty"
+        try FileManager.default.createDirectory(atPath: empty, withIntermediateDirectories: true)
+        let error = await #expect(throws: LogSyncError.self) { try await verify(empty) }
+        #expect(error?.code == .containerUnavailable)
+    }
+}
