@@ -12,8 +12,9 @@ final class Joiner {
     let coverage: JoinCoverage
     private let dangling: Dangling
     private var floating: [FloatingRow] = []
-    /// Rows that others may refer to and that are no more, or are called something else.
     private var gone: [GoneRow] = []
+    /// Rows that the snapshot's deletions took though this peer had edited them (`delete-loses`).
+    private var lost: [LostRow] = []
     private(set) var tables: [String: TableChanges] = [:]
 
     private var connection: Connection { session.connection }
@@ -61,11 +62,10 @@ final class Joiner {
     func settle() throws {
         // What stands depends on policies and on which keys are enforced.
         if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
-        try Settling(session, standing: standing).settle(floating, gone: gone) { table, kind, key, _ in
-            note(table, kind, key)
-        }
-        floating = []
-        gone = []
+        _ = try Reviving(session, standing: standing).revive(lost, in: &floating)
+        try Settling(session, standing: standing)
+            .settle(floating, gone: gone) { table, kind, key, _ in note(table, kind, key) }
+        (floating, gone, lost) = ([], [], [])
         try dangling.settle()
     }
 
@@ -82,20 +82,18 @@ final class Joiner {
         guard !joined.hasSameEntries(as: ours) else { return }
         session.countFull(-1, ours)
         session.countFull(1, joined)
+        let former = GoneRow(table: table, integer: position, values: row.values)
         if joined.isAlive {
             note(table.name, .update, key(of: row, position, in: table))
             if try standing.rewrite(joined, from: record, row, at: position, in: table) {
-                if session.foreignRules.to(table).contains(where: { !$0.isByInteger }) {
-                    noteGone(row, at: position, in: table)
-                }
+                if session.foreignRules.to(table).contains(where: { !$0.isByInteger }) { gone.append(former) }
             } else {
                 try standing.float(joined, at: position, uniques: record.uniques, in: table)
-                let former = GoneRow(table: table, integer: position, values: row.values)
                 floating.append(FloatingRow(full: joined, former: former))
             }
             return
         }
-        noteGone(row, at: position, in: table)
+        gone.append(former)
         note(table.name, .delete, key(of: row, position, in: table))
         try standing.float(joined, at: position, uniques: record.uniques, in: table)
         if let integer = joined.integer {
@@ -103,7 +101,15 @@ final class Joiner {
             dangling.note(integer, joined.identity, in: table)
             standing.free(integer, of: joined.identity, in: table)
         }
-        if joined.hasCells { try keep(joined, .dead) }
+        if joined.hasCells { try lose(joined, formerly: ours, in: table) }
+    }
+
+    /// Keeps the edits that a deletion took, or remembers the row where this peer brings it back.
+    private func lose(_ full: FullRow, formerly former: FullRow, in table: TrackedTable) throws {
+        guard former.isAlive, session.policies.revives(table.name), full.hasEdits(of: session.own) else {
+            return try keep(full, .dead)
+        }
+        lost.append(LostRow(table: table, full: full, former: former))
     }
 
     private func joinKept(_ theirs: FullRow, in table: TrackedTable?) throws {
@@ -121,18 +127,13 @@ final class Joiner {
         }
         session.countFull(1, joined)
         guard let table else { return try keep(joined, .unknownTable) }
-        guard joined.isAlive else { return try keep(joined, .dead) }
+        guard joined.isAlive else { return try lose(joined, formerly: ours ?? joined, in: table) }
         note(table.name, kept?.state == .parked ? .update : .insert, nil)
         if try standing.stand(joined, in: table) {
             try noteKey(of: joined, in: table)
         } else {
-            float(joined)
+            floating.append(FloatingRow(full: joined))
         }
-    }
-
-    private func noteGone(_ row: TableReader.Row, at position: Int64, in table: TrackedTable) {
-        guard session.foreignRules.to(table).contains(where: { $0.strength != .loose }) else { return }
-        gone.append(GoneRow(table: table, integer: position, values: row.values))
     }
 
     private func keep(_ full: FullRow, _ state: KeptRows.State) throws {

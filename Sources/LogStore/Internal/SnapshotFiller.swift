@@ -140,6 +140,7 @@ final class SnapshotFiller {
             values[position] = session.defaultValue(of: table, position)
         }
         let row = TableReader.Row(values: values.map { $0 ?? .null })
+        session.spellOutCounters(&state, shown: row.values, in: table)
         let reader = joiner.standing.reader(table)
         let stores = table.storesIdentity || identity.isSurrogate
         let uniques =
