@@ -4,6 +4,10 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 
+# How many seeds of the simulator `make test` runs, on the debug build.
+TEST_SEEDS = 300
+JOBS ?= $(shell nproc)
+
 LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
 PROGRAMS = sqlite3 python3
 SOURCES = Sources Tests Examples Package.swift $(wildcard Benchmarks)
@@ -49,6 +53,8 @@ test: deps
 	    echo "== $$module"; \
 	    $(SWIFT) test --skip-build --filter "^$$module\\." || failed="$$failed $$module"; \
 	done; \
+	echo "== Simulation"; \
+	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 
 lint:
@@ -72,9 +78,15 @@ uninstall:
 bench: deps
 	Benchmarks/run
 
-# Real stores, a courier that does everything a folder can do, processes killed anywhere.
+# Real stores, a courier that does everything a folder can do, processes killed anywhere, and an oracle that says what
+# has to come of it. SEEDS=n from FROM=k on in JOBS=j processes; SEED=n replays one, step by step; FEATURES=sum,-policies
+# adds to and takes from what the scenarios make use of.
+SEEDS ?= 2000
+FROM ?= 1
 simulate: deps
-	Tests/Simulation/run
+	$(SWIFT) build --configuration release --product Simulation --scratch-path .build-simulation
+	.build-simulation/release/Simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM) --jobs $(JOBS)) \
+	    $(if $(FEATURES),--features=$(FEATURES))
 
 # Breaks the sources on purpose, line by line; each time a named test has to fail.
 sabotage: deps

@@ -99,6 +99,19 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
+        // A SQLite VFS that owns time and on which processes die; see `make simulate`.
+        .target(
+            name: "SimulationVFS", path: "Tests/SimulationVFS", linkerSettings: [.linkedLibrary("sqlite3")]),
+        .executableTarget(
+            name: "Simulation",
+            dependencies: [
+                "LogSync", "LogStore", "LogContainer", "LogFormat", "LogModel", "SimulationVFS",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Simulation", swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

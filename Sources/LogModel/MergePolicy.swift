@@ -53,6 +53,9 @@ public struct MergePolicy: Sendable {
         let values = versions.map(\.value).filter { !$0.isNull }
         return values.dropFirst().reduce(values.first ?? .null) { $0.sorts(before: $1) ? $0 : $1 }
     }
+    /// A counter: every peer's increments since the base, added up, whoever had seen whose. Of concurrent bases the last
+    /// writer's counts.
+    public static let sum = MergePolicy(name: "sum", resolve: lastWriter.resolve)
     /// JSON arrays as sets: every element of every version, in the order of writers; texts that are no arrays give
     /// the last writer's.
     public static let union = MergePolicy(name: "union") { JSONSet.union($0.map(\.value)) ?? $0.last?.value ?? .null }
@@ -76,7 +79,9 @@ public struct MergePolicy: Sendable {
             self = .prefer(peers)
             return
         }
-        let builtIn: [MergePolicy] = [.lastWriter, .firstWriter, .lastWriterRow, .manual, .max, .min, .union]
+        let builtIn: [MergePolicy] = [
+            .lastWriter, .firstWriter, .lastWriterRow, .manual, .max, .min, .sum, .union,
+        ]
         guard let policy = builtIn.first(where: { $0.name == name }) else { return nil }
         self = policy
     }

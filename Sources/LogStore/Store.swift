@@ -90,6 +90,12 @@ package final class Store: Sendable {
         try database.write { session in
             let former = session.ownID
             let succeeds = try session.facts.text("succeeds").map { "\($0),\(former)" } ?? former.description
+            // The original may live on: its next transaction says only what moved since its last.
+            try session.connection.run(
+                """
+                INSERT OR REPLACE INTO logsync_dependency(peer, other, sequence)
+                SELECT ?1, number, declared FROM logsync_peer WHERE number <> ?1 AND declared > 0
+                """, .integer(session.own))
             try session.become(peer)
             try session.facts.set("succeeds", .text(succeeds))
             try session.facts.set("name", .text(name))
@@ -222,7 +228,9 @@ package final class Store: Sendable {
                         .malformedLog,
                         "transaction \(incoming.header.dot) cannot be imported now (\(readiness)); it was held")
                 }
-                step.imported.append(try Merger(session, incoming.header).merge(incoming))
+                let merger = try Merger(session, incoming.header)
+                step.imported.append(try merger.merge(incoming))
+                if let revived = merger.revived { step.revived.append(revived) }
             } while ContinuousClock.now < deadline
             return step
         }

@@ -45,20 +45,29 @@ extension Store {
         }
     }
 
-    package func parkedRows(table: String?) throws -> [ParkedRow] {
+    /// The rows that cannot stand, and those that stand though a CHECK constraint does not hold (reason `check`).
+    ///
+    /// - Parameter all: also rows that were folded into others (reason `merged`).
+    package func parkedRows(table: String?, all: Bool = false) throws -> [ParkedRow] {
         try database.read { session in
-            try KeptRows(session).rows(.parked).compactMap { row in
-                if let table, row.table.lowercased() != table.lowercased() { return nil }
-                guard let tracked = session.catalog[row.table] else { return nil }
-                let conflicts = Conflicts(session: session, table: tracked)
-                var values: [String: Value] = [:]
-                for (name, cell) in row.clock.unknown {
-                    values[name] = try conflicts.local(session.shown(cell, row.table, name) ?? .null, name)
-                }
-                return ParkedRow(
-                    table: row.table, key: try conflicts.key(row.identity, integer: row.integer),
-                    reason: row.reason ?? "constraint", row: values)
+            let broken = try session.catalog.tables.flatMap { tracked in
+                if let table, tracked.name.lowercased() != table.lowercased() { return [ParkedRow]() }
+                return try Conflicts(session: session, table: tracked).breakingChecks()
             }
+            return try broken
+                + KeptRows(session).rows(.parked).compactMap { row in
+                    if row.folded != nil && !all { return nil }
+                    if let table, row.table.lowercased() != table.lowercased() { return nil }
+                    guard let tracked = session.catalog[row.table] else { return nil }
+                    let conflicts = Conflicts(session: session, table: tracked)
+                    var values: [String: Value] = [:]
+                    for (name, cell) in row.clock.unknown {
+                        values[name] = try conflicts.local(session.shown(cell, row.table, name) ?? .null, name)
+                    }
+                    return ParkedRow(
+                        table: row.table, key: try conflicts.key(row.identity, integer: row.integer),
+                        reason: row.reason ?? "constraint", row: values)
+                }
         }
     }
 
@@ -115,6 +124,19 @@ struct Conflicts {
             }
         }
         return found
+    }
+
+    /// Rows that are shown though they break a CHECK constraint.
+    func breakingChecks() throws -> [ParkedRow] {
+        let standing = Standing(session)
+        return try session.connection.rows("SELECT row, conflict FROM \(table.clock) WHERE conflict >= 4").compactMap {
+            guard let (full, record, present) = try standing.full(at: $0[0].asInteger, in: table), record.breaksCheck
+            else { return nil }
+            var values: [String: Value] = [:]
+            for (column, value) in zip(table.columns, present.values) { values[column.name] = value }
+            return ParkedRow(
+                table: table.name, key: try key(full.identity, integer: $0[0].asInteger), reason: "check", row: values)
+        }
     }
 
     func lost() throws -> [StoreConflict] {

@@ -18,9 +18,10 @@ extension Store {
             let kept = KeptRows(session)
             return StoreSummary(
                 pending: pending, vector: session.peers.vector,
-                conflicts: conflicts + (try kept.count(.dead)), parked: try kept.count(.parked),
+                conflicts: conflicts + (try kept.count(.dead)), parked: try kept.count(.parked) - kept.foldedCount(),
                 keptForUnknownSchema: try kept.count(.unknownTable),
-                digest: String(format: "%016lx", session.stateDigest), unenforced: [])
+                digest: String(format: "%016lx", session.stateDigest),
+                unenforced: try Settings(session).values(ForeignRule.setting).keys.sorted())
         }
     }
 

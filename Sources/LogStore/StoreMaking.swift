@@ -247,13 +247,13 @@ extension Store {
         for (target, policy) in policies {
             let isKnown =
                 MergePolicy(named: policy) != nil || configuration.policies[policy] != nil
-                || ["delete-wins", "unique-park"].contains(policy)
+                || Policies.tablePolicies.contains(policy)
             guard isKnown else {
                 throw LogSyncError(
                     .usage, "the policy \(policy) is not one that this version knows; nothing was changed",
                     help:
-                        "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, union, manual, "
-                        + "delete-wins and unique-park.")
+                        "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, sum, union, manual, "
+                        + "delete-wins, delete-loses, unique-park and unique-merge.")
             }
             let parts = target.split(separator: ".", maxSplits: 1).map(String.init)
             let schema = try TableSchema.read(target, on: connection) ?? TableSchema.read(parts[0], on: connection)

@@ -102,6 +102,8 @@ package struct ImportStep: Sendable {
     /// The local changes that were recorded first, if there were any.
     package var recorded: RecordedTransaction?
     package var imported: [ImportedTransaction] = []
+    /// What was recorded because a delete took rows that this peer had edited, under `delete-loses`.
+    package var revived: [RecordedTransaction] = []
 }
 
 /// One transaction in the store's history.

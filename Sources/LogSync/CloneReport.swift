@@ -22,4 +22,6 @@ public struct SyncProgress: Sendable {
     /// Transactions imported so far, and those that are known to be there.
     public var imported: Int
     public var total: Int
+    /// Parts of a snapshot that have been taken over, about a megabyte each; 0 where there is none.
+    public var frames = 0
 }

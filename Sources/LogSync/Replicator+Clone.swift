@@ -4,6 +4,7 @@ import LogContainer
 import LogFormat
 import LogModel
 import LogStore
+import Logging
 
 /// Making a new store from a container.
 extension Replicator {
@@ -49,38 +50,79 @@ extension Founder {
         try refuseExisting(target)
 
         let scan = try ContainerScanner(content: folder).scan(full: true)
-        let schema = try schema(in: folder, scan)
         let name = try self.peerName(peerName, scan)
         let plan = try plan(InitializeOptions(), name: name, scan, folder)
         let temporary = target + ".logsync-clone"
-        Self.removeStore(temporary)
-        do {
-            let made = try Store.create(
-                temporary, schema: schema, plan: plan, configuration: configuration.storeConfiguration)
-            closeQuietly(made)
-            let (peer, imported) = try await fill(temporary, target, scan, files, progress)
-            try Self.putInPlace(temporary, target)
-            let store = try Store.open(target, configuration: configuration.storeConfiguration)
-            defer { closeQuietly(store) }
-            try saveState(of: store, at: StorePlace(target), in: files)
-            return CloneReport(
-                store: target, content: content, container: container, peer: PeerName(id: peer, name: name),
-                imported: imported)
-        } catch {
-            Self.removeStore(temporary)
-            throw error
+        // From the newest snapshot that proves sound, else from the logs alone.
+        let places: [SnapshotPlace?] = SnapshotLibrary(content: folder).places(scan)
+        for place in places + [nil] {
+            do {
+                let resumes = try resumes(temporary, plan, asked: peerName, place)
+                if !resumes {
+                    Self.removeStore(temporary)
+                    let schema = try schema(in: folder, scan, place)
+                    closeQuietly(
+                        try Store.create(
+                            temporary, schema: schema, plan: plan, configuration: configuration.storeConfiguration))
+                }
+                let filled = try await fill(temporary, target, scan, place, files, progress)
+                try Self.putInPlace(temporary, target)
+                let store = try Store.open(target, configuration: configuration.storeConfiguration)
+                defer { closeQuietly(store) }
+                try saveState(of: store, at: StorePlace(target), in: files)
+                return CloneReport(
+                    store: target, content: content, container: container,
+                    peer: PeerName(id: filled.peer, name: try store.registration().name), imported: filled.imported)
+            } catch let error as CancellationError {
+                // The next clone goes on from here.
+                throw error
+            } catch let error as UnusableSnapshot {
+                Self.removeStore(temporary)
+                configuration.logger.warning("A snapshot was passed over: \(error.reason)")
+            } catch {
+                Self.removeStore(temporary)
+                throw error
+            }
         }
+        throw LogSyncError(.containerUnavailable, "\(folder.path) has nothing to make a store of; nothing was done")
+    }
+
+    /// A snapshot turned out not to be what it seemed.
+    private struct UnusableSnapshot: Error {
+        var reason: any Error
+    }
+
+    /// Whether what a clone that was interrupted has left can be gone on with.
+    private func resumes(
+        _ temporary: String, _ plan: InitializePlan, asked: String?, _ place: SnapshotPlace?
+    ) throws -> Bool {
+        guard FileManager.default.fileExists(atPath: temporary) else { return false }
+        // What cannot be opened was killed while it was made.
+        guard let store = try? Store.open(temporary, configuration: configuration.storeConfiguration) else {
+            return false
+        }
+        defer { closeQuietly(store) }
+        let registration = try store.registration()
+        guard registration.content == plan.content, registration.container == plan.container,
+            asked == nil || asked == registration.name
+        else { return false }
+        guard let filling = try store.fillingHash() else {
+            // It has been filled, or is one that goes without a snapshot.
+            return try place == nil || store.vector().sequences.count > 1
+        }
+        return filling.hasPrefix(place?.file.name.fileHash.description ?? "none")
     }
 
     /// Imports everything there is, and says where the store is going to be.
     private func fill(
-        _ temporary: String, _ target: String, _ scan: ContainerScan, _ files: StateFiles,
+        _ temporary: String, _ target: String, _ scan: ContainerScan, _ place: SnapshotPlace?, _ files: StateFiles,
         _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> (peer: PeerID, imported: Int) {
         let store = try ReplicatedStore(path: temporary, configuration: configuration, files: files, nonce: "clone")
         defer { closeQuietly(store.store) }
+        if let place { try await fill(store, from: place, progress) }
         let plan = try store.plan(scan)
-        var imported = 0
+        var imported = Int(clamping: place?.reach ?? 0)
         loop: while true {
             switch try store.importNext(plan) {
             case .imported(let step):
@@ -98,6 +140,33 @@ extension Founder {
         return (store.peer, imported)
     }
 
+    private func fill(
+        _ store: ReplicatedStore, from place: SnapshotPlace, _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws {
+        // One that was interrupted later has been filled.
+        guard try store.store.fillingHash() != nil || store.store.vector().sequences.count <= 1,
+            case .ready = try store.store.joinability(of: place.manifest)
+        else { return }
+        do {
+            guard try store.snapshots.isIntact(place.file.name, of: place.peer) else {
+                throw LogFileError.damaged("its bytes do not have the hash that its name says", offset: 0)
+            }
+            let reader = try store.snapshots.reader(place.file.name, of: place.peer)
+            let total = Int(clamping: place.reach)
+            try store.store.fill(
+                from: try reader.verify(), { try store.snapshots.reader(place.file.name, of: place.peer) }
+            ) { frames in
+                // How many frames there are shows at the end only; what was done counts.
+                progress(SyncProgress(imported: 0, total: total, frames: frames))
+                try Task.checkCancellation()
+            }
+        } catch let error as LogFileError {
+            throw UnusableSnapshot(reason: error)
+        } catch let error as LogSyncError where [.malformedLog, .ioError].contains(error.code) {
+            throw UnusableSnapshot(reason: error)
+        }
+    }
+
     private func refuseExisting(_ target: String) throws {
         // A symbolic link that leads nowhere exists too.
         var status = stat()
@@ -109,8 +178,11 @@ extension Founder {
     }
 
     /// The app's schema as the others have it: the newest by its version and its file's time.
-    func schema(in folder: ContentFolder, _ scan: ContainerScan) throws -> String {
+    func schema(in folder: ContentFolder, _ scan: ContainerScan, _ place: SnapshotPlace? = nil) throws -> String {
         var best: (text: String, version: Int, modified: Int64)?
+        if let place {
+            best = (place.manifest.schemaText, Self.userVersion(place.manifest.schemaText), place.file.modified)
+        }
         for peer in scan.peers.values {
             for file in peer.schemas {
                 // A file that is still arriving is no schema yet; another peer's may do.

@@ -26,7 +26,7 @@ extension Replicator {
                             time: Timestamp(milliseconds: $0.time.milliseconds))
                     })
             }
-            let parked = try store.store.parkedRows(table: table).map {
+            let parked = try store.store.parkedRows(table: table, all: all).map {
                 ConflictReport.Parked(
                     table: $0.table, key: $0.key.map { JSONValue($0) }, reason: $0.reason,
                     row: $0.row.mapValues { JSONValue($0) })

@@ -139,7 +139,9 @@ actor Founder {
     func plan(
         _ options: InitializeOptions, name: String, _ scan: ContainerScan?, _ folder: ContentFolder
     ) throws -> InitializePlan {
-        let settings = try scan.map { try ContentSettings($0, FileLibrary(content: folder)) }
+        let settings = try scan.map {
+            try ContentSettings($0, FileLibrary(content: folder), SnapshotLibrary(content: folder))
+        }
         try settings?.check(options)
         let published = (scan?.peers ?? [:]).values.map(\.overview.published)
         if published.contains(where: { $0 > 0 }), settings?.rows.isEmpty != false {

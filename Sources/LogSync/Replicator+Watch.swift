@@ -84,6 +84,7 @@ extension Replicator {
                 pulse.schedule(wake)
                 guard let result = try await respond(to: wake, &pulse) else { continue }
                 announce(result, &pulse)
+                if wake.contains(.full) { try await upkeep(compacts: pulse.isTimeToCompact()) }
                 // What arrives meanwhile is done together.
                 try await Task.sleep(for: configuration.debounce)
             } catch is CancellationError {
@@ -170,6 +171,10 @@ private struct Pulse {
     private var retry: Task<Void, Never>?
     private var delay = Pulse.firstDelay
 
+    private var lastCompaction: ContinuousClock.Instant?
+
+    /// How often at the most a running replicator looks for log files that may go.
+    private static let compactionInterval = Duration.seconds(3600)
     private static let firstDelay = Duration.seconds(1)
     private static let lastDelay = Duration.seconds(30)
     /// The files are written before the commit can be seen, so one looks again: a writer may be synchronizing its disk.
@@ -186,6 +191,14 @@ private struct Pulse {
         guard wake.contains(.local) || wake.contains(.look) else { return }
         nextLook?.cancel()
         nextLook = looks.popFirst().map { wakes.wake(.look, after: $0) }
+    }
+
+    /// Whether an hour has passed since this was last so.
+    mutating func isTimeToCompact() -> Bool {
+        let now = ContinuousClock.now
+        if let lastCompaction, now - lastCompaction < Self.compactionInterval { return false }
+        lastCompaction = now
+        return true
     }
 
     mutating func succeed() {

@@ -69,7 +69,12 @@ public actor Replicator {
             try await importAll(scan, &result)
         }
         if parts.contains(.publish) { try await publish(look?.scan, &result) }
-        if parts.contains(.import), let scan = look?.scan { try await importAll(scan, &result) }
+        if parts.contains(.import), let scan = look?.scan {
+            let before = result.recorded
+            try await importAll(scan, &result)
+            // What was recorded on the way, and rows that an import brought back here, are news for the others.
+            if parts.contains(.publish), result.recorded > before { try await publish(nil, &result) }
+        }
         try await acknowledge(look?.scan)
         result.held = opened?.held ?? []
         return result
@@ -93,7 +98,7 @@ public actor Replicator {
 
     // MARK: Publish
 
-    private func publish(_ scan: ContainerScan?, _ result: inout SyncResult) async throws {
+    func publish(_ scan: ContainerScan?, _ result: inout SyncResult) async throws {
         while true {
             let count = try await step { try $0.publishNext() }
             if count == 0 { break }
@@ -109,7 +114,7 @@ public actor Replicator {
 
     // MARK: Import
 
-    private func importAll(_ scan: ContainerScan, _ result: inout SyncResult) async throws {
+    func importAll(_ scan: ContainerScan, _ result: inout SyncResult) async throws {
         let plan = try await step { try $0.plan(scan) }
         while true {
             let progress = try await step { store in
@@ -119,11 +124,12 @@ public actor Replicator {
             }
             if case .finished = progress { break }
             if case .imported(let step) = progress {
-                if step.recorded != nil { result.recorded += 1 }
+                result.recorded += (step.recorded == nil ? 0 : 1) + step.revived.count
                 result.imported += step.imported.count
             }
             try Task.checkCancellation()
         }
+        if try await joinSnapshot(plan, scan, &result) { return try await importAll(scan, &result) }
         let isOutdated = try await step { store in
             store.held = try store.heldItems(plan, scan)
             // Others have seen what this store never did: it is an older state of itself.
@@ -133,13 +139,13 @@ public actor Replicator {
         if isOutdated { try await importAll(scan, &result) }
     }
 
-    private func acknowledge(_ scan: ContainerScan?) async throws {
+    func acknowledge(_ scan: ContainerScan?) async throws {
         try await step { try $0.acknowledge(scan) }
     }
 
     // MARK: Did import
 
-    private func announce(_ event: DidImport) {
+    func announce(_ event: DidImport) {
         hub.send(.didImport(event))
         NotificationCenter.default.post(
             name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])

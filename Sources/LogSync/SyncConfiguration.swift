@@ -18,6 +18,9 @@ public struct SyncConfiguration: Sendable {
     public var maximumDrift: Duration = .seconds(24 * 3600)
     /// How long to wait for another logsync or a long writer before ``LogSyncError/Code/locked`` is thrown.
     public var wait: Duration = .seconds(10)
+    /// A running replicator takes a snapshot when the log files since the last have more bytes than it has, and more than
+    /// this many.
+    public var snapshotThreshold: UInt64 = 16 << 20
     /// Errors and identity trouble are logged here, once.
     public var logger = Logger(label: "logsync")
     /// 64 random bits a call.

@@ -9,7 +9,7 @@ struct Peers: AsyncParsableCommand {
             EXAMPLE
               logsync peers list music.db
             """,
-        subcommands: [PeersList.self, PeersRename.self, PeersAcceptClock.self],
+        subcommands: [PeersList.self, PeersRetire.self, PeersRename.self, PeersAcceptClock.self],
         defaultSubcommand: PeersList.self)
 }
 

@@ -2,10 +2,10 @@ import ArgumentParser
 import Foundation
 import LogSync
 
-/// Shows a transaction or a log file, cell by cell.
+/// Shows a transaction, a log file or a snapshot, cell by cell.
 struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show a transaction or a log file, cell by cell.",
+        abstract: "Show a transaction, a log file or a snapshot, cell by cell.",
         discussion: """
             PEER is a peer's name or id, as 'logsync log' shows it.
 
@@ -13,7 +13,7 @@ struct Show: AsyncParsableCommand {
               logsync show music.db laptop:12
             """)
 
-    @Argument(help: ArgumentHelp("The store, or a log file.", valueName: "store|file"))
+    @Argument(help: ArgumentHelp("The store, or a log file or snapshot.", valueName: "store|file"))
     var path: String
 
     @Argument(help: ArgumentHelp("The transaction.", valueName: "peer:sequence"))
@@ -35,6 +35,11 @@ struct Show: AsyncParsableCommand {
                 let printer = ElementPrinter(isJSON: session.isJSON, names: names)
                 let dot = Dot(try await replicator.peer(named: peer).id, sequence)
                 try await printer.whole { try await replicator.show(dot, printer.print) }
+            } else if SnapshotPrinter.isSnapshot(path) {
+                let printer = SnapshotPrinter(isJSON: session.isJSON)
+                try await printer.whole { [path] in
+                    try await blocking { try Replicator.showSnapshot(file: path, printer.print) }
+                }
             } else {
                 try refuseDatabase()
                 let printer = ElementPrinter(isJSON: session.isJSON, names: [:])

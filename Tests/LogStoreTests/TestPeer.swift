@@ -31,6 +31,8 @@ final class TestPeer {
     let app: Connection
     let path: String
     let name: String
+    /// Kept as long as a peer lives in it.
+    private let folder: TestFolder
 
     static func configuration(_ seed: UInt64, _ clock: (any WallClock)? = nil) -> StoreConfiguration {
         var configuration = StoreConfiguration()
@@ -48,6 +50,7 @@ final class TestPeer {
         _ folder: TestFolder, _ name: String, sql: String, seed: UInt64 = .random(in: 0 ... .max),
         clock: (any WallClock)? = nil, plan change: (inout InitializePlan) -> Void = { _ in }
     ) throws {
+        self.folder = folder
         path = folder.path + "/" + name + ".db"
         self.name = name
         app = try Self.open(path)
@@ -58,10 +61,20 @@ final class TestPeer {
     }
 
     /// Clones another peer's store.
-    init(
+    convenience init(
         _ folder: TestFolder, _ name: String, cloning peer: TestPeer, schema: String? = nil,
         seed: UInt64 = .random(in: 0 ... .max), clock: (any WallClock)? = nil
     ) throws {
+        try self.init(folder, name, emptyLike: peer, schema: schema, seed: seed, clock: clock)
+        try pull(from: peer)
+    }
+
+    /// Makes a store with another peer's schema and settings and no rows yet.
+    init(
+        _ folder: TestFolder, _ name: String, emptyLike peer: TestPeer, schema: String? = nil,
+        seed: UInt64 = .random(in: 0 ... .max), clock: (any WallClock)? = nil
+    ) throws {
+        self.folder = folder
         path = folder.path + "/" + name + ".db"
         self.name = name
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
@@ -70,7 +83,14 @@ final class TestPeer {
             path, schema: try schema ?? peer.store.schemaText().text, plan: plan,
             configuration: Self.configuration(seed, clock))
         app = try Self.open(path)
-        try pull(from: peer)
+    }
+
+    /// Takes a store that is open already.
+    init(_ folder: TestFolder, _ name: String, opening store: Store) throws {
+        path = store.path
+        self.name = name
+        self.store = store
+        app = try Self.open(path)
     }
 
     /// The app's connection: plain SQLite, no GRDB.

@@ -125,7 +125,7 @@ struct SeededGenerator: RandomNumberGenerator {
         if !problems.isEmpty { Issue.record("seed \(seed): \(problems)") }
     }
 
-    private func statement(_ random: inout SeededGenerator) -> String {
+    func statement(_ random: inout SeededGenerator) -> String {
         func pick(_ values: [String]) -> String { values[Int.random(in: 0..<values.count, using: &random)] }
         func number(_ limit: Int) -> Int { Int.random(in: 1...limit, using: &random) }
         func value() -> String {

@@ -84,4 +84,48 @@ struct KillPointTests {
         #expect(left.allSatisfy { !$0.contains("logsync-clone") })
         try await settle(a, b)
     }
+
+    @Test(
+        "A compaction that dies is made good by the next, and a clone still has everything", arguments: [false, true])
+    func compact(completesLast: Bool) async throws {
+        let world = try World()
+        let a = try await world.founder("a")
+        let b = try await world.clone("b")
+        try await settle(a, b)
+        for point in 1... {
+            for row in 0..<3 {
+                try a.insert("row\(point)-\(row)")
+                try await settle(a, b)
+            }
+            // Half of the rounds die while asking, half while deleting.
+            if point % 2 == 0 {
+                _ = try await a.with { try await $0.compact(grace: .zero) }
+                try await b.sync()
+            }
+            var dying = a
+            let fileSystem = DyingFileSystem(changes: (point + 1) / 2, completesLast: completesLast)
+            dying.configuration.fileSystem = fileSystem
+            do {
+                _ = try await dying.with { try await $0.compact(grace: .zero) }
+            } catch let error as LogSyncError {
+                #expect(error.code == .ioError)
+            }
+            try await settle(a, b)
+            #expect(try b.notes() == a.notes())
+            let status = try await a.status()
+            #expect(status.held.isEmpty && status.outbox == 0 && status.succeeds.isEmpty)
+            if point % 6 == 0 || fileSystem.isAlive {
+                let c = try await world.clone("c\(point)")
+                #expect(try c.notes() == a.notes())
+                #expect(try await c.sync().outcome == .complete)
+                try await settle(a, b, c)
+                try await a.with { try await $0.retire(try await c.peer()) }
+                try await settle(a, b)
+            }
+            if fileSystem.isAlive, point % 2 == 0 {
+                #expect(point > 8, "a compaction changes more than a handful of things")
+                break
+            }
+        }
+    }
 }

@@ -219,4 +219,25 @@ struct WatchTests {
         await x.stop()
         await y.stop()
     }
+
+    @Test("A snapshot is taken by itself when the log files have outgrown the last")
+    func upkeep() async throws {
+        var a = a
+        a.configuration.snapshotThreshold = 3000
+        let peer = try await a.peer()
+        try a.execute("INSERT INTO note(id, body) VALUES('big', hex(randomblob(5000)))")
+        let x = try a.replicator()
+        await x.start()
+        try await eventually("a snapshot is there") { try world.snapshots(peer).count == 1 }
+        await x.stop()
+        // The next has to be worth it.
+        let y = try a.replicator()
+        let ear = Ear(y)
+        await y.start()
+        try await eventually("it has begun") { ear.names.contains("ready") }
+        try a.insert("small")
+        try await eventually("it is published") { try await a.status().outbox == 0 }
+        await y.stop()
+        #expect(try world.snapshots(peer).count == 1)
+    }
 }

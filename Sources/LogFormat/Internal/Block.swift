@@ -150,12 +150,20 @@ struct BlockPacker {
         _ type: BlockType, _ payload: UnsafeRawBufferPointer, chain: inout ChainHasher,
         emit: (EncodedBlock) throws -> Void
     ) throws {
+        try pack(type, payload, onRaw: { chain.add(type, continued: $0, raw: $1) }, emit: emit)
+    }
+
+    func pack(
+        _ type: BlockType, _ payload: UnsafeRawBufferPointer,
+        onRaw: (_ continued: Bool, UnsafeRawBufferPointer) -> Void = { _, _ in },
+        emit: (EncodedBlock) throws -> Void
+    ) throws {
         var start = 0
         repeat {
             let end = min(start + Limits.blockLength, payload.count)
             let raw = UnsafeRawBufferPointer(rebasing: payload[start..<end])
             let continued = end < payload.count
-            chain.add(type, continued: continued, raw: raw)
+            onRaw(continued, raw)
             try emit(EncodedBlock(bytes: packed(type, raw, continued: continued)))
             start = end
         } while start < payload.count

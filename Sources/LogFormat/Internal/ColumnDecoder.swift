@@ -7,7 +7,17 @@ struct ColumnDecoder {
     let payload: [UInt8]
 
     func decode(_ identities: [RowIdentity], from reader: inout ByteReader) throws -> [Value] {
-        let count = identities.count
+        try decode(identities.count, of: identities, from: &reader)
+    }
+
+    /// Decodes values that belong to no list of identities.
+    func decode(alone count: Int, from reader: inout ByteReader) throws -> [Value] {
+        try decode(count, of: nil, from: &reader)
+    }
+
+    private func decode(
+        _ count: Int, of identities: [RowIdentity]?, from reader: inout ByteReader
+    ) throws -> [Value] {
         let raw = try reader.byte()
         guard let encoding = ValueEncoding(rawValue: raw) else { throw reader.newer("value encoding \(raw)") }
         switch encoding {
@@ -32,6 +42,7 @@ struct ColumnDecoder {
         case .mixed:
             return try mixed(count, &reader)
         case .keyPart:
+            guard let identities else { throw reader.damaged("a part of a key without a key") }
             return try keyPart(of: identities, &reader)
         case .constant:
             return [Value](repeating: try mixed(1, &reader)[0], count: count)

@@ -17,6 +17,11 @@ struct ColumnEncoder {
         }
     }
 
+    /// Encodes values that belong to no list of identities.
+    func encode(alone values: [Value]) throws {
+        try values.withUnsafeBufferPointer { try encode($0) }
+    }
+
     private func encode(_ values: UnsafeBufferPointer<Value>) throws {
         let profile = Profile(values)
         switch values.count {

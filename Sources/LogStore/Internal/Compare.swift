@@ -24,6 +24,12 @@ extension Recorder {
         where !staying.contains(identity) {
             let time = raised(gone.milliseconds, above: gone.stamps)
             try transaction().append(table, .delete, identity, time: time, integer: nil, cells: [])
+            // What was folded into it goes with it.
+            for row in try KeptRows(session).folded(into: identity, in: table) {
+                let time = raised(gone.milliseconds, above: row.clock.allStamps)
+                try transaction().append(table, .delete, row.identity, time: time, integer: nil, cells: [])
+                _ = try KeptRows(session).remove(row.table, row.identity)
+            }
         }
     }
 
@@ -101,6 +107,7 @@ extension Recorder {
             state.unknown[name] = CellState(versions: [Version(stamp: stamp, value: value)])
             cells.append(TransactionWriter.Cell(column: name, value: value))
         }
+        session.spellOutCounters(&state, shown: row.values, in: table)
         let record = ClockRecord(
             state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
             identity: table.storesIdentity || identity.isSurrogate ? identity : nil,
@@ -148,12 +155,18 @@ extension Recorder {
         record.digests = digests
         record.digest = digest
         record.uniques = uniques(of: row, identity, in: table)
-        if !changed.isEmpty || !first.fills.isEmpty {
-            try write(changed, first.fills, of: row, identity, life, into: &record, at: position, in: table)
+        // SQLite itself checked what was written here.
+        record.breaksCheck = false
+        let counted = count(&changed, of: row, record, in: table)
+        if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty {
+            try write(
+                changed, first.fills, counted, of: row, identity, life, into: &record, at: position, in: table)
         }
+        session.spellOutCounters(&record.state, shown: row.values, in: table)
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
-        if first.isKept { try show(record, row, identity, at: position, in: table) }
+        // A sum is written back, so that what floating point makes of it is no change of its own.
+        if first.isKept || !counted.isEmpty { try show(record, row, identity, at: position, in: table) }
     }
 
     /// Columns that came after a row's record: what others wrote to them meanwhile has been kept and takes its place;
@@ -183,6 +196,33 @@ extension Recorder {
         return (changed, fills, isKept)
     }
 
+    /// Takes out of the changed columns those that were counted up or down.
+    private func count(
+        _ changed: inout [Int], of row: TableReader.Row, _ record: ClockRecord, in table: TrackedTable
+    ) -> [Counted] {
+        let counters = session.counters(of: table)
+        guard !counters.isEmpty else { return [] }
+        var counted: [Counted] = []
+        changed.removeAll { position in
+            guard counters.contains(position) else { return false }
+            let cell = record.state.cell(table.columns[position].id)
+            guard cell.versions.allSatisfy({ $0.value != nil }),
+                let base = cell.versions.map(\.stamp).max(by: session.precedes),
+                let shown = session.shown(cell, table.name, table.columns[position].name),
+                let amount = Counter.difference(from: shown, to: row.values[position])
+            else { return false }
+            let own = cell.additions.first {
+                $0.basePeer == base.peer && $0.baseSequence == base.sequence && $0.peer == session.own
+            }
+            guard let cumulative = own.map({ Counter.add($0.cumulative, amount) }) ?? amount else { return false }
+            if !Counter.isZero(amount) {
+                counted.append(Counted(position: position, base: base, former: own, cumulative: cumulative))
+            }
+            return true
+        }
+        return counted
+    }
+
     /// Lets the table show what the record's versions say.
     private func show(
         _ record: ClockRecord, _ row: TableReader.Row, _ identity: RowIdentity, at position: Int64,
@@ -199,15 +239,17 @@ extension Recorder {
     }
 
     private func write(
-        _ changed: [Int], _ fills: [Int], of row: TableReader.Row, _ identity: RowIdentity, _ life: Life,
-        into record: inout ClockRecord,
-        at position: Int64, in table: TrackedTable
+        _ changed: [Int], _ fills: [Int], _ counted: [Counted], of row: TableReader.Row, _ identity: RowIdentity,
+        _ life: Life, into record: inout ClockRecord, at position: Int64, in table: TrackedTable
     ) throws {
         let transaction = try transaction()
         let rowDigest = session.rowDigest(table, identity)
         let former = changed.map { record.state.cell(table.columns[$0].id) }
-        let time = raised(life.milliseconds, above: former.flatMap(\.stamps))
+        let time = raised(
+            life.milliseconds,
+            above: former.flatMap(\.stamps) + counted.flatMap { [$0.former?.stamp, $0.base].compactMap(\.self) })
         let stamp = Stamp(peer: transaction.stamp.peer, sequence: transaction.stamp.sequence, time: time)
+        let added = add(counted, stamp, to: &record, row: rowDigest, in: table)
         for (index, cell) in zip(changed, former) {
             let id = table.columns[index].id
             session.count(-1, cell, row: rowDigest, column: table.columnDigests[id])
@@ -226,7 +268,30 @@ extension Recorder {
         }
         try transaction.append(
             table, .update, identity, time: time, integer: table.localInteger == nil ? nil : position,
-            cells: try cells(of: row, identity, at: changed, omitKey: false, in: table) + filled)
+            cells: try cells(of: row, identity, at: changed, omitKey: false, in: table) + filled + added)
+    }
+
+    /// Puts what was counted into the record, and gives the cells that say so.
+    private func add(
+        _ counted: [Counted], _ stamp: Stamp, to record: inout ClockRecord, row: UInt64, in table: TrackedTable
+    ) -> [TransactionWriter.Cell] {
+        counted.map { counted in
+            let column = table.columns[counted.position]
+            var cell = record.state.cell(column.id)
+            if let former = counted.former {
+                session.count(-1, row: row, column: table.columnDigests[column.id], former.stamp)
+                cell.additions.removeAll { $0 == former }
+            }
+            session.count(1, row: row, column: table.columnDigests[column.id], stamp)
+            cell.additions.append(
+                Addition(
+                    basePeer: counted.base.peer, baseSequence: counted.base.sequence, peer: stamp.peer, stamp: stamp,
+                    cumulative: counted.cumulative))
+            record.state.setCell(column.id, cell)
+            return TransactionWriter.Cell(
+                column: column.name, operation: .add, value: counted.cumulative,
+                base: Dot(session.peers.id(counted.base.peer), counted.base.sequence))
+        }
     }
 
     // MARK: Helpers
@@ -263,6 +328,14 @@ extension Recorder {
     func precedes(_ a: Stamp, _ b: Stamp) -> Bool {
         (a.time, session.peers.id(a.peer), a.sequence) < (b.time, session.peers.id(b.peer), b.sequence)
     }
+}
+
+/// A counter that was counted up or down.
+private struct Counted {
+    var position: Int
+    var base: Stamp
+    var former: Addition?
+    var cumulative: Value
 }
 
 /// A touched row that is there, with the identity it has now.

@@ -38,6 +38,8 @@ struct FoundRows {
         for column in table.droppedColumns { state.setCell(column, CellState()) }
         try forEachRow(table) { rowid, values in
             let row = TableReader.Row(values: values)
+            var state = state
+            session.spellOutCounters(&state, shown: row.values, in: table)
             let identity = try identity(of: row, rowid, table, reader: reader)
             let stores = table.storesIdentity || identity.isSurrogate
             let uniques =

@@ -47,6 +47,11 @@ struct KeptRows {
         Int(try connection.integer("SELECT count(*) FROM logsync_kept WHERE state = ?", .text(state.rawValue)) ?? 0)
     }
 
+    func foldedCount() throws -> Int {
+        guard session.hasFolded else { return 0 }
+        return Int(try connection.integer("SELECT count(*) FROM logsync_kept WHERE folded IS NOT NULL") ?? 0)
+    }
+
     /// Keeps a row. Its shares of the state digest are the caller's to count.
     func put(_ row: Row) throws {
         session.hasKept = true

@@ -25,6 +25,10 @@ final class Merger {
     var gone: [GoneRow] = []
 
     let dangling: Dangling
+    /// Rows that this transaction took though this peer had edited them, as they were (`delete-loses`).
+    var lost: [LostRow] = []
+    /// What was recorded to bring them back.
+    private(set) var revived: RecordedTransaction?
 
     private var connection: Connection { session.connection }
 
@@ -51,12 +55,13 @@ final class Merger {
             for index in 0..<group.rowCount { try apply(group, index, target, mayDefer: true) }
         }
         try applyDeferred()
+        try advance(to: incoming.chain)
+        revived = try Reviving(session, standing: standing).revive(lost, in: &floating)
         let touched = Set(counts.keys.compactMap { session.catalog[$0]?.id })
         try Settling(session, standing: standing)
             .settle(floating, gone: gone, touching: touched) { self.note($0, $1, $2, $3) }
         try dangling.settle()
         if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
-        try advance(to: incoming.chain)
         return ImportedTransaction(
             dot: header.dot, time: header.time, author: header.author, context: header.context, tables: tables)
     }
@@ -240,6 +245,7 @@ final class Merger {
                 state.setCell(table.columns[position].id, CellState(versions: [version]))
             }
         }
+        session.spellOutCounters(&state, shown: row.values, in: table)
         let stores = table.storesIdentity || identity.isSurrogate
         let uniques =
             table.findsByKeyDigest
@@ -327,7 +333,9 @@ final class Merger {
             let id = table.columns[place].id
             session.count(-1, record.state.cell(id), row: rowDigest, column: table.columnDigests[id])
             session.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
-            let kept = row.values[place] == value ? nil : original
+            let isShown =
+                row.values[place] == value && !session.policies.isCounter(table.name, table.columns[place].name)
+            let kept = isShown ? nil : original
             record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: kept)]))
         }
         let reader = standing.reader(table)

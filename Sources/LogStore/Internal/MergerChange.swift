@@ -23,7 +23,7 @@ extension Merger {
                 dangling.note(integer, full.identity, in: table)
                 standing.free(integer, of: full.identity, in: table)
             }
-            if full.hasCells { try keep(full, .dead) }
+            if full.hasCells { try lose(full, formerly: former.full, in: table) }
             noteGone(former.row, at: former.position, in: table)
             note(table.name, .delete, former.row.map { key(of: $0, former.position, in: table) }, nil)
             return
@@ -68,7 +68,13 @@ extension Merger {
             }
         } else {
             note(table.name, group.kind, nil, nil)
-            if full.hasCells { try keep(full, .dead) }
+            if full.hasCells {
+                try lose(
+                    full,
+                    formerly: kept.map {
+                        FullRow(table: table.name, identity: identity, state: $0.clock, integer: $0.integer)
+                    }, in: table)
+            }
         }
     }
 
@@ -85,8 +91,16 @@ extension Merger {
             if try !standing.stand(full, in: table) { floating.append(FloatingRow(full: full, former: former.former)) }
             return
         }
-        if let former = former.former { gone.append(former) }
-        if full.hasCells { try keep(full, .dead) }
+        if let gone = former.former { self.gone.append(gone) }
+        if full.hasCells { try lose(full, formerly: former.full, in: table) }
+    }
+
+    /// Keeps the edits that a delete took, or remembers the row where this peer brings it back.
+    private func lose(_ full: FullRow, formerly former: FullRow?, in table: TrackedTable) throws {
+        guard let former, former.isAlive, session.policies.revives(table.name), full.hasEdits(of: session.own) else {
+            return try keep(full, .dead)
+        }
+        lost.append(LostRow(table: table, full: full, former: former))
     }
 
     // MARK: What happens to it

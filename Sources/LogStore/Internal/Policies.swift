@@ -12,6 +12,9 @@ struct Policies {
     /// The foreign keys that somebody's own data broke, as ``ForeignRule/target`` in lower case.
     private(set) var unenforced: Set<String> = []
 
+    /// What is said of whole tables, beside the policies of their columns.
+    static let tablePolicies: Set<String> = ["delete-wins", "delete-loses", "unique-park", "unique-merge"]
+
     /// The setting's kinds, by what a policy is about; a table may have one of each.
     static func kind(of policy: String) -> String {
         switch policy {
@@ -41,6 +44,7 @@ struct Policies {
                 } else {
                     byTable[target.lowercased()] = policy
                 }
+                if policy.name == MergePolicy.sum.name { hasCounters = true }
             case "delete-policy":
                 if value == "delete-loses" { reviving.insert(target.lowercased()) }
             case "unique-policy":
@@ -63,6 +67,12 @@ struct Policies {
         return byColumn["\(table).\(column)".lowercased()] ?? byTable[table.lowercased()] ?? .lastWriter
     }
 
+    private(set) var hasCounters = false
+
+    func isCounter(_ table: String, _ column: String) -> Bool {
+        hasCounters && policy(table, column).name == MergePolicy.sum.name
+    }
+
     /// Whether a change of a row is recorded with all its columns.
     func recordsWholeRows(_ table: String) -> Bool {
         byTable[table.lowercased()]?.name == MergePolicy.lastWriterRow.name
@@ -76,6 +86,12 @@ struct Policies {
 extension Session {
     /// What a cell shows; nil where it has no version.
     func shown(_ cell: CellState, _ table: String, _ column: String) -> Value? {
+        let base = resolved(cell, table, column)
+        guard !cell.additions.isEmpty, let base else { return base }
+        return Counter.sum(base, cell.additions, of: cell.versions, in: self)
+    }
+
+    private func resolved(_ cell: CellState, _ table: String, _ column: String) -> Value? {
         guard cell.versions.count > 1 else { return cell.versions.first?.value }
         let versions = cell.versions.map { version in
             let peer = peers.id(version.stamp.peer)

@@ -54,6 +54,9 @@ struct Redeciding {
     func redecide() throws -> Bool {
         guard try session.reloadPolicies() else { return false }
         let standing = Standing(session)
+        for table in session.catalog.tables where !session.counters(of: table).isEmpty {
+            try spellOutCounters(of: table)
+        }
         var floating: [FloatingRow] = []
         for table in session.catalog.tables {
             let rows = try session.connection.rows("SELECT row FROM \(table.clock) WHERE conflict IS NOT NULL")
@@ -70,5 +73,19 @@ struct Redeciding {
         }
         try Settling(session, standing: standing).settle(floating) { _, _, _, _ in }
         return true
+    }
+
+    /// What the table shows now is what versions without a value of their own mean; once it shows sums it no longer is.
+    private func spellOutCounters(of table: TrackedTable) throws {
+        let clock = ClockTable(table: table, connection: session.connection)
+        let standing = Standing(session)
+        for row in try session.connection.rows("SELECT row FROM \(table.clock)") {
+            guard let (_, record, present) = try standing.full(at: row[0].asInteger, in: table) else { continue }
+            var spelled = record
+            session.spellOutCounters(&spelled.state, shown: present.values, in: table)
+            if spelled.state != record.state {
+                try clock.update(spelled, at: row[0].asInteger, formerUniques: spelled.uniques)
+            }
+        }
     }
 }

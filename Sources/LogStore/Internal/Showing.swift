@@ -16,15 +16,39 @@ struct Showing {
     func show(noting note: Settling.Note) throws {
         let all = contenders.sorted()
         for contender in all where !contender.stands { try park(contender, noting: note) }
-        var rising: [Contender] = []
-        for contender in all where contender.stands {
-            if contender.position == nil {
-                rising.append(contender)
-            } else if try !rewrite(contender, noting: note) {
-                rising.append(contender)
-            }
+        var rising: [(contender: Contender, wasParked: Bool)] = []
+        for contender in all where contender.stands && contender.position == nil {
+            rising.append((contender, try prepare(contender)))
         }
-        try raise(rising, noting: note)
+        for contender in all where contender.stands && contender.position != nil {
+            if try !rewrite(contender, noting: note) { rising.append((contender, false)) }
+        }
+        for (contender, wasParked) in rising { try raise(contender, wasParked: wasParked, noting: note) }
+    }
+
+    /// Gives a row that is to stand its integer before others are shown to refer to it. Returns whether it was parked.
+    private func prepare(_ contender: Contender) throws -> Bool {
+        let (table, identity) = (contender.table, contender.full.identity)
+        let kept = KeptRows(session)
+        let wasParked = try kept.row(table.name, identity) != nil
+        // Its entries go on counting: only the place where they are kept changes.
+        if wasParked { try kept.take(table.name, identity) }
+        let references = References(session: session)
+        if table.localInteger != nil, try references.reservedInteger(of: identity, in: table) == nil {
+            let integer = try standing.freeInteger(hint: contender.full.integer, for: identity, in: table)
+            try references.reserve(integer, for: identity, in: table)
+        }
+        return wasParked
+    }
+
+    private func raise(_ contender: Contender, wasParked: Bool, noting note: Settling.Note) throws {
+        guard try standing.stand(contender.full, in: contender.table, replacing: contender.replaced) else {
+            throw LogSyncError(
+                .invalidStore,
+                "a row of \(contender.table.name) that breaks no constraint was refused; nothing was changed",
+                help: "Check the database with: PRAGMA integrity_check")
+        }
+        if wasParked { note(contender.table.name, .insert, nil, contender.full) }
     }
 
     private func park(_ contender: Contender, noting note: Settling.Note) throws {
@@ -63,31 +87,6 @@ struct Showing {
         }
         try standing.float(contender.full, at: position, uniques: record.uniques, in: contender.table)
         return false
-    }
-
-    private func raise(_ rising: [Contender], noting note: Settling.Note) throws {
-        let references = References(session: session)
-        for contender in rising where contender.table.localInteger != nil {
-            let identity = contender.full.identity
-            guard try references.reservedInteger(of: identity, in: contender.table) == nil else { continue }
-            // Rows that refer to each other get their integers before any of them is there.
-            let integer = try standing.freeInteger(hint: contender.full.integer, for: identity, in: contender.table)
-            try references.reserve(integer, for: identity, in: contender.table)
-        }
-        for contender in rising {
-            let wasParked = try KeptRows(session).row(contender.table.name, contender.full.identity) != nil
-            guard try standing.stand(contender.full, in: contender.table, replacing: contender.replaced) else {
-                throw LogSyncError(
-                    .invalidStore,
-                    "a row of \(contender.table.name) that breaks no constraint was refused; nothing was changed",
-                    help: "Check the database with: PRAGMA integrity_check")
-            }
-            if wasParked {
-                // Its entries go on counting: only the place where they are kept changes.
-                try KeptRows(session).take(contender.table.name, contender.full.identity)
-                note(contender.table.name, .insert, nil, contender.full)
-            }
-        }
     }
 
     private func key(_ contender: Contender) -> [Value]? {

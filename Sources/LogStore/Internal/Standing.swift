@@ -154,8 +154,10 @@ final class Standing {
             }
             var cell = cell
             let present = try identityValue(row.values[position], position, in: table)
-            for index in cell.versions.indices where cell.versions[index].value == present {
-                cell.versions[index].value = nil
+            if !session.policies.isCounter(table.name, name) {
+                for index in cell.versions.indices where cell.versions[index].value == present {
+                    cell.versions[index].value = nil
+                }
             }
             state.setCell(table.columns[position].id, cell)
         }

@@ -18,6 +18,7 @@ final class TransactionWriter {
         var kind: RowGroup.Kind
         var columns: [String]
         var operations: [RowGroup.Operation]
+        var areTimed: [Bool]
     }
 
     /// One cell of a row change.
@@ -26,6 +27,10 @@ final class TransactionWriter {
         var reference: String?
         var operation = RowGroup.Operation.set
         var value: Value
+        /// The cell's own time, where it is not the row change's.
+        var time: HybridTime?
+        /// For ``RowGroup/Operation/add``.
+        var base: Dot?
     }
 
     /// Where blocks go; a class because the encoder keeps its closure.
@@ -76,7 +81,8 @@ final class TransactionWriter {
         cells: [Cell]
     ) throws {
         let key = GroupKey(
-            table: table.id, kind: kind, columns: cells.map(\.column), operations: cells.map(\.operation))
+            table: table.id, kind: kind, columns: cells.map(\.column), operations: cells.map(\.operation),
+            areTimed: cells.map { $0.time != nil })
         var size = 40 + identity.bytes.count
         if groups[key] == nil {
             groups[key] = RowGroup(
@@ -90,6 +96,8 @@ final class TransactionWriter {
         if let integer { groups[key]?.integers.append(integer) }
         for (index, cell) in cells.enumerated() {
             groups[key]?.columns[index].values.append(cell.value)
+            if let time = cell.time { groups[key]?.columns[index].times.append(time) }
+            if let base = cell.base { groups[key]?.columns[index].bases.append(base) }
             size += cell.value.size
         }
         sizes[key, default: 0] += size

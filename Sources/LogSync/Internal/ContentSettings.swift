@@ -17,6 +17,19 @@ struct ContentSettings {
         var kind: String
         var target: String
 
+        init?(_ identity: RowIdentity) {
+            guard let parts = identity.naturalParts, parts.count == 2, case .text(let kind) = parts[0],
+                case .text(let target) = parts[1]
+            else { return nil }
+            self.init(
+                kind: String(decoding: kind, as: UTF8.self), target: String(decoding: target, as: UTF8.self))
+        }
+
+        init(kind: String, target: String) {
+            self.kind = kind
+            self.target = target
+        }
+
         static func < (a: Key, b: Key) -> Bool { (a.kind, a.target) < (b.kind, b.target) }
     }
 
@@ -24,11 +37,13 @@ struct ContentSettings {
 
     static let table = "logsync_setting"
 
-    /// Reads the transactions that change settings; files that cannot be read (yet) are passed over.
-    init(_ scan: ContainerScan, _ library: FileLibrary) throws {
+    /// Reads the settings of the newest snapshot and the transactions after it that change settings; files that cannot
+    /// be read (yet) are passed over.
+    init(_ scan: ContainerScan, _ library: FileLibrary, _ snapshots: SnapshotLibrary) throws {
+        let vector = try readNewest(snapshots.places(scan), snapshots)
         for peer in scan.peers.values {
             let files = peer.logFiles
-            var sequence: UInt64 = 1
+            var sequence = vector[peer.id] + 1
             while sequence <= files.reach {
                 var isSound: Set<LogFileName> = []
                 for file in peer.logs where file.name.covers(sequence) {
@@ -55,6 +70,56 @@ struct ContentSettings {
         entries[Key(kind: kind, target: target)]?.value
     }
 
+    // MARK: Snapshots
+
+    /// Takes the settings of the first snapshot that can be read through; returns the vector that it covers.
+    private mutating func readNewest(
+        _ places: [SnapshotPlace], _ snapshots: SnapshotLibrary
+    ) throws -> VersionVector {
+        for place in places {
+            do {
+                guard try snapshots.isIntact(place.file.name, of: place.peer) else { continue }
+                let reader = try snapshots.reader(place.file.name, of: place.peer)
+                while let rows = try reader.next() {
+                    if rows.table == Self.table { take(rows, reader.manifest) }
+                }
+                return place.vector
+            } catch is LogFileError {
+                // The next one, or the logs, will do.
+                entries = [:]
+            }
+        }
+        return VersionVector()
+    }
+
+    private mutating func take(_ rows: SnapshotRows, _ manifest: SnapshotManifest) {
+        switch rows {
+        case .plain(let rows):
+            guard let column = rows.columns.first(where: { $0.name == "value" }) else { return }
+            for (index, identity) in rows.identities.enumerated() {
+                let stamp = column.exceptions.first { $0.row == index }?.stamp ?? rows.stamps[index]
+                take(column.values?[index], of: identity, stamp, manifest)
+            }
+        case .spelled(let rows):
+            for row in rows.rows where !row.inserts.isEmpty {
+                for version in row.cells.first(where: { $0.column == "value" })?.versions ?? [] {
+                    take(version.value, of: row.identity, version.stamp, manifest)
+                }
+            }
+        }
+    }
+
+    private mutating func take(
+        _ value: Value?, of identity: RowIdentity, _ stamp: EntryStamp, _ manifest: SnapshotManifest
+    ) {
+        guard let key = Key(identity), case .text(let bytes)? = value else { return }
+        let dot = Dot(manifest.peers[stamp.peer].id, stamp.sequence)
+        if let known = entries[key], (known.time, known.dot) > (stamp.time, dot) { return }
+        entries[key] = Entry(value: String(decoding: bytes, as: UTF8.self), time: stamp.time, dot: dot)
+    }
+
+    // MARK: Logs
+
     private mutating func read(_ name: LogFileName, of peer: PeerID, _ library: FileLibrary) throws {
         var withSettings: Set<UInt64> = []
         try library.reader(name, of: peer).forEachSummary { summary in
@@ -73,10 +138,7 @@ struct ContentSettings {
     private mutating func take(_ group: RowGroup, _ dot: Dot) {
         let column = group.columns.first { $0.name == "value" }
         for row in 0..<group.rowCount {
-            guard let parts = group.identities[row].naturalParts, parts.count == 2,
-                case .text(let kind) = parts[0], case .text(let target) = parts[1]
-            else { continue }
-            let key = Key(kind: String(decoding: kind, as: UTF8.self), target: String(decoding: target, as: UTF8.self))
+            guard let key = Key(group.identities[row]) else { continue }
             if let known = entries[key], (known.time, known.dot) > (group.times[row], dot) { continue }
             var value: String?
             if group.kind != .delete, case .text(let bytes)? = column?.values[row] {

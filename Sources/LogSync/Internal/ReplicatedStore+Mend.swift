@@ -20,6 +20,7 @@ extension ReplicatedStore {
         try mendDescriptions(own, hasPublished: published > 0)
         try mendFormerSelves(scan, vector)
         try mendSeeds(scan)
+        let damagedSnapshots = try damagedSnapshots(own)
         guard published > 0 else { return 0 }
 
         let reads = readsEverything || found.reduce(0) { $0 + $1.size } <= Self.maximumReading
@@ -39,7 +40,13 @@ extension ReplicatedStore {
         bad += complaints
         let missing = Self.missing(
             in: LogFileSet(sound.map(\.name).filter { !complaints.contains($0) }), upTo: published)
-        let count = try writeAgain(missing, replacing: bad)
+        // What has been let go of, or deleted for good, a snapshot stands for.
+        let released = try store.outboxStart(of: peer) - 1
+        let gone = max(released, try store.collection().floors[peer])
+        let standsFor = standsFor(peer, scan, except: damagedSnapshots)
+        let wanted = Self.missing(missing, beyond: min(gone, standsFor))
+        let count = try writeAgain(wanted, replacing: bad)
+        try mendSnapshots(damagedSnapshots, isNeeded: wanted.contains { $0.lowerBound <= released })
         soundFiles = soundFiles.filter { entry in sound.contains { $0.name == entry.key } }
         return count
     }
@@ -59,7 +66,10 @@ extension ReplicatedStore {
         guard !registration.succeeds.isEmpty else { return }
         for former in try store.retiredPeers().intersection(registration.succeeds) {
             let files = scan.peers[former]?.logFiles ?? LogFileSet([])
-            var kept = try Self.missing(in: files, upTo: vector[former]).flatMap { try store.outbox(of: former, $0) }
+            let missing = Self.missing(in: files, upTo: vector[former])
+            var kept = try Self.missing(missing, beyond: standsFor(former, scan)).flatMap {
+                try store.outbox(of: former, $0)
+            }
             while !kept.isEmpty {
                 let run = Self.firstRun(kept)
                 try write(run)
@@ -136,12 +146,6 @@ extension ReplicatedStore {
         guard !missing.isEmpty || !bad.isEmpty else { return 0 }
         let folder = content.peer(peer)
         var kept = try missing.flatMap { try store.outbox(of: peer, $0) }
-        let wanted = missing.reduce(0) { $0 + Int(clamping: $1.count) }
-        if kept.count < wanted {
-            logger.error(
-                "\(wanted - kept.count) transactions are missing in \(folder.path), and the outbox has let them go",
-                metadata: ["peer": "\(peer)"])
-        }
         let count = kept.count
         // A damaged file goes first: what is published again may have its name.
         for name in bad { try folder.remove(name) }

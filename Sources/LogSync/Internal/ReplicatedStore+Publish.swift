@@ -135,7 +135,8 @@ extension ReplicatedStore {
             published: firstWaiting.map { $0.dot.sequence - 1 } ?? vector[peer],
             chain: try firstWaiting?.chainBefore.description ?? store.chain(of: peer).description, imported: vector,
             held: held.map { $0.map(Receipt.Held.init).sorted() } ?? standing?.content.held ?? [],
-            digest: standing?.content.digest ?? "", collectionEpoch: standing?.content.collectionEpoch ?? 0,
+            digest: standing?.content.digest ?? "",
+            collectionEpoch: max(standing?.content.collectionEpoch ?? 0, try store.collection().epoch),
             epochsSeen: standing?.content.epochsSeen ?? [:])
         for (id, other) in scan?.peers ?? [:] where id != peer {
             if let epoch = other.receipt.value?.content.collectionEpoch, epoch > 0 { said.epochsSeen[id] = epoch }

@@ -15,14 +15,8 @@ extension ReplicatedStore {
     /// a logarithmic number of times.
     func tidy() throws {
         let found = try scanner.scan().peers[peer]?.logs ?? []
-        guard found.count > Self.maximumFiles else { return try removeContained(found) }
-        let current = try found.filter { file in
-            try !found.contains { $0.name.contains(file.name) } && !isForeign(file.name)
-        }.sorted { $0.name < $1.name }
-        let start = Self.mergeStart(current.map { Int(clamping: $0.size) })
-        guard current.count - start > 1, let first = current[start...].first, let last = current.last else {
-            return try removeContained(found)
-        }
+        let merging = try filesToMerge(found)
+        guard let first = merging.first, let last = merging.last else { return try removeContained(found) }
         let range = first.name.first...last.name.last
         let run = try store.outbox(of: peer, range).filter(\.isPublished)
         // The outbox may have let older ones go, or a file of another program stand there: then all stays as it is.
@@ -31,6 +25,16 @@ extension ReplicatedStore {
         }
         try write(run)
         try removeContained(try scanner.scan(full: true).peers[peer]?.logs ?? [])
+    }
+
+    /// The newest files where there are many, in order: they are to become one.
+    func filesToMerge(_ found: [FoundFile<LogFileName>]) throws -> [FoundFile<LogFileName>] {
+        guard found.count > Self.maximumFiles else { return [] }
+        let current = try found.filter { file in
+            try !found.contains { $0.name.contains(file.name) } && !isForeign(file.name)
+        }.sorted { $0.name < $1.name }
+        let start = Self.mergeStart(current.map { Int(clamping: $0.size) })
+        return current.count - start > 1 ? Array(current[start...]) : []
     }
 
     /// From which file on, given all files' sizes in order of sequence, they are to become one.
@@ -64,7 +68,7 @@ extension ReplicatedStore {
 
 extension LogFileName {
     /// Whether this file holds all that `other` does, and more.
-    fileprivate func contains(_ other: LogFileName) -> Bool {
+    func contains(_ other: LogFileName) -> Bool {
         first <= other.first && other.last <= last && (first, last) != (other.first, other.last)
     }
 }

@@ -17,6 +17,7 @@ final class ReplicatedStore {
     private(set) var content: ContentFolder
     private(set) var scanner: ContainerScanner
     let library: FileLibrary
+    let snapshots: SnapshotLibrary
     /// Told from the nonces of other processes in receipts.
     let nonce: String
     /// The state file as it was last read or written; nil until the identity is settled.
@@ -25,6 +26,8 @@ final class ReplicatedStore {
     var isSettledWithFolder = false
     /// What own files were found to be sound, by name, as they stood then.
     var soundFiles: [LogFileName: FoundFile<LogFileName>] = [:]
+    /// The same of own snapshots.
+    var soundSnapshots: [SnapshotName: FoundFile<SnapshotName>] = [:]
     /// Whether own files hold another history than this store's, by name.
     var foreignness: [LogFileName: Bool] = [:]
     /// Those that do, as of the last mending.
@@ -57,6 +60,7 @@ final class ReplicatedStore {
         content = try Self.content(of: registration, configuration)
         scanner = ContainerScanner(content: content)
         self.library = library ?? FileLibrary(content: content)
+        snapshots = SnapshotLibrary(content: content)
     }
 
     private static func content(
@@ -78,6 +82,7 @@ final class ReplicatedStore {
         content = try Self.content(of: now, configuration)
         scanner = ContainerScanner(content: content)
         library.content = content
+        snapshots.content = content
         forgetPeer()
     }
 
@@ -86,6 +91,7 @@ final class ReplicatedStore {
         state = nil
         isSettledWithFolder = false
         soundFiles = [:]
+        soundSnapshots = [:]
         foreignness = [:]
         foreignFiles = []
         seenByOthers = 0

@@ -1,0 +1,197 @@
+import LogFormat
+import LogModel
+
+/// Joins a snapshot's rows into the store, entry by entry (MODEL.md, joining a snapshot), within the caller's write
+/// transaction, when nothing local is pending.
+///
+/// Rows are given one after the other, those that refer to rows still to come a second time at the end.
+final class Joiner {
+    let session: Session
+    let standing: Standing
+    let terms: SnapshotTerms
+    let coverage: JoinCoverage
+    private let dangling: Dangling
+    private var floating: [FullRow] = []
+    private(set) var tables: [String: TableChanges] = [:]
+
+    private var connection: Connection { session.connection }
+
+    init(_ session: Session, _ manifest: SnapshotManifest) throws {
+        self.session = session
+        standing = Standing(session)
+        dangling = Dangling(session)
+        terms = try SnapshotTerms(manifest, session)
+        coverage = JoinCoverage(
+            ours: Coverage(session.peers.vector, peers: session.peers),
+            theirs: Coverage(manifest.vector, peers: session.peers))
+    }
+
+    /// Joins one row; nothing in it says that the snapshot does not have the row.
+    ///
+    /// - Parameter mayDefer: whether a row that refers to one that is not here is left alone.
+    /// - Returns: false where it was left alone.
+    @discardableResult
+    func join(_ theirs: FullRow, mayDefer: Bool) throws -> Bool {
+        guard let table = session.catalog[theirs.table] else {
+            try joinKept(theirs, in: nil)
+            return true
+        }
+        let theirs = theirs.named(as: table)
+        if mayDefer, try refersToMissing(theirs, in: table) { return false }
+        if let position = try standing.locate(theirs.identity, in: table) {
+            try joinStanding(theirs, at: position, in: table)
+        } else {
+            try joinKept(theirs, in: table)
+        }
+        return true
+    }
+
+    /// Promises integers to rows that others refer to before they are here.
+    func promise(_ identity: RowIdentity, _ integer: Int64?, in tableName: String) throws {
+        guard let table = session.catalog[tableName], table.localInteger != nil else { return }
+        let references = References(session: session)
+        guard try references.integer(of: identity, in: table) == nil else { return }
+        try references.reserve(
+            try standing.freeInteger(hint: integer, for: identity, in: table), for: identity, in: table)
+    }
+
+    /// Decides which rows stand. Call it when all rows of this transaction are joined.
+    func settle() throws {
+        try Settling(session, standing: standing).settle(floating) { table, kind, key, _ in note(table, kind, key) }
+        floating = []
+        try dangling.settle()
+        if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
+    }
+
+    // MARK: Where the row is
+
+    private func joinStanding(_ theirs: FullRow, at position: Int64, in table: TrackedTable) throws {
+        guard let (ours, record, row) = try standing.full(at: position, in: table) else {
+            throw LogSyncError(
+                .invalidStore, "a row of \(table.name) has no clock record; nothing was imported",
+                help: "Run `logsync rescan` on the store.")
+        }
+        var joined = ours
+        joined.join(theirs, coverage)
+        guard !joined.hasSameEntries(as: ours) else { return }
+        session.countFull(-1, ours)
+        session.countFull(1, joined)
+        if joined.isAlive {
+            note(table.name, .update, key(of: row, position, in: table))
+            if try !standing.rewrite(joined, from: record, row, at: position, in: table) {
+                try standing.float(joined, at: position, uniques: record.uniques, in: table)
+                floating.append(joined)
+            }
+            return
+        }
+        note(table.name, .delete, key(of: row, position, in: table))
+        try standing.float(joined, at: position, uniques: record.uniques, in: table)
+        if let integer = joined.integer {
+            try References(session: session).release(integer, in: table)
+            dangling.note(integer, joined.identity, in: table)
+            standing.free(integer, of: joined.identity, in: table)
+        }
+        if joined.hasCells { try keep(joined, .dead) }
+    }
+
+    private func joinKept(_ theirs: FullRow, in table: TrackedTable?) throws {
+        let kept = try KeptRows(session).row(theirs.table, theirs.identity)
+        let ours = kept.map {
+            FullRow(table: $0.table, identity: $0.identity, state: $0.clock, integer: $0.integer)
+        }
+        var joined = ours ?? FullRow(table: theirs.table, identity: theirs.identity)
+        joined.join(theirs, coverage)
+        if let ours, joined.hasSameEntries(as: ours) { return }
+        if kept != nil { _ = try KeptRows(session).remove(theirs.table, theirs.identity) }
+        guard joined.isAlive || joined.hasCells else {
+            if kept?.state == .parked { note(theirs.table, .delete, nil) }
+            return
+        }
+        session.countFull(1, joined)
+        guard let table else { return try keep(joined, .unknownTable) }
+        guard joined.isAlive else { return try keep(joined, .dead) }
+        note(table.name, kept?.state == .parked ? .update : .insert, nil)
+        if try standing.stand(joined, in: table) {
+            try noteKey(of: joined, in: table)
+        } else {
+            floating.append(joined)
+        }
+    }
+
+    private func keep(_ full: FullRow, _ state: KeptRows.State) throws {
+        try KeptRows(session).put(
+            KeptRows.Row(
+                table: full.table, identity: full.identity, state: state, clock: full.state, integer: full.integer))
+    }
+
+    /// A row that a constraint refused; it is decided about with the others.
+    func float(_ full: FullRow) { floating.append(full) }
+
+    // MARK: References
+
+    func refersToMissing(_ full: FullRow, in table: TrackedTable) throws -> Bool {
+        if table.keyHasReference, try standing.localKey(full.identity, in: table) == nil { return true }
+        for column in table.columns {
+            guard let reference = column.reference, let cell = full.state.unknown[column.name] else { continue }
+            for version in cell.versions {
+                guard let value = version.value else { continue }
+                if try standing.local(value, reference) == nil { return true }
+            }
+        }
+        return false
+    }
+
+    // MARK: What changed, for those who listen
+
+    func note(_ table: String, _ kind: RowGroup.Kind, _ key: [Value]?) {
+        tables[table, default: TableChanges()].note(kind, key)
+    }
+
+    func key(of row: TableReader.Row, _ rowid: Int64?, in table: TrackedTable) -> [Value] {
+        if table.schema.integerKey != nil { return [.integer(rowid ?? 0)] }
+        let key = table.schema.keyColumns.compactMap { table.localPositions[$0.name.lowercased()] }
+        return key.isEmpty ? rowid.map { [.integer($0)] } ?? [] : key.map { row.values[$0] }
+    }
+
+    private func noteKey(of full: FullRow, in table: TrackedTable) throws {
+        guard let position = try standing.locate(full.identity, in: table),
+            let row = try standing.currentRow(full.identity, at: position, in: table)
+        else { return }
+        tables[table.name]?.noteKey(.insert, key(of: row, position, in: table))
+    }
+}
+
+extension TableChanges {
+    /// Counts a change, with the row's key where it is known.
+    mutating func note(_ kind: RowGroup.Kind, _ key: [Value]?) {
+        switch kind {
+        case .insert: counts.inserted += 1
+        case .update: counts.updated += 1
+        case .delete: counts.deleted += 1
+        }
+        if let key { noteKey(kind, key) }
+    }
+
+    mutating func noteKey(_ kind: RowGroup.Kind, _ key: [Value]) {
+        switch kind {
+        case .insert: if inserted.count < Self.maximumKeys { inserted.append(key) }
+        case .update: if updated.count < Self.maximumKeys { updated.append(key) }
+        case .delete: if deleted.count < Self.maximumKeys { deleted.append(key) }
+        }
+    }
+}
+
+extension FullRow {
+    /// The row with its table and columns spelled as this store has them.
+    fileprivate func named(as table: TrackedTable) -> FullRow {
+        var row = self
+        row.table = table.name
+        for name in state.unknown.keys {
+            guard let position = table.positions[name.lowercased()] else { continue }
+            let own = table.columns[position].name
+            guard own != name else { continue }
+            row.state.unknown[own] = row.state.unknown.removeValue(forKey: name)
+        }
+        return row
+    }
+}

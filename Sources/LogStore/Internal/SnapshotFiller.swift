@@ -1,0 +1,128 @@
+import LogFormat
+import LogModel
+
+/// Puts a snapshot's rows into tables that are empty but for what this has put there.
+///
+/// Plain rows go straight in, in the order in which they come, with the integers that they have at their author.
+final class SnapshotFiller {
+    let joiner: Joiner
+    private let session: Session
+    /// Whether values stand in this store's columns just as they are given.
+    private let takesAsGiven: Bool
+
+    init(_ session: Session, _ manifest: SnapshotManifest) throws {
+        self.session = session
+        joiner = try Joiner(session, manifest)
+        takesAsGiven = try session.schemaFingerprint() == manifest.schema
+    }
+
+    /// Returns the rows that refer to such as are not here yet, by their places in the frame.
+    func fill(_ rows: SnapshotRows) throws -> [Int] {
+        var deferred: [Int] = []
+        if case .plain(let plain) = rows, let table = session.catalog[rows.table], table.name != "logsync_setting",
+            let target = takesAsGiven ? PlainTarget(plain, table) : nil
+        {
+            var cursors = PlainCursors(plain)
+            for index in plain.identities.indices
+            where try !insert(index, plain, target, &cursors, mayDefer: true) { deferred.append(index) }
+        } else {
+            try joiner.terms.forEachRow(of: rows) { index, full in
+                if try !joiner.join(full, mayDefer: true) { deferred.append(index) }
+            }
+        }
+        return deferred
+    }
+
+    /// - Parameter deferred: by frame.
+    func fill(deferred: [Int: [Int]], _ reader: SnapshotReader) throws {
+        var waiting: [FullRow] = []
+        var frame = 0
+        for (wanted, indexes) in deferred.sorted(by: { $0.key < $1.key }) {
+            try reader.skip(wanted - frame)
+            guard let rows = try reader.next() else { break }
+            frame = wanted + 1
+            let indexes = Set(indexes)
+            try joiner.terms.forEachRow(of: rows) { index, full in
+                if indexes.contains(index) { waiting.append(full) }
+            }
+        }
+        for row in waiting { try joiner.promise(row.identity, row.integer, in: row.table) }
+        for row in waiting { try joiner.join(row, mayDefer: false) }
+    }
+
+    // MARK: Plain rows
+
+    /// Where plain rows' columns go.
+    private struct PlainTarget {
+        let table: TrackedTable
+        /// By the group's columns.
+        let positions: [Int]
+        /// Ids of columns that the rows have no cell of.
+        let absent: [Int]
+
+        /// nil where the rows have to be spelled out: a column is not here, or its values are lost.
+        init?(_ rows: PlainRows, _ table: TrackedTable) {
+            self.table = table
+            var positions: [Int] = []
+            var ids: Set<Int> = []
+            for column in rows.columns {
+                guard let position = table.positions[column.name.lowercased()], column.values != nil,
+                    ids.insert(table.columns[position].id).inserted, table.columns[position].name == column.name
+                else { return nil }
+                positions.append(position)
+            }
+            self.positions = positions
+            absent = (0..<table.columnCount).filter { !ids.contains($0) }
+            // A key that is not among the cells is the identity's to say.
+            guard table.key.allSatisfy({ positions.contains($0.index) }) else { return nil }
+        }
+    }
+
+    /// False where the row refers to one that is not here yet.
+    private func insert(
+        _ index: Int, _ rows: PlainRows, _ target: PlainTarget, _ cursors: inout PlainCursors, mayDefer: Bool
+    ) throws -> Bool {
+        let table = target.table
+        let stamp = joiner.terms.stamp(rows.stamps[index])
+        var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
+        for id in target.absent { state.setCell(id, CellState()) }
+        var values = [Value?](repeating: nil, count: table.columns.count)
+        for (place, position) in target.positions.enumerated() {
+            let given = rows.columns[place].values?[index] ?? .null
+            guard let value = try joiner.standing.local(given, table.columns[position].reference) else { return false }
+            values[position] = value
+            if let own = cursors.exception(of: place, at: index) {
+                let version = Version(stamp: joiner.terms.stamp(own), value: nil)
+                state.setCell(table.columns[position].id, CellState(versions: [version]))
+            }
+        }
+        let identity = rows.identities[index]
+        let integer = rows.integers.isEmpty ? nil : rows.integers[index]
+        guard let inserted = try joiner.standing.insert(values, identity, integer: integer, in: table) else {
+            try joiner.terms.forEachRow(of: .plain(rows)) { other, full in
+                guard other == index else { return }
+                session.countFull(1, full)
+                joiner.float(full)
+            }
+            return true
+        }
+        // What a column without a cell shows is its default.
+        for id in target.absent {
+            guard let position = table.columns.firstIndex(where: { $0.id == id }) else { continue }
+            values[position] = session.defaultValue(of: table, position)
+        }
+        let row = TableReader.Row(values: values.map { $0 ?? .null })
+        let reader = joiner.standing.reader(table)
+        let stores = table.storesIdentity || identity.isSurrogate
+        let uniques =
+            table.findsByKeyDigest
+            ? (identity.isSurrogate ? [] : [table.keyDigest(identity)]) : table.uniqueDigests { row.values[$0] }
+        _ = try ClockTable(table: table, connection: session.connection).insert(
+            ClockRecord(
+                state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
+                identity: stores ? identity : nil, uniques: uniques),
+            at: inserted.rowid)
+        session.count(1, state, row: session.rowDigest(table, identity), table: table)
+        return true
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+package import LogFormat
+import LogModel
+
+/// Filling a new store from a snapshot, for `clone`.
+extension Store {
+    /// Joins a snapshot into a store that nobody else has open and that holds nothing but settings.
+    ///
+    /// It is done in several SQLite transactions, so that no more than one of them is lost when the process dies: called
+    /// again with the same snapshot, it goes on where it was.
+    ///
+    /// - Parameters:
+    ///   - hash: names the snapshot.
+    ///   - open: opens it; its bytes have been verified.
+    ///   - step: how long one SQLite transaction may take; at least one frame is filled in each.
+    ///   - progress: is told, after each SQLite transaction, how many frames are done.
+    /// - Throws: `malformedLog` where its rows do not add up to its digest; what `open` and reading throw. The store is
+    ///   of no use then.
+    package func fill(
+        from hash: FileHash, step: Duration = .seconds(1), _ open: () throws -> SnapshotReader,
+        progress: (_ frames: Int) throws -> Void = { _ in }
+    ) throws {
+        let reader = try open()
+        var place = try database.read { try FillingPlace(of: hash, $0) }
+        try reader.skip(place.frames)
+        var isDone = false
+        while !isDone {
+            isDone = try fillStep(reader, &place, step)
+            try progress(place.frames)
+        }
+        try finish(place, try open())
+    }
+
+    /// Fills for a while; true where there was nothing left.
+    private func fillStep(
+        _ reader: SnapshotReader, _ place: inout FillingPlace, _ step: Duration
+    ) throws -> Bool {
+        var next = place
+        let isDone = try database.write { session in
+            let filler = try SnapshotFiller(session, reader.manifest)
+            let deadline = ContinuousClock.now + step
+            var isDone = false
+            repeat {
+                guard let rows = try reader.next() else {
+                    isDone = true
+                    break
+                }
+                let deferred = try filler.fill(rows)
+                if !deferred.isEmpty { next.deferred[next.frames] = deferred }
+                next.frames += 1
+            } while ContinuousClock.now < deadline
+            try filler.joiner.settle()
+            try next.save(session)
+            return isDone
+        }
+        place = next
+        return isDone
+    }
+
+    /// The rows that refer to such as came later; then the store counts as having everything.
+    private func finish(_ place: FillingPlace, _ reader: SnapshotReader) throws {
+        try database.write { session in
+            let filler = try SnapshotFiller(session, reader.manifest)
+            if !place.deferred.isEmpty {
+                try filler.fill(deferred: place.deferred, reader)
+                try filler.joiner.settle()
+            }
+            guard session.stateDigest &- place.digestBefore == reader.manifest.digest else { throw Self.anotherDigest }
+            try session.advance(to: reader.manifest)
+            for (name, number) in reader.manifest.sequences {
+                guard let table = session.catalog[name], table.schema.isAutoincrement else { continue }
+                try session.raiseSequence(of: table, to: number)
+            }
+            try FillingPlace.clear(session)
+        }
+    }
+}
+
+/// How far a store has been filled, as it stands in the store.
+struct FillingPlace: Codable {
+    var hash: String
+    /// The state digest before the first row.
+    var digestBefore: UInt64
+    var frames = 0
+    /// Rows that wait for others, by frame.
+    var deferred: [Int: [Int]] = [:]
+
+    private static let key = "filling"
+
+    static func hash(_ session: Session) throws -> String? { try load(session)?.hash }
+
+    private static func load(_ session: Session) throws -> FillingPlace? {
+        try session.facts.text(key).map { try JSONDecoder().decode(FillingPlace.self, from: Data($0.utf8)) }
+    }
+
+    init(of hash: FileHash, _ session: Session) throws {
+        if let place = try Self.load(session) {
+            guard place.hash == hash.description else {
+                throw LogSyncError(
+                    .invalidStore, "the store was begun from another snapshot; it is of no use",
+                    help: "Remove it, and clone again.")
+            }
+            self = place
+        } else {
+            self.hash = hash.description
+            digestBefore = session.stateDigest
+        }
+    }
+
+    func save(_ session: Session) throws {
+        let text = String(decoding: try JSONEncoder().encode(self), as: UTF8.self)
+        try session.facts.set(Self.key, .text(text))
+    }
+
+    static func clear(_ session: Session) throws {
+        try session.connection.run("DELETE FROM logsync_store WHERE key = ?", .text(key))
+    }
+}
+
+extension Session {
+    /// Sees to it that AUTOINCREMENT gives out no number up to this one.
+    func raiseSequence(of table: TrackedTable, to number: Int64) throws {
+        try connection.run(
+            "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1 AND seq < ?2", .text(table.schema.name),
+            .integer(number))
+        try connection.run(
+            """
+            INSERT INTO sqlite_sequence(name, seq) SELECT ?1, ?2
+            WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
+            """, .text(table.schema.name), .integer(number))
+    }
+}

@@ -1,0 +1,36 @@
+package import LogFormat
+package import LogModel
+
+/// A snapshot that was taken of a store.
+package struct TakenSnapshot: Sendable, Equatable {
+    package var vector: VersionVector
+    /// The author's own sequence in it.
+    package var sequence: UInt64
+    package var hash: FileHash
+}
+
+extension Store {
+    /// Records what is pending and streams the whole replicated state, as of one moment.
+    ///
+    /// Writers go on meanwhile. The caller has to note what was recorded before anything of it is published.
+    ///
+    /// - Parameter write: takes the snapshot's bytes, in order.
+    /// - Throws: `locked` where other programs write so often that no moment without something unrecorded was found;
+    ///   what `write` throws.
+    package func writeSnapshot(_ write: @escaping ([UInt8]) throws -> Void) throws -> TakenSnapshot {
+        for _ in 0..<Self.momentsToTry {
+            _ = try record()
+            let taken = try database.read { session -> TakenSnapshot? in
+                // What was committed since the recording would be shown without its entries.
+                guard try !Reconciling.isNeeded(session), try !Recorder.hasPending(session) else { return nil }
+                return try SnapshotTaking(session, write: write).take()
+            }
+            if let taken { return taken }
+        }
+        throw LogSyncError(
+            .locked, "\(path) is written so often that no snapshot could be taken; nothing was changed",
+            help: "Run the command again when its programs are less busy.")
+    }
+
+    private static let momentsToTry = 100
+}

@@ -1,0 +1,48 @@
+import LogContainer
+import LogModel
+import LogStore
+import Logging
+
+/// Mending where the outbox has let transactions go: by a snapshot (DESIGN.md, section 7, mending).
+extension ReplicatedStore {
+    /// Snapshots up to this many bytes are read at the first look of each process.
+    private static let maximumReading: UInt64 = 16 << 20
+
+    /// The highest sequence of a peer that a snapshot in the folder stands for.
+    func standsFor(_ id: PeerID, _ scan: ContainerScan, except damaged: [SnapshotName] = []) -> UInt64 {
+        snapshots.places(scan).filter { !($0.peer == peer && damaged.contains($0.file.name)) }
+            .map { $0.vector[id] }.max() ?? 0
+    }
+
+    /// What is missing of ranges beyond a sequence.
+    static func missing(_ ranges: [ClosedRange<UInt64>], beyond last: UInt64) -> [ClosedRange<UInt64>] {
+        ranges.filter { $0.upperBound > last }.map { max($0.lowerBound, last + 1)...$0.upperBound }
+    }
+
+    /// This peer's snapshots that are not as they were written, as far as that can be told at this price.
+    func damagedSnapshots(_ own: PeerScan?) throws -> [SnapshotName] {
+        var damaged: [SnapshotName] = []
+        var sound: [SnapshotName: FoundFile<SnapshotName>] = [:]
+        for file in own?.snapshots ?? [] {
+            let isKnown = soundSnapshots[file.name] == file
+            let reads = !isKnown && file.size <= Self.maximumReading
+            let isSound =
+                try snapshots.manifest(file, of: peer) != nil && (!reads || snapshots.isIntact(file.name, of: peer))
+            if isSound { sound[file.name] = file } else { damaged.append(file.name) }
+        }
+        soundSnapshots = sound
+        return damaged
+    }
+
+    /// Publishes a snapshot where nothing else stands for what is missing, and removes those that are damaged.
+    func mendSnapshots(_ damaged: [SnapshotName], isNeeded: Bool) throws {
+        let folder = content.peer(peer)
+        // A damaged one goes first: what is published again may have its name.
+        for name in damaged { try folder.remove(name) }
+        guard isNeeded || !damaged.isEmpty else { return }
+        let name = try publishSnapshot(try self.scan(full: true))
+        logger.notice(
+            "Mended \(folder.path) by a snapshot",
+            metadata: ["snapshot": "\(name?.description ?? "")", "replaced": "\(damaged.count)"])
+    }
+}

@@ -1,0 +1,105 @@
+import LogContainer
+import LogFormat
+import LogModel
+import LogStore
+import Logging
+
+/// Taking snapshots, and joining those of others.
+extension ReplicatedStore {
+    // MARK: Taking
+
+    /// Takes a snapshot, publishes it and reads it back; then the outbox lets go of what it stands for, and older
+    /// snapshots of this peer go, all but one.
+    ///
+    /// - Returns: nil where this peer's newest snapshot already has everything.
+    /// - Throws: `locked` where the store is written so often that no moment could be found; `ioError` where what was
+    ///   read back is not what was written.
+    func publishSnapshot(_ scan: ContainerScan) throws -> SnapshotName? {
+        let folder = content.peer(peer)
+        if let newest = try newestSnapshot(scan), try newest.vector == store.vector(),
+            try !store.hasPendingChanges()
+        {
+            try store.releaseOutbox(coveredBy: newest.vector)
+            return nil
+        }
+        try describe()
+        let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(SnapshotName.self)
+        let taken = try store.writeSnapshot { try staged.write($0) }
+        try noteRecorded()
+        let name = try staged.publish { SnapshotName(sequence: taken.sequence, fileHash: $0) }
+        guard try snapshots.isIntact(name, of: peer) else {
+            try folder.remove(name)
+            throw LogSyncError(
+                .ioError, "\(folder.path(name)) was read back with other bytes than were written; it was removed",
+                help: "Check the disk, and run the command again")
+        }
+        try store.releaseOutbox(coveredBy: taken.vector)
+        logger.info("Took a snapshot of \(place.path)", metadata: ["file": "\(name)"])
+        return name
+    }
+
+    /// This peer's newest snapshot that can be read, and whose bytes are as they were written.
+    func newestSnapshot(_ scan: ContainerScan) throws -> SnapshotPlace? {
+        try snapshots.places(scan).first { try $0.peer == peer && snapshots.isIntact($0.file.name, of: peer) }
+    }
+
+    // MARK: Joining
+
+    /// Joins a snapshot where log files that are missing or cannot be read keep something from being imported.
+    ///
+    /// - Parameter plan: has nothing left that is ready.
+    /// - Returns: nil where there is nothing to join.
+    func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) throws -> (SnapshotPlace, JoinedSnapshot)? {
+        let vector = try store.vector()
+        for place in snapshots.places(scan) where brings(place, beyond: vector, plan, scan) {
+            switch try store.joinability(of: place.manifest) {
+            case .ready: break
+            case .ahead(let sequence):
+                // Others have what this store never recorded: it is an older state of itself.
+                seenByOthers = max(seenByOthers, sequence)
+                continue
+            case .nothingNew, .fork: continue
+            }
+            guard try snapshots.isIntact(place.file.name, of: place.peer) else { continue }
+            do {
+                let joined = try store.join { try snapshots.reader(place.file.name, of: place.peer) }
+                try noteRecorded()
+                library.forgetImported(try store.vector())
+                return (place, joined)
+            } catch let error as LogFileError {
+                logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(place.file.name)"])
+            } catch let error as LogSyncError where error.code == .malformedLog {
+                logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(place.file.name)"])
+            }
+        }
+        return nil
+    }
+
+    /// Whether a snapshot has transactions that no log file here gives.
+    private func brings(
+        _ place: SnapshotPlace, beyond vector: VersionVector, _ plan: ImportPlan, _ scan: ContainerScan
+    ) -> Bool {
+        place.vector.sequences.contains { id, sequence in
+            guard sequence > vector[id] else { return false }
+            if id == peer { return true }
+            switch plan.obstacle(of: id) {
+            case .none: return isGone(id, sequence, scan)
+            case .some(let reason): return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob].contains(reason)
+            }
+        }
+    }
+
+    /// Whether log files that are not here will hardly come: their author's folder has gone, or says that it has
+    /// published them and has them no more.
+    private func isGone(_ id: PeerID, _ sequence: UInt64, _ scan: ContainerScan) -> Bool {
+        guard let receipt = scan.peers[id]?.receipt.value else { return true }
+        return receipt.content.published >= sequence
+    }
+}
+
+extension ImportPlan {
+    /// Why a peer's next transaction cannot be imported; nil where no file speaks of it.
+    func obstacle(of peer: PeerID) -> HeldItem.Reason? {
+        held.first { $0.dot.peer == peer }?.reason
+    }
+}

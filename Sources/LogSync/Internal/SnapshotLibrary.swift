@@ -1,0 +1,92 @@
+import LogContainer
+import LogFormat
+import LogModel
+
+/// A snapshot that lies in the container, as its first bytes describe it.
+struct SnapshotPlace {
+    var peer: PeerID
+    var file: FoundFile<SnapshotName>
+    var manifest: SnapshotManifest
+
+    var vector: VersionVector { manifest.vector }
+
+    /// How many transactions it stands for.
+    var reach: UInt64 {
+        vector.sequences.values.reduce(0) { sum, sequence in
+            let (total, overflow) = sum.addingReportingOverflow(sequence)
+            return overflow ? .max : total
+        }
+    }
+}
+
+/// Reads the snapshots in the container, and remembers what they were found to be.
+final class SnapshotLibrary {
+    var content: ContentFolder {
+        didSet { shelf = [:] }
+    }
+    private var shelf: [String: (file: FoundFile<SnapshotName>, manifest: SnapshotManifest)] = [:]
+
+    init(content: ContentFolder) {
+        self.content = content
+    }
+
+    /// The snapshots that can be read, those that stand for most first. Not all of their bytes have been looked at.
+    func places(_ scan: ContainerScan) -> [SnapshotPlace] {
+        var places: [SnapshotPlace] = []
+        for peer in scan.peers.values {
+            for file in peer.snapshots {
+                if let manifest = manifest(file, of: peer.id) {
+                    places.append(SnapshotPlace(peer: peer.id, file: file, manifest: manifest))
+                }
+            }
+        }
+        let paths = Set(places.map { content.peer($0.peer).path($0.file.name) })
+        shelf = shelf.filter { paths.contains($0.key) }
+        return places.sorted { ($1.reach, $0.peer, $0.file.name) < ($0.reach, $1.peer, $1.file.name) }
+    }
+
+    /// Reads what a snapshot says of itself; nil where it is not (yet) one of this content, peer and name.
+    func manifest(_ file: FoundFile<SnapshotName>, of peer: PeerID) -> SnapshotManifest? {
+        let path = content.peer(peer).path(file.name)
+        if let known = shelf[path], known.file == file { return known.manifest }
+        // What cannot be read proves nothing; another snapshot, or the logs, will do.
+        guard let reader = try? reader(file.name, of: peer) else { return nil }
+        shelf[path] = (file, reader.manifest)
+        return reader.manifest
+    }
+
+    /// Opens a snapshot to stream from it.
+    ///
+    /// - Throws: `LogFileError`; `ioError`; `malformedLog` where it is of another content, peer or sequence.
+    func reader(_ name: SnapshotName, of peer: PeerID) throws -> SnapshotReader {
+        let file = try content.peer(peer).open(name)
+        let source: FileSource
+        do throws(FileSystemError) {
+            source = try FileSource(file)
+        } catch {
+            throw error.explained(kept: FileSource.kept)
+        }
+        let reader = try SnapshotReader(source)
+        guard reader.header.content == content.name.description, reader.header.peer == peer,
+            reader.header.sequence == name.sequence
+        else {
+            throw LogSyncError(
+                .malformedLog, "\(content.peer(peer).path(name)) holds what its name and place do not say")
+        }
+        return reader
+    }
+
+    /// Reads a snapshot from end to end: whether every byte is as its author wrote it.
+    ///
+    /// - Throws: `containerUnavailable`, `noPermission`, `ioError`.
+    func isIntact(_ name: SnapshotName, of peer: PeerID) throws -> Bool {
+        guard try content.peer(peer).verify(name) == .intact else { return false }
+        do {
+            return try reader(name, of: peer).verify().nameDigits == name.fileHash.description
+        } catch is LogFileError {
+            return false
+        } catch let error as LogSyncError where error.code == .malformedLog {
+            return false
+        }
+    }
+}

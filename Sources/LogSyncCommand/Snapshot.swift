@@ -1,0 +1,34 @@
+import ArgumentParser
+import LogSync
+
+/// Publishes the whole replicated state in one file.
+struct Snapshot: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Publish a snapshot: everything that the store holds, in one file.",
+        discussion: """
+            Who clones starts from it, who was away for long joins it, and log files that it stands for may go one day: see
+            'logsync compact'. Nothing is written where the newest snapshot of this peer has everything.
+
+            EXAMPLE
+              logsync snapshot music.db
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            let replicator = try await session.open(store)
+            let report = try await replicator.snapshot()
+            try session.report(report) {
+                let size = "\(report.bytes) bytes"
+                return report.isNew
+                    ? ["Published \(report.file), \(size)."]
+                    : ["The newest snapshot has everything: \(report.file), \(size)."]
+            }
+            return .done
+        }
+    }
+}

@@ -1,0 +1,392 @@
+import LogModel
+import Testing
+
+@testable import LogStore
+
+/// Who stands where a constraint lets only one, and what becomes of the others.
+@Suite struct ConstraintTests {
+    private let clock = TestClock()
+
+    private func pair(
+        _ sql: String, plan: (inout InitializePlan) -> Void = { _ in }
+    ) throws -> (TestFolder, TestPeer, TestPeer) {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: "PRAGMA foreign_keys=ON;" + sql, clock: clock, plan: plan)
+        clock.milliseconds += 1000
+        let b = try TestPeer(folder, "b", cloning: a, clock: clock)
+        try b.write("PRAGMA foreign_keys=ON")
+        return (folder, a, b)
+    }
+
+    private func settle(_ peers: TestPeer..., breakingChecks: Bool = false) throws {
+        for _ in 0..<3 { for x in peers { for y in peers where x !== y { try x.pull(from: y) } } }
+        for peer in peers {
+            #expect(try peer.digest() == peers[0].digest())
+            #expect(try peer.store.audit().problems == [])
+            if !breakingChecks { #expect(try peer.strings("PRAGMA integrity_check") == ["ok"]) }
+            #expect(try peer.store.record() == nil, "a phantom change")
+        }
+    }
+
+    /// Records, and lets a second pass, so that what comes after is younger.
+    private func record(_ peer: TestPeer) throws {
+        _ = try peer.store.record()
+        clock.milliseconds += 1000
+    }
+
+    private func parked(_ peer: TestPeer, all: Bool = false) throws -> [String] {
+        try peer.store.parkedRows(table: nil, all: all).map { "\($0.table) \($0.reason)" }.sorted()
+    }
+
+    // MARK: UNIQUE
+
+    @Test(arguments: [
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT UNIQUE, v)",
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE, v)",
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, v); CREATE UNIQUE INDEX u ON t(lower(name))",
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, v); CREATE UNIQUE INDEX u ON t(name, 1) WHERE v > 0",
+        "CREATE TABLE t(id TEXT PRIMARY KEY, name TEXT UNIQUE, v) WITHOUT ROWID",
+        "CREATE TABLE t(id TEXT PRIMARY KEY, name TEXT, n TEXT AS (name || '!') UNIQUE, v)",
+        "CREATE TABLE t(id TEXT PRIMARY KEY, name TEXT, v, UNIQUE(name) ON CONFLICT REPLACE)",
+    ])
+    func theOlderStandsAndTheYoungerComesBackWhenItIsGone(schema: String) throws {
+        let (folder, a, b) = try pair(schema)
+        try a.write("INSERT INTO t(id, name, v) VALUES (1, 'x', 1)")
+        try record(a)
+        try b.write("INSERT INTO t(id, name, v) VALUES (2, 'x', 2)")
+        try record(b)
+        let c = try TestPeer(folder, "c", cloning: a, clock: clock)
+        try c.pull(from: b)
+        try settle(a, b, c)
+        for peer in [a, b, c] {
+            #expect(try peer.strings("SELECT v FROM t") == ["1"])
+            #expect(try parked(peer) == ["t unique"])
+        }
+        try b.write("DELETE FROM t")
+        try settle(a, b, c)
+        for peer in [a, b, c] {
+            #expect(try peer.strings("SELECT v FROM t") == ["2"])
+            #expect(try parked(peer) == [])
+        }
+    }
+
+    @Test func threeTakeOneNameAndAllComeBackInTurn() throws {
+        let (folder, a, b) = try pair("CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT UNIQUE)")
+        let c = try TestPeer(folder, "c", cloning: a, clock: clock)
+        for peer in [c, b, a] {
+            try peer.write("INSERT INTO t(name) VALUES ('x')")
+            try record(peer)
+        }
+        try settle(a, b, c)
+        #expect(try parked(a) == ["t unique", "t unique"])
+        try a.write("UPDATE t SET name = 'y'")
+        try settle(a, b, c)
+        #expect(try b.strings("SELECT name FROM t ORDER BY 1") == ["x", "y"])
+        #expect(try parked(b) == ["t unique"])
+        try b.write("DELETE FROM t WHERE name = 'x'")
+        try settle(a, b, c)
+        #expect(try c.strings("SELECT name FROM t ORDER BY 1") == ["x", "y"])
+        #expect(try parked(c) == [])
+    }
+
+    @Test func twoValuesAreSwappedInOneTransaction() throws {
+        let (_, a, b) = try pair("CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT UNIQUE)")
+        try a.write("INSERT INTO t VALUES (1, 'x'), (2, 'y')")
+        try settle(a, b)
+        try a.write(
+            """
+            BEGIN; UPDATE t SET name = 'z' WHERE id = 1; UPDATE t SET name = 'x' WHERE id = 2;
+            UPDATE t SET name = 'y' WHERE id = 1; COMMIT
+            """)
+        try settle(a, b)
+        #expect(try b.strings("SELECT name FROM t ORDER BY id") == ["y", "x"])
+        #expect(try parked(b) == [])
+    }
+
+    // MARK: Foreign keys
+
+    @Test(arguments: [
+        ("CASCADE", ""), ("NO ACTION", ""), ("RESTRICT", ""), ("SET NULL", "7|NULL"), ("SET DEFAULT", "7|1"),
+    ])
+    func aChildOfADeletedParent(action: String, shown: String) throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY, v);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER DEFAULT 1 REFERENCES p(id) ON DELETE \(action), v);
+            INSERT INTO p VALUES (1, 'default'), (5, 'to go');
+            """)
+        try a.write("DELETE FROM p WHERE id = 5")
+        try record(a)
+        try b.write("INSERT INTO c VALUES (7, 5, 'child')")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT id, p FROM c") == (shown.isEmpty ? [] : [shown]))
+            #expect(try parked(peer) == (shown.isEmpty ? ["c foreign-key"] : []))
+            #expect(try peer.strings("PRAGMA foreign_key_check") == [])
+        }
+    }
+
+    @Test func aParkedParentTakesItsFamilyAndBringsItBack() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER NOT NULL REFERENCES p(id));
+            CREATE TABLE g(c INTEGER REFERENCES c(id), n TEXT, PRIMARY KEY(c, n));
+            """)
+        try a.write("INSERT INTO p VALUES (1, 'x')")
+        try record(a)
+        try b.write("INSERT INTO p VALUES (1, 'x'); INSERT INTO c VALUES (1, 1); INSERT INTO g VALUES (1, 'g')")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try parked(peer) == ["c foreign-key", "g foreign-key", "p unique"])
+            #expect(try peer.strings("SELECT count(*) FROM g") == ["0"])
+        }
+        try a.write("UPDATE p SET name = 'y'")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try parked(peer) == [])
+            #expect(try peer.strings("SELECT name, n FROM g JOIN c ON c.id = g.c JOIN p ON p.id = c.p") == ["x|g"])
+        }
+    }
+
+    @Test func aSoftReferenceShowsItsParentAgain() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES p(id) ON DELETE SET NULL, v);
+            """)
+        try a.write("INSERT INTO p VALUES (1, 'x')")
+        try record(a)
+        try b.write("INSERT INTO p VALUES (1, 'x'); INSERT INTO c VALUES (1, 1, 'v')")
+        try settle(a, b)
+        #expect(try a.strings("SELECT p, v FROM c") == ["NULL|v"])
+        try b.write("UPDATE c SET v = 'w'")
+        try settle(a, b)
+        #expect(try a.strings("SELECT p, v FROM c") == ["NULL|w"])
+        try a.write("DELETE FROM p")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT name, v FROM c JOIN p ON p.id = c.p") == ["x|w"]) }
+    }
+
+    @Test func foreignKeysByValue() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(code TEXT PRIMARY KEY COLLATE NOCASE, email TEXT UNIQUE);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, code TEXT REFERENCES p(code));
+            CREATE TABLE d(id INTEGER PRIMARY KEY, email TEXT REFERENCES p(email));
+            INSERT INTO p VALUES ('A', 'a@x'), ('B', 'b@x');
+            """)
+        try a.write("DELETE FROM p WHERE code = 'B'")
+        try record(a)
+        try b.write("INSERT INTO c VALUES (1, 'b'); INSERT INTO d VALUES (1, 'b@x'), (2, 'a@x')")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try parked(peer) == ["c foreign-key", "d foreign-key"])
+            #expect(try peer.strings("SELECT id FROM d") == ["2"])
+        }
+        try a.write("UPDATE p SET email = 'c@x' WHERE NOT EXISTS (SELECT 1 FROM d WHERE d.email = p.email)")
+        try a.write("INSERT INTO p VALUES ('b', 'b@x')")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try parked(peer) == []) }
+    }
+
+    @Test func somebodysOwnDanglingReferenceEndsTheEnforcementForAll() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY, v);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES p(id), v);
+            INSERT INTO p VALUES (5, 'to go');
+            """)
+        try a.write("DELETE FROM p")
+        try record(a)
+        try b.write("INSERT INTO c VALUES (7, 5, 'child')")
+        try settle(a, b)
+        #expect(try parked(a) == ["c foreign-key"])
+        #expect(try a.store.summary().unenforced == [])
+        try b.write("PRAGMA foreign_keys=OFF; INSERT INTO c VALUES (8, 99, 'dangles')")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.store.summary().unenforced == ["c.p"])
+            #expect(try peer.strings("SELECT v FROM c ORDER BY id") == ["child", "dangles"])
+            #expect(try parked(peer) == [])
+        }
+    }
+
+    @Test func aDeletedParentWhoseChildrenStayEndsTheEnforcement() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY, v);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES p(id), v);
+            INSERT INTO p VALUES (5, 'to go'); INSERT INTO c VALUES (1, 5, 'stays');
+            """)
+        try b.write("PRAGMA foreign_keys=OFF; DELETE FROM p")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.store.summary().unenforced == ["c.p"])
+            #expect(try peer.strings("SELECT v FROM c") == ["stays"])
+        }
+    }
+
+    @Test func rowsThatReferToEachOtherStandOrFallTogether() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE n(id INTEGER PRIMARY KEY, name TEXT UNIQUE, next INTEGER REFERENCES n(id)
+                DEFERRABLE INITIALLY DEFERRED);
+            """)
+        try a.write("INSERT INTO n VALUES (1, 'x', NULL)")
+        try record(a)
+        try b.write("BEGIN; INSERT INTO n VALUES (1, 'x', 2), (2, 'y', 1), (3, 'z', 3); COMMIT")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT name FROM n ORDER BY name") == ["x", "z"])
+            #expect(try parked(peer) == ["n foreign-key", "n unique"])
+        }
+        try a.write("DELETE FROM n WHERE name = 'x'")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(
+                try peer.strings("SELECT n.name, m.name FROM n JOIN n m ON m.id = n.next ORDER BY 1")
+                    == ["x|y", "y|x", "z|z"])
+        }
+    }
+
+    // MARK: NOT NULL and CHECK
+
+    @Test func aCheckThatTwoGoodHalvesBreakIsShownAndListed() throws {
+        let (_, a, b) = try pair(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, low, high, CHECK(low <= high)); INSERT INTO t VALUES (1, 1, 9)")
+        try a.write("UPDATE t SET low = 8")
+        try b.write("UPDATE t SET high = 2")
+        try settle(a, b, breakingChecks: true)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT low, high FROM t") == ["8|2"])
+            #expect(try parked(peer) == ["t check"])
+        }
+        try a.write("UPDATE t SET high = 10")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try parked(peer) == []) }
+    }
+
+    @Test func aReferenceThatMayNotBeNullIsNotMadeNull() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER NOT NULL REFERENCES p(id) ON DELETE SET NULL);
+            INSERT INTO p VALUES (5);
+            """)
+        try a.write("DELETE FROM p")
+        try record(a)
+        try b.write("INSERT INTO c VALUES (1, 5)")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try parked(peer) == ["c not-null"]) }
+    }
+
+    // MARK: unique-merge
+
+    private static let tags = """
+        CREATE TABLE post(id INTEGER PRIMARY KEY, title TEXT);
+        CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE, color TEXT);
+        CREATE TABLE tagging(post INTEGER REFERENCES post(id) ON DELETE CASCADE,
+                             tag INTEGER REFERENCES tag(id) ON DELETE CASCADE, PRIMARY KEY(post, tag));
+        INSERT INTO post VALUES (1, 'one'), (2, 'two');
+        """
+
+    @Test func duplicatesAreFoldedAndReferencesShowTheOlder() throws {
+        let (_, a, b) = try pair(Self.tags) { $0.policies = [("tag", "unique-merge")] }
+        try a.write("INSERT INTO tag VALUES (1, 'swift', 'red'); INSERT INTO tagging VALUES (1, 1), (2, 1)")
+        try record(a)
+        try b.write("INSERT INTO tag VALUES (1, 'Swift', 'blue'); INSERT INTO tagging VALUES (1, 1)")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT name, color FROM tag") == ["swift|red"])
+            #expect(
+                try peer.strings("SELECT post, name FROM tagging JOIN tag ON tag.id = tag ORDER BY post")
+                    == ["1|swift", "2|swift"])
+            #expect(try parked(peer) == [])
+            #expect(try parked(peer, all: true) == ["tag merged", "tagging merged"])
+        }
+        try b.write("DELETE FROM tag")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT count(*) FROM tag") == ["0"])
+            #expect(try peer.strings("SELECT count(*) FROM tagging") == ["0"])
+            #expect(try parked(peer, all: true) == [])
+        }
+    }
+
+    @Test func aFoldedRowComesOutAgainWhenTheNameIsAnother() throws {
+        let (_, a, b) = try pair(Self.tags) { $0.policies = [("tag", "unique-merge")] }
+        try a.write("INSERT INTO tag VALUES (1, 'swift', 'red')")
+        try record(a)
+        try b.write("INSERT INTO tag VALUES (1, 'Swift', 'blue'); INSERT INTO tagging VALUES (1, 1)")
+        try settle(a, b)
+        try a.write("UPDATE tag SET name = 'bird'")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT name FROM tag ORDER BY name COLLATE BINARY") == ["Swift", "bird"])
+            #expect(try peer.strings("SELECT name FROM tagging JOIN tag ON tag.id = tag") == ["Swift"])
+        }
+    }
+
+    // MARK: Deletes
+
+    @Test func anEditBringsBackARowWholeUnderDeleteLoses() throws {
+        let (_, a, b) = try pair(
+            "CREATE TABLE t(id TEXT PRIMARY KEY, x, y); INSERT INTO t VALUES ('k', 1, 2), ('l', 3, 4)"
+        ) { $0.policies = [("t", "delete-loses")] }
+        try a.write("DELETE FROM t")
+        try record(a)
+        try b.write("UPDATE t SET x = 9 WHERE id = 'k'")
+        try record(b)
+        let step = try b.pull(from: a)
+        #expect(step.count == 1)
+        #expect(try b.strings("SELECT * FROM t") == ["k|9|2"])
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT * FROM t") == ["k|9|2"])
+            #expect(try peer.store.conflicts(table: nil, all: false).isEmpty)
+        }
+    }
+
+    // MARK: Counters
+
+    @Test func aCounterAddsUpWhatEverybodyCounted() throws {
+        let (folder, a, b) = try pair(
+            "CREATE TABLE t(id TEXT PRIMARY KEY, n, x REAL); INSERT INTO t VALUES ('k', 10, 0.5)"
+        ) {
+            $0.policies = [("t.n", "sum"), ("t.x", "sum")]
+        }
+        let c = try TestPeer(folder, "c", cloning: a, clock: clock)
+        try a.write("UPDATE t SET n = n + 1, x = x + 0.1")
+        try a.write("UPDATE t SET n = n + 2")
+        try b.write("UPDATE t SET n = n - 5, x = x + 0.2")
+        try c.write("UPDATE t SET n = n + 100, x = x + 0.7")
+        try settle(a, b, c)
+        for peer in [a, b, c] {
+            #expect(try peer.strings("SELECT n, round(x, 9) FROM t") == ["108|1.5"])
+            #expect(try peer.strings("SELECT x FROM t") == a.strings("SELECT x FROM t"))
+        }
+        try a.write("UPDATE t SET n = n + 1")
+        try b.write("UPDATE t SET n = n + 1")
+        try settle(a, b, c)
+        #expect(try c.strings("SELECT n FROM t") == ["110"])
+        try a.write("UPDATE t SET n = 'none'")
+        try settle(a, b, c)
+        try c.write("UPDATE t SET n = 5")
+        try settle(a, b, c)
+        try a.write("UPDATE t SET n = n + 1")
+        try b.write("UPDATE t SET n = n + 1")
+        try settle(a, b, c)
+        for peer in [a, b, c] { #expect(try peer.strings("SELECT n FROM t") == ["7"]) }
+    }
+
+    @Test func aColumnBecomesACounterLater() throws {
+        let (_, a, b) = try pair("CREATE TABLE t(id INTEGER PRIMARY KEY, n); INSERT INTO t VALUES (1, 10), (2, 20)")
+        try a.store.setPolicy("t.n", "sum")
+        try settle(a, b)
+        try a.write("UPDATE t SET n = n + 1")
+        try b.write("UPDATE t SET n = n + 2; INSERT INTO t VALUES (3, 30)")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT n FROM t ORDER BY id") == ["13", "23", "30"]) }
+    }
+}

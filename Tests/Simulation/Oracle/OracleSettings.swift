@@ -1,0 +1,37 @@
+import LogModel
+
+/// The content's settings as the reserved table shows them: the last writer's, like any row.
+struct OracleSettings {
+    static let table = "logsync_setting"
+
+    private(set) var policies: [String: OraclePolicy] = [:]
+    private(set) var mergesUniques: Set<String> = []
+    private(set) var names: [PeerID: String] = [:]
+    /// Foreign keys that somebody's data breaks, as `table.column` in lower case.
+    private(set) var unenforced: Set<String> = []
+
+    init(_ state: OracleState) {
+        for (identity, row) in state.rows[Self.table] ?? [:] where row.isAlive {
+            let parts = (identity.naturalParts ?? []).map { Self.text($0.value) }
+            guard parts.count == 2, let cell = row.cells["value"] else { continue }
+            let value = Self.text(OraclePolicy.lastWriter.value(of: cell.versions, names: [:]))
+            let target = parts[1]
+            switch parts[0] {
+            case "peer": if let peer = PeerID(target) { names[peer] = value }
+            case "policy": policies[target.lowercased()] = OraclePolicy(value)
+            case "unique-policy": if value == "unique-merge" { mergesUniques.insert(target.lowercased()) }
+            case "foreign-key": if value == "unenforced" { unenforced.insert(target.lowercased()) }
+            default: break
+            }
+        }
+    }
+
+    /// A column's policy, else its table's, else the last writer's.
+    func policy(_ table: String, _ column: String) -> OraclePolicy {
+        policies["\(table).\(column)".lowercased()] ?? policies[table.lowercased()] ?? .lastWriter
+    }
+
+    private static func text(_ value: Value) -> String {
+        if case .text(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { "" }
+    }
+}

@@ -1,0 +1,70 @@
+import LogModel
+
+/// What a peer shows (MODEL.md, shown state), decided anew on the whole graph of alive rows.
+struct OracleShown {
+    struct RowName: Hashable {
+        var table: String
+        var identity: RowIdentity
+    }
+
+    /// A cell with several values, or the edits left of a dead row's cell.
+    struct Conflict: Hashable {
+        var table: String
+        var column: String
+        var dots: Set<Dot>
+        var isLost: Bool
+    }
+
+    /// table → identity → column → value.
+    var rows: [String: [RowIdentity: [String: Value]]] = [:]
+    var parked: Set<RowName> = []
+    /// Rows that are dead with entries left.
+    var dead: Set<RowName> = []
+    var conflicts: Set<Conflict> = []
+
+    /// - Parameter enforces: whether foreign keys have a say in what stands.
+    init(_ state: OracleState, schema: SchemaModel, tables: OracleTables, enforces: Bool) throws {
+        let settings = OracleSettings(state)
+        var decision = OracleDecision(schema: schema, tables: tables, settings: settings, enforces: enforces)
+        for table in schema.tables {
+            for (identity, row) in state.rows[table.name] ?? [:] {
+                let name = RowName(table: table.name, identity: identity)
+                if row.isAlive {
+                    decision.add(name, row, table)
+                } else {
+                    dead.insert(name)
+                }
+                for (column, cell) in row.cells {
+                    let isConflict = !row.isAlive || Set(cell.versions.map(\.value)).count > 1
+                    guard isConflict, !cell.versions.isEmpty else { continue }
+                    conflicts.insert(
+                        Conflict(
+                            table: table.name, column: column, dots: Set(cell.versions.map(\.dot)), isLost: !row.isAlive
+                        ))
+                }
+            }
+        }
+        (rows, parked) = try decision.decide()
+        // A parked row is listed as such, with the values that it would show.
+        for name in parked {
+            for (column, cell) in state.rows[name.table]?[name.identity]?.cells ?? [:] {
+                conflicts.remove(
+                    Conflict(table: name.table, column: column, dots: Set(cell.versions.map(\.dot)), isLost: false))
+            }
+        }
+    }
+}
+
+extension SchemaModel {
+    /// The reserved table of settings, which is replicated like any other.
+    static let settings = TableModel(
+        name: OracleSettings.table, identity: .natural, key: ["kind", "target"],
+        columns: [
+            ColumnModel(name: "kind", type: "TEXT", domain: .texts, isNotNull: true),
+            ColumnModel(name: "target", type: "TEXT", domain: .texts, isNotNull: true),
+            ColumnModel(name: "value", type: "TEXT", domain: .texts),
+        ])
+
+    /// With the table of settings, as the oracle needs it.
+    var withSettings: SchemaModel { SchemaModel(tables: tables + [Self.settings], extras: extras) }
+}

@@ -1,0 +1,161 @@
+import GRDBSQLite
+import LogModel
+
+/// The schema in memory, to ask SQLite itself whether rows can stand side by side.
+///
+/// Tables keep what constrains a row against others or by itself (UNIQUE, NOT NULL, STRICT) and leave out what does not
+/// park (CHECK) and what the oracle decides by itself (keys, references). Each has a twin without any constraint, into
+/// which potential rows go to be compared.
+final class OracleTables {
+    private let connection: AppConnection
+    private let schema: SchemaModel
+    private var inserts: [String: AppStatement] = [:]
+    /// Integers that stand for identities, by parent table; the same for the whole run.
+    private var integers: [String: [RowIdentity: Int64]] = [:]
+    private var identities: [String: [Int64: RowIdentity]] = [:]
+    /// The table whose integers a column holds, by `table.column`.
+    let referenced: [String: String]
+
+    init(_ schema: SchemaModel) throws {
+        self.schema = schema
+        var referenced: [String: String] = [:]
+        for table in schema.tables {
+            for column in table.columns {
+                if let name = Self.referenced(table.name, column.name, schema) {
+                    referenced["\(table.name).\(column.name)"] = name
+                }
+            }
+        }
+        self.referenced = referenced
+        connection = try AppConnection(":memory:")
+        for table in schema.tables {
+            try connection.execute(Self.sql(table, isTwin: false))
+            for sql in table.indexSQL { try connection.execute(sql) }
+            if !table.uniques.isEmpty { try connection.execute(Self.sql(table, isTwin: true)) }
+        }
+    }
+
+    /// The table whose local integers a column holds, through any number of keys in between.
+    private static func referenced(_ table: String, _ column: String, _ schema: SchemaModel, depth: Int = 0) -> String?
+    {
+        guard depth < 8, let reference = schema[table]?[column]?.reference, let parent = schema[reference.parent]
+        else { return nil }
+        if parent.hasLocalInteger { return parent.name }
+        return referenced(parent.name, parent.key[0], schema, depth: depth + 1)
+    }
+
+    private static func sql(_ table: TableModel, isTwin: Bool) -> String {
+        let columns = table.columns.map { column in
+            var column = column
+            if isTwin { column.isNotNull = false }
+            if table.key.contains(column.name) { column.isNotNull = false }
+            return column.sql(isRowid: false)
+        }
+        let name = isTwin ? "twin_\(table.name)" : table.name
+        let more = isTwin ? ["sim_row INTEGER", "sim_variant INTEGER"] : ["sim_row INTEGER"]
+        return
+            "CREATE TABLE \(name)(\((more + columns).joined(separator: ", ")))\(table.isStrict && !isTwin ? " STRICT" : "")"
+    }
+
+    func begin() throws { try connection.execute("BEGIN") }
+    func end() throws { try connection.execute("ROLLBACK") }
+    func mark() throws { try connection.execute("SAVEPOINT sim") }
+    func accept() throws { try connection.execute("RELEASE sim") }
+    func undo() throws { try connection.execute("ROLLBACK TO sim; RELEASE sim") }
+
+    // MARK: Rows that stand
+
+    /// Puts a row into its table. Returns false where a constraint refuses it.
+    func stand(_ table: TableModel, row: Int, _ values: [String: Value]) throws -> Bool {
+        try insert(table, into: table.name, ["sim_row"], [.integer(Int64(row))], values)
+    }
+
+    /// The rows of a table as it returns them.
+    func rows(_ table: TableModel) throws -> [(row: Int, values: [String: Value])] {
+        let columns = table.replicated
+        let list = (["sim_row"] + columns.map(\.name)).joined(separator: ", ")
+        return try connection.rows("SELECT \(list) FROM \(table.name)").map { row in
+            var values: [String: Value] = [:]
+            for (index, column) in columns.enumerated() {
+                values[column.name] = identity(row[index + 1], table.name, column.name)
+            }
+            guard case .integer(let number) = row[0] else { return (0, values) }
+            return (Int(number), values)
+        }
+    }
+
+    // MARK: Rows that might
+
+    /// Adds one way in which a row might stand.
+    func imagine(_ table: TableModel, row: Int, variant: Int, _ values: [String: Value]) throws {
+        _ = try insert(
+            table, into: "twin_\(table.name)", ["sim_row", "sim_variant"],
+            [.integer(Int64(row)), .integer(Int64(variant))], values)
+    }
+
+    /// Pairs of rows of which some variants share a tuple of some UNIQUE index.
+    func sharers(_ table: TableModel) throws -> [(Int, Int)] {
+        var pairs: [(Int, Int)] = []
+        for unique in table.uniques {
+            let keys = unique.parts.indices
+            let tuple =
+                "SELECT sim_row, \(keys.map { "\(unique.parts[$0].sql) AS k\($0)" }.joined(separator: ", ")) "
+                + "FROM twin_\(table.name)\(unique.condition.map { " WHERE " + $0 } ?? "")"
+            let equal = keys.map { index in
+                let part = unique.parts[index]
+                let collation = part.collation ?? table[part.sql]?.collation ?? Self.collation(part.sql, table)
+                return "a.k\(index) = b.k\(index) COLLATE \(collation.rawValue)"
+            }
+            let rows = try connection.rows(
+                """
+                SELECT DISTINCT a.sim_row, b.sim_row FROM (\(tuple)) AS a JOIN (\(tuple)) AS b
+                ON a.sim_row < b.sim_row AND \(equal.joined(separator: " AND "))
+                """)
+            for row in rows {
+                guard case .integer(let a) = row[0], case .integer(let b) = row[1] else { continue }
+                pairs.append((Int(a), Int(b)))
+            }
+        }
+        return pairs
+    }
+
+    /// An expression has no collation but what its COLLATE says.
+    private static func collation(_ sql: String, _ table: TableModel) -> Collation { .binary }
+
+    // MARK: Values
+
+    private func insert(
+        _ table: TableModel, into name: String, _ first: [String], _ given: [Value], _ values: [String: Value]
+    ) throws -> Bool {
+        let columns = table.replicated
+        let statement: AppStatement
+        if let known = inserts[name] {
+            statement = known
+        } else {
+            let names = first + columns.map(\.name)
+            statement = try AppStatement(
+                "INSERT INTO \(name)(\(names.joined(separator: ", "))) VALUES(\(names.map { _ in "?" }.joined(separator: ", ")))",
+                on: connection)
+            inserts[name] = statement
+        }
+        return try statement.run(
+            given + columns.map { integer(values[$0.name] ?? .null, table.name, $0.name) })
+    }
+
+    /// A reference as the integer that stands for it here.
+    private func integer(_ value: Value, _ table: String, _ column: String) -> Value {
+        guard case .reference(let identity) = value, let parent = referenced["\(table).\(column)"] else { return value }
+        if let known = integers[parent]?[identity] { return .integer(known) }
+        let next = Int64((integers[parent]?.count ?? 0) + 1)
+        integers[parent, default: [:]][identity] = next
+        identities[parent, default: [:]][next] = identity
+        return .integer(next)
+    }
+
+    private func identity(_ value: Value, _ table: String, _ column: String) -> Value {
+        guard case .integer(let integer) = value, let parent = referenced["\(table).\(column)"],
+            let identity = identities[parent]?[integer]
+        else { return value }
+        return .reference(identity)
+    }
+}

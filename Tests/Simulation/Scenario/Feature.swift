@@ -1,0 +1,55 @@
+/// What a scenario may make use of. Each can be left out, so that one fault does not hide the others.
+enum Feature: String, CaseIterable, Sendable {
+    // Schemas
+    case references, selfReferences, cycles, joinTables, undeclaredReferences, keyReferences
+    case unique, uniqueMultiple, uniqueNocase, uniqueReferences, uniquePartial, uniqueExpression, uniqueWithoutRowid
+    case checks, notNull, strict, withoutRowid, generated, triggers, nocaseKeys, columnsIdentity, integerNaturalKeys
+    case nullKeys, autoincrement, defaults
+    // Programs
+    case replace, upsert, keyChanges, swaps, rollbacks, embedded, settling, foreignKeysOn, wholeTables, foundRows
+    // Policies
+    case policies, union, policyChanges, sum, deleteLoses, uniqueMerge, lastWriterRow
+    /// Foreign keys hold after an import too.
+    case enforcement
+    // The world
+    case joins, skewedClocks, clockJumps, equalTimes
+    // The folder, and what kills processes
+    case folders, faults, crashes, powerCuts, restoredStores
+
+    /// What the store does not do yet.
+    static let missing: Set<Feature> = [
+        .checks, .sum, .deleteLoses, .uniqueMerge, .enforcement, .uniquePartial, .uniqueExpression,
+        .uniqueWithoutRowid, .uniqueReferences, .restoredStores,
+    ]
+}
+
+typealias Features = Set<Feature>
+
+extension Features {
+    static var landed: Features { Set(Feature.allCases).subtracting(Feature.missing) }
+
+    /// Reads `name,name,…`. Returns nil for a name that is none.
+    init?(names: String) {
+        self = []
+        for name in names.split(separator: ",") {
+            guard let feature = Feature(rawValue: String(name)) else { return nil }
+            insert(feature)
+        }
+    }
+
+    /// Reads `name,-name,…`: what to add to and take from what has landed. Returns nil for a name that is none.
+    init?(changes: String) {
+        self = .landed
+        for name in changes.split(separator: ",") {
+            if name == "none" {
+                self = []
+            } else if name.hasPrefix("-"), let feature = Feature(rawValue: String(name.dropFirst())) {
+                remove(feature)
+            } else if let feature = Feature(rawValue: String(name)) {
+                insert(feature)
+            } else {
+                return nil
+            }
+        }
+    }
+}

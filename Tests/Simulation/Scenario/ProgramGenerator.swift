@@ -1,0 +1,178 @@
+import LogModel
+
+/// Makes random SQL over a schema: small domains, so that peers meet.
+struct ProgramGenerator {
+    let schema: SchemaModel
+    let features: Features
+    var random: Random
+    private var hot: TableModel?
+
+    init(schema: SchemaModel, features: Features, random: Random) {
+        self.schema = schema
+        self.features = features
+        self.random = random
+    }
+
+    /// Picks the table that most of what comes next is about.
+    mutating func chooseHotTable() { hot = random.pick(schema.tables) }
+
+    private mutating func table() -> TableModel {
+        if let hot, random.chance(65) { return hot }
+        return random.pick(schema.tables)
+    }
+
+    /// One program's transaction.
+    mutating func transaction() -> [String] {
+        let count = random.chance(60) ? 1 : random.number(4)
+        return (0..<count).flatMap { _ in change(table()) }
+    }
+
+    /// Rows for a database that does not take part yet.
+    mutating func rows() -> [String] {
+        schema.tables.flatMap { table in
+            (0..<random.number(in: 2...5)).map { _ in insert(table, verb: "INSERT OR IGNORE") }
+        }
+    }
+
+    private mutating func has(_ feature: Feature, _ percent: Int) -> Bool {
+        features.contains(feature) && random.chance(percent)
+    }
+
+    private mutating func change(_ table: TableModel) -> [String] {
+        switch random.number(100) {
+        case ...34: return [insert(table, verb: insertVerb())]
+        case ...40 where features.contains(.upsert): return [upsert(table)]
+        case ...68: return [update(table)]
+        case ...76 where features.contains(.keyChanges): return [keyChange(table)]
+        case ...80 where features.contains(.swaps): return swap(table)
+        case ...84:
+            // Gone and back.
+            let selection = selection(table)
+            return ["DELETE FROM \(table.name) WHERE \(selection)", insert(table, verb: insertVerb())]
+        default: return ["DELETE FROM \(table.name) WHERE \(selection(table))"]
+        }
+    }
+
+    private mutating func insertVerb() -> String {
+        features.contains(.replace)
+            ? random.pick(["INSERT", "INSERT OR IGNORE", "INSERT OR REPLACE", "REPLACE"]) : "INSERT OR IGNORE"
+    }
+
+    private mutating func updateVerb() -> String {
+        features.contains(.replace)
+            ? random.pick(["UPDATE", "UPDATE OR IGNORE", "UPDATE OR REPLACE"]) : "UPDATE OR IGNORE"
+    }
+
+    // MARK: Statements
+
+    private mutating func insert(_ table: TableModel, verb: String) -> String {
+        var names: [String] = []
+        var values: [String] = []
+        if table.hasLocalInteger, random.chance(25) {
+            names.append("id")
+            values.append("\(random.number(6))")
+        }
+        for column in table.replicated {
+            let isNeeded = table.key.contains(column.name) || column.isNotNull && column.defaultSQL == nil
+            if !isNeeded, random.chance(20) { continue }
+            names.append(column.name)
+            values.append(value(column))
+        }
+        if names.isEmpty { return "\(verb) INTO \(table.name) DEFAULT VALUES" }
+        return "\(verb) INTO \(table.name)(\(names.joined(separator: ", "))) VALUES(\(values.joined(separator: ", ")))"
+    }
+
+    private mutating func upsert(_ table: TableModel) -> String {
+        let plain = settable(table)
+        let text = insert(table, verb: "INSERT")
+        if text.hasSuffix("DEFAULT VALUES") { return text }
+        guard let column = plain.isEmpty ? nil : random.pick(plain) else { return text + " ON CONFLICT DO NOTHING" }
+        return text
+            + " ON CONFLICT DO UPDATE SET \(column.name) = \(random.chance(50) ? "excluded.\(column.name)" : value(column))"
+    }
+
+    private mutating func update(_ table: TableModel) -> String {
+        let plain = settable(table)
+        guard !plain.isEmpty else { return keyChange(table) }
+        var assignments: [String] = []
+        for column in Set((0..<random.number(2)).map { _ in random.pick(plain).name }).sorted() {
+            guard let model = table[column] else { continue }
+            let isCounted = model.domain == .integers && random.chance(30)
+            assignments.append("\(column) = \(isCounted ? "\(column) + \(random.number(3))" : value(model))")
+        }
+        return "\(updateVerb()) \(table.name) SET \(assignments.joined(separator: ", ")) WHERE \(selection(table))"
+    }
+
+    private mutating func keyChange(_ table: TableModel) -> String {
+        if table.hasLocalInteger, table.key.isEmpty || random.chance(40) {
+            return
+                "\(updateVerb()) \(table.name) SET id = \(random.chance(50) ? "id + 1" : "\(random.number(6))") WHERE \(selection(table))"
+        }
+        guard let column = table[random.pick(table.key)] else { return "SELECT 1" }
+        return "\(updateVerb()) \(table.name) SET \(column.name) = \(value(column)) WHERE \(selection(table))"
+    }
+
+    /// Two rows exchange their values of a unique column.
+    private mutating func swap(_ table: TableModel) -> [String] {
+        let unique = table.uniques.compactMap { table[$0.parts[0].sql] }.filter { !$0.isNotNull && $0.reference == nil }
+        guard !unique.isEmpty else { return [update(table)] }
+        let column = random.pick(unique)
+        let (a, b) = (value(column), value(column))
+        return [
+            "UPDATE OR IGNORE \(table.name) SET \(column.name) = 99 WHERE \(column.name) IS \(a)",
+            "UPDATE OR IGNORE \(table.name) SET \(column.name) = \(a) WHERE \(column.name) IS \(b)",
+            "UPDATE OR IGNORE \(table.name) SET \(column.name) = \(b) WHERE \(column.name) IS 99",
+        ]
+    }
+
+    // MARK: Parts
+
+    /// Columns that an UPDATE may set without changing who the row is.
+    private func settable(_ table: TableModel) -> [ColumnModel] {
+        table.replicated.filter { !table.key.contains($0.name) }
+    }
+
+    /// Which rows: mostly one.
+    private mutating func selection(_ table: TableModel) -> String {
+        if has(.wholeTables, 5) { return "1" }
+        if table.hasLocalInteger {
+            switch random.number(3) {
+            case 1: return "id = \(random.number(6))"
+            case 2: return "id = (SELECT id FROM \(table.name) ORDER BY id LIMIT 1 OFFSET \(random.number(4) - 1))"
+            default: break
+            }
+        }
+        if !table.key.isEmpty, !table.isWithoutRowid, random.chance(50) {
+            let name = table.name
+            return "rowid = (SELECT rowid FROM \(name) ORDER BY rowid LIMIT 1 OFFSET \(random.number(4) - 1))"
+        }
+        if !table.key.isEmpty, random.chance(70) {
+            return table.key.compactMap { table[$0] }.map { "\($0.name) IS \(value($0))" }.joined(separator: " AND ")
+        }
+        let column = random.pick(table.replicated)
+        return "\(column.name) IS \(value(column))"
+    }
+
+    private mutating func value(_ column: ColumnModel) -> String {
+        if !column.isNotNull, random.chance(12) { return "NULL" }
+        if let reference = column.reference, let parent = schema[reference.parent] { return key(of: parent) }
+        switch column.domain {
+        case .integers: return "\(random.number(6))"
+        case .texts: return random.pick(["'a'", "'b'", "'B'", "'c'", "'d'", "'A'"])
+        case .reals: return random.pick(["1.5", "2.0", "-0.25", "3"])
+        case .arrays: return random.pick(["'[]'", "'[1]'", "'[2]'", "'[1,2]'", "'[2,3]'", "'[\"a\"]'", "'x'"])
+        case .anything, .references:
+            return random.pick(["1", "2.5", "'a'", "'A'", "'1'", "x'01'", "2", "''"])
+        }
+    }
+
+    /// A value by which to refer to a row of a table, mostly one that is there.
+    private mutating func key(of parent: TableModel) -> String {
+        let name = parent.hasLocalInteger ? "id" : parent.key[0]
+        if random.chance(85) {
+            return "(SELECT \(name) FROM \(parent.name) ORDER BY \(name) LIMIT 1 OFFSET \(random.number(4) - 1))"
+        }
+        if parent.hasLocalInteger { return "\(random.number(6))" }
+        return parent[name].map { $0.domain == .references ? "\(random.number(4))" : value($0) } ?? "NULL"
+    }
+}

@@ -1,0 +1,182 @@
+import LogModel
+
+/// Makes a scenario from its seed.
+struct ScenarioGenerator {
+    let seed: UInt64
+    private let allowed: Features
+    private let certain: Features
+    private var random: Random
+
+    /// - Parameters:
+    ///   - allowed: what scenarios may make use of; each makes use of a part of it.
+    ///   - certain: what this one makes use of in any case.
+    init(seed: UInt64, allowed: Features, certain: Features = []) {
+        self.seed = seed
+        self.allowed = allowed
+        self.certain = certain
+        random = Random(seed: seed)
+    }
+
+    mutating func scenario() -> Scenario {
+        let features = chosenFeatures()
+        var schemas = SchemaGenerator(features: features, random: Random(seed: random.next()))
+        let schema = schemas.schema()
+        var programs = ProgramGenerator(schema: schema, features: features, random: Random(seed: random.next()))
+        let isBig = random.chance(6)
+        let count = isBig ? random.number(in: 4...8) : random.number(in: 2...3)
+        var scenario = Scenario(seed: seed, features: features, schema: schema, peers: [])
+        for index in 0..<count { scenario.peers.append(peer(index, features, &programs)) }
+        scenario.hasFolders = features.contains(.folders)
+        if scenario.hasFolders, features.contains(.crashes) {
+            for index in scenario.peers.indices where random.chance(25) { scenario.peers[index].death = death(scenario) }
+        }
+        scenario.policies = policies(schema, features)
+        addCommonRows(to: &scenario, &programs)
+        let rounds = random.number(isBig ? 6 : 4)
+        for _ in 0..<rounds { addRound(to: &scenario, &programs) }
+        return scenario
+    }
+
+    /// Each seed leaves most of the features out, so that small scenarios are about few things.
+    private mutating func chosenFeatures() -> Features {
+        let share = random.pick([20, 50, 80])
+        var chosen = certain
+        for feature in Feature.allCases where allowed.contains(feature) {
+            switch feature {
+            case .folders: if random.chance(15) { chosen.insert(feature) }
+            default: if random.chance(share) { chosen.insert(feature) }
+            }
+        }
+        return chosen
+    }
+
+    // MARK: Peers
+
+    private mutating func peer(_ index: Int, _ features: Features, _ programs: inout ProgramGenerator) -> PeerModel {
+        var peer = PeerModel(name: ["ada", "bob", "cyd", "dan", "eve", "fay", "gus", "hal"][index], beginning: .clones)
+        if index == 0 {
+            peer.beginning = .founds
+        } else if features.contains(.joins), random.chance(30) {
+            peer.beginning = .joins
+        }
+        if peer.beginning != .clones, features.contains(.foundRows), random.chance(60) { peer.rows = programs.rows() }
+        peer.foreignKeysAreOn = features.contains(.foreignKeysOn) && random.chance(50)
+        if features.contains(.skewedClocks) { peer.skew = skew() }
+        return peer
+    }
+
+    private mutating func skew() -> Int64 {
+        let day: Int64 = 86_400_000
+        return random.pick([0, 1, -1, 50, -1000, 3_600_000, -day / 2, day / 3, -400 * day, -3 * 365 * day])
+    }
+
+    // MARK: Policies
+
+    private mutating func policies(_ schema: SchemaModel, _ features: Features) -> [(target: String, policy: String)] {
+        guard features.contains(.policies) else { return [] }
+        return (0..<random.number(3)).compactMap { _ in policy(schema, features) }
+    }
+
+    private mutating func policy(_ schema: SchemaModel, _ features: Features) -> (target: String, policy: String)? {
+        let table = random.pick(schema.tables)
+        if random.chance(25) {
+            var choices = ["last-writer", "first-writer", "manual", "delete-wins", "unique-park"]
+            if features.contains(.lastWriterRow) { choices.append("last-writer-row") }
+            if features.contains(.deleteLoses) { choices += ["delete-loses", "delete-loses"] }
+            if features.contains(.uniqueMerge) { choices += ["unique-merge", "unique-merge"] }
+            return (table.name, random.pick(choices))
+        }
+        let column = random.pick(table.replicated)
+        var choices = ["last-writer", "first-writer", "max", "min", "manual", "prefer bob,ada", "prefer eve,cyd"]
+        if features.contains(.union), column.domain == .arrays { choices += ["union", "union", "union"] }
+        if features.contains(.sum), column.domain == .integers || column.domain == .reals,
+            !table.key.contains(column.name)
+        {
+            choices += ["sum", "sum", "sum", "sum"]
+        }
+        return ("\(table.name).\(column.name)", random.pick(choices))
+    }
+
+    // MARK: Steps
+
+    /// Rows that all have before they go separate ways: what is not shared is seldom contested.
+    private mutating func addCommonRows(to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
+        guard random.chance(80) else { return }
+        scenario.steps.append(.write(peer: 0, statements: programs.rows(), ending: .commit))
+        for peer in scenario.peers.indices.dropFirst() {
+            scenario.steps.append(.send(from: 0, to: peer))
+            scenario.steps.append(.sync(peer: peer))
+        }
+    }
+
+    /// Peers write, none knowing of the others; then some of it comes to some of them.
+    private mutating func addRound(to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
+        programs.chooseHotTable()
+        for peer in scenario.peers.indices.shuffled(using: &random) where random.chance(80) {
+            for _ in 0..<random.number(3) { addChange(by: peer, to: &scenario, &programs) }
+        }
+        for _ in 0..<random.number(2 * scenario.peers.count) { addExchange(to: &scenario) }
+        addTrouble(to: &scenario)
+    }
+
+    private mutating func addChange(by peer: Int, to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
+        if !scenario.features.contains(.equalTimes) || random.chance(40) {
+            scenario.steps.append(.pass(milliseconds: Int64(random.pick([1, 1, 5, 40, 1000, 3_600_000]))))
+        }
+        if scenario.features.contains(.clockJumps), random.chance(8) {
+            scenario.steps.append(.skew(peer: peer, milliseconds: skew()))
+        }
+        if scenario.features.contains(.policyChanges), random.chance(6),
+            let (target, policy) = policy(scenario.schema, scenario.features)
+        {
+            scenario.steps.append(.policy(peer: peer, target: target, policy: policy))
+        }
+        var ending = Step.Ending.commit
+        if scenario.features.contains(.rollbacks), random.chance(8) { ending = .rollback }
+        if scenario.features.contains(.embedded), random.chance(15) { ending = .embedded }
+        scenario.steps.append(.write(peer: peer, statements: programs.transaction(), ending: ending))
+        if random.chance(35) { scenario.steps.append(.record(peer: peer)) }
+        if scenario.features.contains(.settling), random.chance(15) {
+            scenario.steps.append(.settle(peer: peer, choice: random.next() >> 40))
+        }
+    }
+
+    private mutating func addExchange(to scenario: inout Scenario) {
+        let count = scenario.peers.count
+        let peer = random.number(count) - 1
+        if random.chance(75) {
+            let other = (peer + random.number(count - 1)) % count
+            // What a peer has not synced is not in its folder.
+            if scenario.hasFolders, random.chance(70) { scenario.steps.append(.sync(peer: other)) }
+            scenario.steps.append(.send(from: other, to: peer))
+        }
+        if random.chance(80) { scenario.steps.append(.sync(peer: peer)) }
+    }
+
+    private mutating func addTrouble(to scenario: inout Scenario) {
+        for peer in scenario.peers.indices {
+            if scenario.hasFolders, scenario.features.contains(.faults), random.chance(35) {
+                scenario.steps.append(.fault(random.pick(Fault.allCases), peer: peer, choice: random.next() >> 40))
+                if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }
+            }
+            if scenario.hasFolders, scenario.features.contains(.restoredStores), random.chance(25) {
+                scenario.steps.append(.backUp(peer: peer, vacuums: random.chance(50)))
+            }
+            if scenario.hasFolders, scenario.features.contains(.restoredStores), random.chance(20) {
+                scenario.steps.append(.restore(peer: peer, losesState: random.chance(40)))
+                if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }
+            }
+            if scenario.features.contains(.crashes), random.chance(scenario.hasFolders ? 35 : 20) {
+                scenario.steps.append(.crash(death(scenario), peer: peer))
+                scenario.steps.append(.sync(peer: peer))
+            }
+        }
+    }
+
+    private mutating func death(_ scenario: Scenario) -> Death {
+        var kinds = [Crash.store]
+        if scenario.hasFolders { kinds.append(.fileSystem) }
+        if scenario.features.contains(.powerCuts) { kinds.append(.power) }
+        return Death(kind: random.pick(kinds), change: random.number(40), completes: random.chance(50))
+    }
+}

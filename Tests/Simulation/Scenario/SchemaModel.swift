@@ -1,0 +1,131 @@
+import LogModel
+
+/// A schema as values, from which its SQL is made and which the oracle knows it by.
+struct SchemaModel: Sendable {
+    var tables: [TableModel]
+    /// Tables and triggers beside the replicated tables.
+    var extras: [String] = []
+
+    subscript(name: String) -> TableModel? { tables.first { $0.name == name } }
+
+    var sql: [String] {
+        tables.flatMap { [$0.sql] + $0.indexSQL } + extras
+    }
+}
+
+struct TableModel: Sendable {
+    enum Identity: Sendable, Hashable {
+        /// `id INTEGER PRIMARY KEY`, local to each peer.
+        case surrogate
+        /// The key's columns.
+        case natural
+        /// A UNIQUE column set of a table with `id INTEGER PRIMARY KEY`.
+        case columns
+    }
+
+    var name: String
+    var identity: Identity
+    /// The columns that identify a row; none where it is a surrogate.
+    var key: [String] = []
+    /// Whether the one key column is the rowid: `key INTEGER PRIMARY KEY`.
+    var keyIsRowid = false
+    var isAutoincrement = false
+    var isStrict = false
+    var isWithoutRowid = false
+    /// Without the local integer, with generated ones.
+    var columns: [ColumnModel]
+    var uniques: [UniqueModel] = []
+    var checks: [String] = []
+
+    /// Whether rows have an integer that is local to each peer, in a column named `id`.
+    var hasLocalInteger: Bool { identity != .natural }
+
+    subscript(column: String) -> ColumnModel? { columns.first { $0.name == column } }
+
+    var replicated: [ColumnModel] { columns.filter { $0.generated == nil } }
+}
+
+struct ColumnModel: Sendable {
+    /// What programs write to it.
+    enum Domain: Sendable { case integers, texts, reals, anything, arrays, references }
+
+    var name: String
+    var type: String
+    var domain: Domain
+    var isNotNull = false
+    var defaultSQL: String?
+    /// What the default is; NULL where there is none.
+    var defaultValue = Value.null
+    var collation = Collation.binary
+    var reference: ReferenceModel?
+    /// The expression of a generated column.
+    var generated: String?
+}
+
+struct ReferenceModel: Sendable {
+    enum OnDelete: String, Sendable {
+        case noAction = "NO ACTION", cascade = "CASCADE", setNull = "SET NULL", setDefault = "SET DEFAULT"
+    }
+
+    var parent: String
+    var onDelete = OnDelete.noAction
+    /// Otherwise it is told by `--reference`.
+    var isDeclared = true
+    var isDeferred = false
+}
+
+struct UniqueModel: Sendable {
+    struct Part: Sendable {
+        /// A column, or an expression in parentheses.
+        var sql: String
+        var collation: Collation?
+    }
+
+    var name: String
+    var parts: [Part]
+    var condition: String?
+}
+
+// MARK: SQL
+
+extension TableModel {
+    var sql: String {
+        var lines: [String] = []
+        if hasLocalInteger { lines.append("id INTEGER PRIMARY KEY\(isAutoincrement ? " AUTOINCREMENT" : "")") }
+        lines += columns.map { $0.sql(isRowid: keyIsRowid && key == [$0.name]) }
+        if identity == .natural, !keyIsRowid { lines.append("PRIMARY KEY(\(key.joined(separator: ", ")))") }
+        lines += checks.map { "CHECK(\($0))" }
+        for column in columns {
+            guard let reference = column.reference, reference.isDeclared else { continue }
+            lines.append(
+                "FOREIGN KEY(\(column.name)) REFERENCES \(reference.parent) ON DELETE \(reference.onDelete.rawValue)"
+                    + (reference.isDeferred ? " DEFERRABLE INITIALLY DEFERRED" : ""))
+        }
+        let options = [isStrict ? "STRICT" : nil, isWithoutRowid ? "WITHOUT ROWID" : nil].compactMap { $0 }
+        return "CREATE TABLE \(name)(\(lines.joined(separator: ", "))) \(options.joined(separator: ", "))"
+    }
+
+    var indexSQL: [String] {
+        uniques.map {
+            "CREATE UNIQUE INDEX \($0.name) ON \(name)(\($0.list))\($0.condition.map { " WHERE " + $0 } ?? "")"
+        }
+    }
+}
+
+extension ColumnModel {
+    func sql(isRowid: Bool) -> String {
+        var text = "\(name) \(type)"
+        if isRowid { text += " PRIMARY KEY" }
+        if collation != .binary { text += " COLLATE \(collation.rawValue)" }
+        if isNotNull { text += " NOT NULL" }
+        if let defaultSQL { text += " DEFAULT \(defaultSQL)" }
+        if let generated { text += " GENERATED ALWAYS AS (\(generated)) VIRTUAL" }
+        return text
+    }
+}
+
+extension UniqueModel {
+    var list: String {
+        parts.map { "\($0.sql)\($0.collation.map { " COLLATE " + $0.rawValue } ?? "")" }.joined(separator: ", ")
+    }
+}

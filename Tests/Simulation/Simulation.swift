@@ -1,0 +1,128 @@
+import ArgumentParser
+import Foundation
+
+/// Runs random scenarios on real stores and compares what they show with what an oracle says.
+@main
+struct Simulation: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Runs random scenarios on real stores, and compares them with an oracle.",
+        discussion: "Each seed is one scenario: Simulation --seeds 1000. One seed, step by step: Simulation --seed 215."
+    )
+
+    @Option(help: "How many seeds to run.") var seeds = 1000
+    @Option(help: "The first seed.") var from: UInt64 = 1
+    @Option(help: "Run this one seed and say each step.") var seed: UInt64?
+    @Option(help: "How many processes share the work.") var jobs = 1
+    @Option(help: "Features to add to and (with a dash) take from what is there: sum,-policies; none begins with none.")
+    var features = ""
+    @Option(help: "Features that every scenario makes use of, such as folders,crashes.") var certain = ""
+    @Option(help: "End after so many failures.") var failures = 20
+    @Flag(help: "Do not shrink what fails.") var whole = false
+    @Flag(help: "Of each scenario, one with folders, run a death at every change that it makes.") var crashes = false
+    @Option(help: .hidden) var stride: UInt64 = 1
+
+    func run() async throws {
+        guard let allowed = Features(changes: features), let certain = Features(names: certain) else {
+            throw ValidationError("A feature is one of \(Feature.allCases.map(\.rawValue).joined(separator: ", ")).")
+        }
+        if crashes { return try await enumerate(allowed, certain) }
+        if let seed { return try await replay(seed, allowed, certain) }
+        if jobs > 1 { return try await share() }
+        let runner = try Runner()
+        let beginning = Date()
+        var failed: [UInt64] = []
+        var seed = from
+        var ran = 0
+        while ran < seeds, failed.count < failures {
+            var generator = ScenarioGenerator(seed: seed, allowed: allowed, certain: certain)
+            let scenario = generator.scenario()
+            if let failure = await runner.failure(of: scenario) {
+                failed.append(seed)
+                say("FAILED seed \(seed): \(failure)")
+                if !whole { await report(scenario, failure, runner) }
+            }
+            seed += stride
+            ran += 1
+        }
+        let seconds = Date().timeIntervalSince(beginning)
+        say(
+            "\(ran) seeds in \(String(format: "%.1f", seconds)) s, \(String(format: "%.1f", Double(ran) / seconds)) a second: "
+                + (failed.isEmpty
+                    ? "all agree" : "\(failed.count) failed: \(failed.map(String.init).joined(separator: " "))"))
+        say("    \(runner.yield)")
+        if !failed.isEmpty { throw ExitCode(1) }
+    }
+
+    private func report(_ scenario: Scenario, _ failure: Failure, _ runner: Runner) async {
+        var shrinker = Shrinker(scenario, failure, runner: runner)
+        let small = await shrinker.shrink()
+        say("\(small.scenario)\n    \(small.failure)\n")
+    }
+
+    /// One seed, with every step; then the smallest scenario that fails alike.
+    private func replay(_ seed: UInt64, _ allowed: Features, _ certain: Features) async throws {
+        var generator = ScenarioGenerator(seed: seed, allowed: allowed, certain: certain)
+        let scenario = generator.scenario()
+        let runner = try Runner()
+        say("\(scenario)\n\nfeatures: \(scenario.features.map(\.rawValue).sorted().joined(separator: ", "))\n")
+        guard let failure = await runner.failure(of: scenario, trace: say) else {
+            say("seed \(seed): all agree")
+            return
+        }
+        say("FAILED \(failure)\n\nThe smallest like it:\n")
+        if !whole { await report(scenario, failure, runner) }
+        throw ExitCode(1)
+    }
+
+    /// Every death of every seed's scenario.
+    private func enumerate(_ allowed: Features, _ certain: Features) async throws {
+        let runner = try Runner()
+        let beginning = Date()
+        var failed = 0
+        var ran = 0
+        for seed in seed.map({ $0...$0 }) ?? from...from + UInt64(max(seeds, 1) - 1) {
+            var generator = ScenarioGenerator(seed: seed, allowed: allowed, certain: certain.union([.folders]))
+            var crashes = Crashes(generator.scenario(), runner: runner)
+            try await crashes.run { scenario, failure in
+                failed += 1
+                say("FAILED \(failure)")
+                if whole { say(scenario.description) } else { await report(scenario, failure, runner) }
+                return failed < failures
+            }
+            ran += crashes.runs
+            say("seed \(seed): \(crashes.runs) deaths")
+            if failed >= failures { break }
+        }
+        let seconds = Date().timeIntervalSince(beginning)
+        say("\(ran) deaths in \(String(format: "%.1f", seconds)) s: \(failed == 0 ? "all made good" : "\(failed) failed")")
+        if failed > 0 { throw ExitCode(1) }
+    }
+
+    /// Runs itself several times, each for a part of the seeds.
+    private func share() async throws {
+        var workers: [Process] = []
+        for job in 0..<jobs {
+            let worker = Process()
+            worker.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
+            let count = seeds / jobs + (job < seeds % jobs ? 1 : 0)
+            worker.arguments = [
+                "--seeds", "\(count)", "--from", "\(from + UInt64(job))", "--stride", "\(jobs)", "--failures",
+                "\(failures)",
+            ]
+            if !features.isEmpty { worker.arguments?.append("--features=\(features)") }
+            if !certain.isEmpty { worker.arguments?.append("--certain=\(certain)") }
+            if whole { worker.arguments?.append("--whole") }
+            try worker.run()
+            workers.append(worker)
+        }
+        var isFine = true
+        for worker in workers {
+            worker.waitUntilExit()
+            isFine = isFine && worker.terminationStatus == 0
+        }
+        if !isFine { throw ExitCode(1) }
+    }
+}
+
+/// Writes a line at once, so that nothing is lost where a run ends badly.
+func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }

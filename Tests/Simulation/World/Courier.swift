@@ -1,0 +1,119 @@
+import Foundation
+
+/// Carries files between the peers' copies of the container, and does to them whatever folders have done to them.
+final class Courier {
+    private let manager = FileManager.default
+    /// Every file that was ever seen in its owner's copy: path within the container → bytes.
+    private var archive: [String: Data] = [:]
+    private var marker: [String: Data] = [:]
+    /// A copy as it was once, by container.
+    private var former: [String: [String: Data]] = [:]
+
+    /// Brings what lies in one peer's copy to another's. A peer's own subfolder is mirrored; of what it has from others
+    /// only what is missing is taken.
+    func carry(from: String, owner: String, to: String) throws {
+        let sources = try files(from)
+        let targets = try files(to)
+        for (path, data) in sources {
+            if Self.isOf(owner, path) { archive[path] = data }
+            if targets[path] == nil || Self.isOf(owner, path) && targets[path] != data {
+                try write(data, to + "/" + path)
+            }
+        }
+        for path in targets.keys where Self.isOf(owner, path) && sources[path] == nil {
+            try manager.removeItem(atPath: to + "/" + path)
+        }
+    }
+
+    /// Puts the marker back, which is nobody's own: a folder whose every copy has lost it is rebuilt by hand.
+    func mark(_ container: String) throws {
+        let present = try files(container)
+        for (path, data) in marker where present[path] != data { try write(data, container + "/" + path) }
+    }
+
+    func hasDamagedMarker(_ container: String) throws -> Bool {
+        let present = try files(container)
+        return marker.contains { present[$0.key] != $0.value }
+    }
+
+    func rememberMarker(_ container: String) throws {
+        marker = try files(container).filter { $0.key.hasSuffix("/logsync.json") }
+    }
+
+    /// Keeps a copy as it is, for a later roll-back.
+    func remember(_ container: String) throws { former[container] = try files(container) }
+
+    private static func isOf(_ owner: String, _ path: String) -> Bool { path.contains("/peers/\(owner)/") }
+
+    // MARK: Faults
+
+    /// - Parameter choice: picks the file, and what of it.
+    func spoil(_ container: String, _ fault: Fault, choice: UInt64) throws {
+        let present = try files(container)
+        let paths = present.keys.sorted()
+        func pick(_ paths: [String]) -> String? {
+            paths.isEmpty ? nil : paths[Int(choice % UInt64(paths.count))]
+        }
+        switch fault {
+        case .wipe:
+            for name in try manager.contentsOfDirectory(atPath: container) {
+                try manager.removeItem(atPath: container + "/" + name)
+            }
+            return
+        case .rollBack:
+            guard let former = former[container] else { return }
+            for path in paths where former[path] == nil { try manager.removeItem(atPath: container + "/" + path) }
+            for (path, data) in former { try write(data, container + "/" + path) }
+            return
+        case .resurrect:
+            guard let path = pick(archive.keys.filter { present[$0] == nil }.sorted()), let data = archive[path] else {
+                return
+            }
+            return try write(data, container + "/" + path)
+        default: break
+        }
+        guard let path = pick(paths), let data = present[path] else { return }
+        let full = container + "/" + path
+        let (folder, name) = ((full as NSString).deletingLastPathComponent, (full as NSString).lastPathComponent)
+        switch fault {
+        case .truncate: try write(data.prefix(Int(choice >> 8) % (data.count + 1)), full)
+        case .blank: try write(Data(count: data.count), full)
+        case .flipBit:
+            guard !data.isEmpty else { return }
+            var damaged = data
+            damaged[damaged.startIndex + Int(choice >> 8) % data.count] ^= 1 << UInt8(choice >> 4 & 7)
+            try write(damaged, full)
+        case .remove: try manager.removeItem(atPath: full)
+        case .conflictCopy:
+            let stem = (name as NSString).deletingPathExtension
+            try write(
+                data, "\(folder)/\(stem).sync-conflict-20260101-120000-ABCDEFG.\((name as NSString).pathExtension)")
+        case .temporaryName: try write(data.prefix(data.count / 2), "\(folder)/.syncthing.\(name).tmp")
+        case .duplicate:
+            // The same bytes under a name that says other bytes.
+            let changed = name.hasSuffix(".tlog") ? String(name.dropLast(9)) + "0000.tlog" : name + "~"
+            try write(data, "\(folder)/\(changed)")
+        case .wipe, .rollBack, .resurrect: break
+        }
+    }
+
+    // MARK: Files
+
+    private func files(_ container: String) throws -> [String: Data] {
+        var found: [String: Data] = [:]
+        guard let entries = manager.enumerator(atPath: container) else { return [:] }
+        while let path = entries.nextObject() as? String {
+            guard entries.fileAttributes?[.type] as? FileAttributeType == .typeRegular,
+                !path.contains("/.logsync-")
+            else { continue }
+            found[path] = try Data(contentsOf: URL(fileURLWithPath: container + "/" + path))
+        }
+        return found
+    }
+
+    private func write(_ data: Data, _ path: String) throws {
+        try manager.createDirectory(
+            atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+        try data.write(to: URL(fileURLWithPath: path))
+    }
+}

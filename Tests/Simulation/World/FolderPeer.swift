@@ -1,0 +1,206 @@
+import Foundation
+import GRDB
+import LogModel
+import LogStore
+import LogSync
+import Logging
+import SimulationVFS
+
+/// A machine: a store under a replicator of its own, a copy of the container, and what the oracle says of it.
+final class FolderPeer {
+    static let content = "simulation"
+
+    let model: PeerModel
+    let path: String
+    let container: String
+    let clock = SimulatedClock()
+    let fileSystem = SimulatedFileSystem()
+    var skew: Int64
+    var oracle: OracleState
+    /// The death that its next sync meets.
+    var death: Death?
+    /// Its id: it only changes where a store was copied or restored.
+    var id = nobody
+    static let nobody = PeerID(high: 0, low: 0)
+
+    private(set) var configuration: SyncConfiguration
+    private(set) var replicator: Replicator?
+    private(set) var store: Store?
+    private(set) var app: AppProgram?
+
+    init(_ model: PeerModel, index: Int, scenario: Scenario, directory: String, now: Int64) throws {
+        self.model = model
+        skew = model.skew
+        oracle = OracleState(keys: scenario.schema.withSettings.keys)
+        let home = "\(directory)/machines/\(model.name)"
+        container = "\(directory)/folders/\(model.name)"
+        path = home + "/app.db"
+        for folder in [home, container] {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        }
+        let randomness = SimulatedRandomness(seed: scenario.seed &* 31 &+ UInt64(index))
+        configuration = SyncConfiguration(stateDirectory: home + "/state")
+        configuration.clock = clock
+        configuration.random = { randomness.next() }
+        configuration.machineID = model.name
+        configuration.maximumDrift = .milliseconds(StorePeer.drift)
+        configuration.wait = .seconds(5)
+        configuration.logger = Logger(label: model.name) { _ in SwiftLogNoOpLogHandler() }
+        configuration.fileSystem = fileSystem
+        clock.set(now + skew)
+    }
+
+    /// Makes its clock the one that counts.
+    func awake(_ now: Int64) { clock.set(now + skew) }
+
+    // MARK: Beginning
+
+    /// Makes the database that it founds the content with, or joins with.
+    func prepare(_ schema: SchemaModel) throws {
+        if model.beginning != .clones { try AppProgram.makeDatabase(path, schema, rows: model.rows) }
+    }
+
+    /// Makes its store: the first peer founds the content, the others take part in it.
+    func begin(_ scenario: Scenario) async throws {
+        var options = InitializeOptions()
+        if model.beginning == .founds { options = scenario.options }
+        options.peerName = model.name
+        let isThere = FileManager.default.fileExists(atPath: path)
+        switch model.beginning {
+        case .clones where isThere:
+            // Made by one that died afterwards.
+            _ = try await openReplicator().sync()
+        case .clones:
+            _ = try await Replicator.clone(
+                to: path, container: container, content: Self.content, peerName: model.name,
+                configuration: configuration)
+        case .founds, .joins:
+            _ = try await Replicator.initialize(
+                path, container: container, content: Self.content, options: options, configuration: configuration)
+        }
+        try openOthers()
+        id = try openStore().registration().peer
+    }
+
+    private func openOthers() throws {
+        if app == nil { app = try AppProgram(path, foreignKeysAreOn: model.foreignKeysAreOn) }
+        if store == nil { store = try Store.open(path, configuration: storeConfiguration) }
+    }
+
+    private var storeConfiguration: StoreConfiguration {
+        var configuration = StoreConfiguration()
+        configuration.clock = clock
+        configuration.maximumDrift = StorePeer.drift
+        return configuration
+    }
+
+    /// A connection beside the replicator's, to look at the store.
+    func openStore() throws -> Store {
+        try openOthers()
+        guard let store else { throw Failure(.program, "\(model.name) has no store") }
+        return store
+    }
+
+    func openApp() throws -> AppProgram {
+        try openOthers()
+        guard let app else { throw Failure(.program, "\(model.name) has no store") }
+        return app
+    }
+
+    func openReplicator() throws -> Replicator {
+        if let replicator { return replicator }
+        let opened = try Replicator(store: path, configuration: configuration)
+        replicator = opened
+        return opened
+    }
+
+    /// Writes as a program does that embeds logsync.
+    func embed(_ statements: [String]) async throws {
+        let queue = try AppProgram.queue(path, foreignKeysAreOn: model.foreignKeysAreOn)
+        try await openReplicator().write(in: queue, author: model.name, context: "simulation") { database in
+            try AppProgram.attempt(statements, database)
+        }
+        try queue.close()
+    }
+
+    // MARK: Backups
+
+    /// Whether a backup took the store's place.
+    private(set) var wasRestored = false
+    private var backup: String { path + ".backup" }
+
+    func backUp(vacuums: Bool) throws {
+        if FileManager.default.fileExists(atPath: backup) { try FileManager.default.removeItem(atPath: backup) }
+        let connection = try openApp().connection
+        if vacuums { return try connection.execute("VACUUM INTO '\(backup)'") }
+        _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        try FileManager.default.copyItem(atPath: path, toPath: backup)
+    }
+
+    /// Puts the backup in the store's place. Returns whether there was one.
+    func restore(losesState: Bool) async throws -> Bool {
+        guard FileManager.default.fileExists(atPath: backup) else { return false }
+        await close()
+        for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
+            try FileManager.default.removeItem(atPath: path + suffix)
+        }
+        try FileManager.default.copyItem(atPath: backup, toPath: path)
+        if losesState { try FileManager.default.removeItem(atPath: configuration.stateDirectory) }
+        wasRestored = true
+        let connection = try AppConnection(path)
+        try connection.execute("PRAGMA journal_mode = WAL")
+        return true
+    }
+
+    // MARK: Ends
+
+    /// Ends the replicator as a process does that has nothing left to do.
+    func closeReplicator() async {
+        await replicator?.close()
+        replicator = nil
+    }
+
+    /// Picks up after a death: what was open is let go of as the kernel does it, without another write.
+    func bury(cutsPower: Bool) async throws {
+        simulation_vfs_kill()
+        await closeReplicator()
+        if cutsPower {
+            // A dead connection closes with an error, which nobody is there to hear.
+            try? store?.close()
+            store = nil
+            app?.close()
+            app = nil
+            simulation_vfs_cut_power()
+        }
+        simulation_vfs_revive()
+    }
+
+    func close() async {
+        await closeReplicator()
+        // What a failed run leaves open goes with its folder.
+        try? store?.close()
+        store = nil
+        app = nil
+    }
+}
+
+extension Scenario {
+    /// What `init` is told of the content.
+    fileprivate var options: InitializeOptions {
+        let plan = plan(InitializePlan(content: "", container: "", peerName: ""))
+        var options = InitializeOptions()
+        options.identities = plan.identities.mapValues { identity in
+            switch identity {
+            case .natural: .natural
+            case .surrogate: .surrogate
+            case .columns(let columns): .columns(columns)
+            }
+        }
+        options.references = plan.references.map {
+            InitializeOptions.Reference(table: $0.table, column: $0.column, parent: $0.parent)
+        }
+        options.policies = plan.policies
+        options.local = plan.local
+        return options
+    }
+}

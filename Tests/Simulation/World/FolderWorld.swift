@@ -1,0 +1,267 @@
+import Foundation
+import LogModel
+import LogStore
+import LogSync
+import SimulationVFS
+
+/// Runs a scenario on whole machines: replicators, each with a store and a copy of the folder, and a courier between
+/// them.
+final class FolderWorld: World {
+    private static let maximumRounds = 12
+
+    let scenario: Scenario
+    private let directory: String
+    private var peers: [FolderPeer] = []
+    private var now: Int64 = 1_700_000_000_000
+    private let ledger = Ledger()
+    private let checks: Checks
+    private let courier = Courier()
+    /// How many changes were made, of files and of the store, where a process may die.
+    private(set) var changes: [Place: [Crash: Int]] = [:]
+
+    /// Where a process may die.
+    enum Place: Hashable {
+        case beginning(peer: Int)
+        case step(Int)
+    }
+
+    init(_ scenario: Scenario, directory: String) throws {
+        self.scenario = scenario
+        self.directory = directory
+        checks = try Checks(scenario, ledger)
+    }
+
+    func run(trace: (String) -> Void) async throws {
+        simulation_vfs_seed(scenario.seed)
+        try await step(nil) { try await beginAll() }
+        for (number, step) in scenario.steps.enumerated() {
+            trace("\(number): \(step)")
+            try await self.step(number) { try await perform(step, number, trace) }
+        }
+        trace("the end")
+        try await step(nil) { try await settle(trace) }
+    }
+
+    var yield: Yield { checks.yield }
+
+    func close() async {
+        simulation_vfs_revive()
+        simulation_vfs_track_unsynced(0)
+        for peer in peers { await peer.close() }
+        peers = []
+    }
+
+    private func step(_ number: Int?, _ body: () async throws -> Void) async throws {
+        do {
+            try await body()
+        } catch var failure as Failure {
+            failure.step = failure.step ?? number
+            throw failure
+        } catch {
+            throw Failure(.error, "\(error)", step: number)
+        }
+    }
+
+    // MARK: Steps
+
+    private func beginAll() async throws {
+        for (index, model) in scenario.peers.enumerated() {
+            let peer = try FolderPeer(model, index: index, scenario: scenario, directory: directory, now: now)
+            if let founder = peers.first {
+                try courier.carry(from: founder.container, owner: "\(founder.id)", to: peer.container)
+            }
+            peers.append(peer)
+            // A founder whose clock is ahead has its first transaction held by those who come after it.
+            peer.skew = 0
+            peer.awake(now)
+            try peer.prepare(scenario.schema)
+            _ = try await dying(peer, model.death, at: .beginning(peer: index)) { try await peer.begin(scenario) }
+            // Another process makes good what the dead one left.
+            if peer.id == FolderPeer.nobody { try await peer.begin(scenario) }
+            if index == 0 { try courier.rememberMarker(peer.container) }
+            try harvest(peer)
+            peer.skew = model.skew
+        }
+    }
+
+    private func perform(_ step: Step, _ number: Int, _ trace: (String) -> Void) async throws {
+        switch step {
+        case .pass(let milliseconds): now += milliseconds
+        case .skew(let peer, let milliseconds): peers[peer].skew = milliseconds
+        case .write(let peer, let statements, .embedded):
+            peers[peer].awake(now)
+            try await peers[peer].embed(statements)
+            try harvest(peers[peer])
+        case .write(let peer, let statements, let ending):
+            peers[peer].awake(now)
+            try peers[peer].openApp().transaction(statements, ending: ending)
+        case .record(let peer): try await export(peers[peer])
+        case .send(let from, let to):
+            try courier.carry(from: peers[from].container, owner: "\(peers[from].id)", to: peers[to].container)
+        case .sync(let peer):
+            if number % 3 == 0 { try courier.remember(peers[peer].container) }
+            try await sync(peers[peer], number, trace)
+        case .policy(let peer, let target, let policy):
+            try await export(peers[peer])
+            try peers[peer].openStore().setPolicy(target, policy)
+            try harvest(peers[peer])
+        case .settle(let peer, let choice):
+            try await export(peers[peer])
+            try Hand.settle(try peers[peer].openStore(), scenario.schema, choice: choice)
+            try harvest(peers[peer])
+        case .fault(let fault, let peer, let choice):
+            try courier.spoil(peers[peer].container, fault, choice: choice)
+        case .crash(let death, let peer): peers[peer].death = death
+        case .backUp(let peer, let vacuums): try peers[peer].backUp(vacuums: vacuums)
+        case .restore(let peer, let losesState):
+            guard try await peers[peer].restore(losesState: losesState) else { return }
+            // What it shows is what it showed then.
+            peers[peer].oracle = OracleState(keys: scenario.schema.withSettings.keys)
+            try ledger.advance(&peers[peer].oracle, to: peers[peer].openStore().vector())
+        }
+    }
+
+    private func export(_ peer: FolderPeer) async throws {
+        peer.awake(now)
+        _ = try await tolerating(peer) { try await peer.openReplicator().export() }
+        try harvest(peer)
+    }
+
+    @discardableResult
+    private func sync(_ peer: FolderPeer, _ number: Int?, _ trace: (String) -> Void) async throws -> SyncResult? {
+        peer.awake(now)
+        let death = peer.death
+        peer.death = nil
+        var result: SyncResult?
+        let lived = try await dying(peer, death, at: number.map { .step($0) }) {
+            result = try await tolerating(peer) { try await peer.openReplicator().sync() }
+        }
+        try harvest(peer)
+        guard lived else {
+            trace("    it dies")
+            return nil
+        }
+        if let result {
+            let held = result.held.map { "\($0.reason.rawValue) \($0.peer.name ?? "?"):\($0.sequence)" }
+            trace("    \(result.recorded) recorded, \(result.published) published, \(result.imported) imported, \(held) held")
+            try checkHeld(result, peer)
+        }
+        try check(peer)
+        return result
+    }
+
+    // MARK: What goes wrong
+
+    /// A folder that was wiped is unavailable, and one with a damaged marker may seem to be another's or a newer one's:
+    /// what was recorded waits.
+    private func tolerating(
+        _ peer: FolderPeer, _ body: () async throws -> SyncResult
+    ) async throws -> SyncResult? {
+        do {
+            return try await body()
+        } catch let error as LogSyncError where error.code == .containerUnavailable {
+            return nil
+        } catch let error as LogSyncError where [.configuration, .newerFormat].contains(error.code) {
+            guard try courier.hasDamagedMarker(peer.container) else { throw error }
+            return nil
+        }
+    }
+
+    /// Runs what may die. Returns whether it lived; what a death left open is closed then.
+    private func dying(
+        _ peer: FolderPeer, _ death: Death?, at place: Place?, _ body: () async throws -> Void
+    ) async throws -> Bool {
+        let ofStore = death.map { $0.kind != .fileSystem } ?? false
+        simulation_vfs_track_unsynced(death?.kind == .power ? 1 : 0)
+        simulation_vfs_arm(ofStore ? Int64(death?.change ?? 0) : 0, death?.completes ?? false ? 1 : 0)
+        peer.fileSystem.arm(ofStore ? nil : death?.change, completesLast: death?.completes ?? false)
+        var thrown: (any Error)?
+        do {
+            try await body()
+        } catch {
+            thrown = error
+        }
+        let written = Int(simulation_vfs_disarm())
+        if let place { changes[place] = [.fileSystem: peer.fileSystem.changes, .store: written, .power: written] }
+        peer.fileSystem.arm(nil, completesLast: false)
+        let died = simulation_vfs_is_dead() != 0
+        if died { try await peer.bury(cutsPower: death?.kind == .power) }
+        simulation_vfs_track_unsynced(0)
+        if let thrown, !died { throw thrown }
+        return !died
+    }
+
+    /// Where nobody touched a folder, nothing in it is damaged or forked.
+    private func checkHeld(_ result: SyncResult, _ peer: FolderPeer) throws {
+        guard !scenario.hasFaults else { return }
+        for held in result.held where ![.gap, .dependency, .clock].contains(held.reason) {
+            throw Failure(
+                .error,
+                "\(peer.model.name) holds \(held.peer.id):\(held.sequence) (\(held.reason.rawValue)) of sound folders: "
+                    + "\(held.detail ?? "")")
+        }
+    }
+
+    /// Takes what a peer has recorded into the ledger, and brings its oracle to where it stands.
+    private func harvest(_ peer: FolderPeer) throws {
+        let store = try peer.openStore()
+        _ = try ledger.harvest(store)
+        let vector = try store.vector()
+        let registered = try store.registration().peer
+        if registered != peer.id {
+            guard peer.id == FolderPeer.nobody || peer.wasRestored else {
+                throw Failure(
+                    .error, "\(peer.model.name) took itself for another peer, though nobody copied or restored it")
+            }
+            peer.id = registered
+        }
+        try ledger.advance(&peer.oracle, to: vector)
+    }
+
+    private func check(_ peer: FolderPeer) throws {
+        // What a program wrote after the sync is not recorded yet.
+        let store = try peer.openStore()
+        guard try !store.hasPendingChanges() else { return }
+        try checks.check(store, peer.oracle, try peer.openApp().connection, name: peer.model.name)
+    }
+
+    // MARK: The end
+
+    private func settle(_ trace: (String) -> Void) async throws {
+        for peer in peers { peer.skew = 0 }
+        var results: [String] = []
+        for round in 0..<Self.maximumRounds {
+            now = max(now, ledger.latest) + 1000
+            results = []
+            var isNews = false
+            for peer in peers {
+                for other in peers where other !== peer {
+                    try courier.carry(from: other.container, owner: "\(other.id)", to: peer.container)
+                }
+                try courier.mark(peer.container)
+                trace("\(peer.model.name) syncs")
+                guard let result = try await sync(peer, nil, trace) else {
+                    results.append("\(peer.model.name): unavailable")
+                    isNews = true
+                    continue
+                }
+                results += result.held.map {
+                    "\(peer.model.name) holds \($0.reason.rawValue) \($0.peer.id):\($0.sequence) \($0.detail ?? "")"
+                }
+                isNews = isNews || result.recorded + result.published + result.imported > 0 || !result.held.isEmpty
+            }
+            if !isNews, round > 0 { break }
+        }
+        guard results.isEmpty else {
+            throw Failure(.unsettled, results.joined(separator: "; "))
+        }
+        try checks.checkEnd(
+            try peers.map { (try $0.openStore(), $0.oracle, try $0.openApp().connection, $0.model.name) })
+        for peer in peers {
+            guard let again = try await sync(peer, nil, trace), again.recorded + again.published + again.imported == 0
+            else {
+                throw Failure(.phantom, "\(peer.model.name) found something to do when all was done")
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import LogModel
+import LogStore
+
+/// Somebody who settles conflicts and parked rows by hand.
+enum Hand {
+    /// - Parameter choice: picks what is settled, and how.
+    static func settle(_ store: Store, _ schema: SchemaModel, choice: UInt64) throws {
+        do {
+            let parked = try store.parkedRows(table: nil).sorted { spell($0.table, $0.key) < spell($1.table, $1.key) }
+            let conflicts = try store.conflicts(table: nil, all: true).filter { $0.shown != nil }
+                .sorted { (spell($0.table, $0.key), $0.column) < (spell($1.table, $1.key), $1.column) }
+            if !parked.isEmpty, choice & 1 == 0 || conflicts.isEmpty {
+                try settle(parked[Int(choice >> 1) % parked.count], store, schema, choice >> 6)
+            } else if !conflicts.isEmpty {
+                let conflict = conflicts[Int(choice >> 1) % conflicts.count]
+                let version = conflict.versions[Int(choice >> 6) % conflict.versions.count]
+                try store.takeVersion(
+                    table: conflict.table, key: conflict.key, column: conflict.column, dot: version.dot)
+            }
+        } catch let error as LogSyncError where error.code == .usage {
+            // What is asked for may not be possible; then nothing was changed.
+        }
+    }
+
+    private static func settle(_ row: ParkedRow, _ store: Store, _ schema: SchemaModel, _ choice: UInt64) throws {
+        let columns = schema[row.table]?.replicated.filter { column in
+            column.reference == nil && !(schema[row.table]?.key.contains(column.name) ?? true)
+        }
+        guard choice & 1 == 0, let columns, !columns.isEmpty else {
+            return try store.dropParked(table: row.table, key: row.key)
+        }
+        let column = columns[Int(choice >> 1) % columns.count]
+        let value: Value = column.domain == .integers ? .integer(Int64(choice % 50)) : .text("by hand \(choice % 50)")
+        try store.setParked(table: row.table, key: row.key, column: column.name, value: value)
+    }
+
+    private static func spell(_ table: String, _ key: [Value]) -> String { "\(table) \(key)" }
+}

@@ -1,0 +1,219 @@
+import Foundation
+import LogFormat
+import LogModel
+import LogStore
+import SimulationVFS
+
+/// Runs a scenario on real stores whose peers hand each other transactions: the merge and nothing else, many times a
+/// second.
+final class StoreWorld: World {
+    let scenario: Scenario
+    private let directory: String
+    private var peers: [StorePeer] = []
+    private var now: Int64 = 1_700_000_000_000
+    private var random: Random
+    private let ledger = Ledger()
+    private let checks: Checks
+
+    init(_ scenario: Scenario, directory: String) throws {
+        self.scenario = scenario
+        self.directory = directory
+        random = Random(seed: scenario.seed &+ 77)
+        checks = try Checks(scenario, ledger)
+    }
+
+    func run(trace: (String) -> Void) async throws {
+        simulation_vfs_seed(scenario.seed)
+        for (index, model) in scenario.peers.enumerated() { try begin(index, model) }
+        for (number, step) in scenario.steps.enumerated() {
+            trace("\(number): \(step)")
+            do {
+                try perform(step, trace)
+            } catch var failure as Failure {
+                failure.step = failure.step ?? number
+                throw failure
+            } catch {
+                throw Failure(.error, "\(error)", step: number)
+            }
+        }
+        trace("the end")
+        do {
+            try settle()
+        } catch let failure as Failure {
+            throw failure
+        } catch {
+            throw Failure(.error, "\(error)")
+        }
+    }
+
+    var yield: Yield { checks.yield }
+
+    func close() async {
+        simulation_vfs_revive()
+        simulation_vfs_track_unsynced(0)
+        for peer in peers { peer.close() }
+        peers = []
+    }
+
+    // MARK: Steps
+
+    private func begin(_ index: Int, _ model: PeerModel) throws {
+        do {
+            let peer = try StorePeer(
+                model, index: index, scenario: scenario, directory: directory, now: now, founder: peers.first)
+            peers.append(peer)
+            try harvest(index)
+        } catch let failure as Failure {
+            throw failure
+        } catch {
+            throw Failure(.error, "\(model.name) could not begin: \(error)")
+        }
+    }
+
+    private func perform(_ step: Step, _ trace: (String) -> Void) throws {
+        switch step {
+        case .pass(let milliseconds): now += milliseconds
+        case .skew(let peer, let milliseconds): peers[peer].skew = milliseconds
+        case .write(let peer, let statements, .embedded):
+            peers[peer].awake(now)
+            try peers[peer].embed(statements)
+            try harvest(peer)
+            try check(peer)
+        case .write(let peer, let statements, let ending):
+            peers[peer].awake(now)
+            try peers[peer].app.transaction(statements, ending: ending)
+        case .record(let peer):
+            peers[peer].awake(now)
+            _ = try peers[peer].store.record()
+            try harvest(peer)
+            try check(peer)
+        case .send(let from, let to):
+            peers[from].awake(now)
+            _ = try peers[from].store.record()
+            try harvest(from)
+            peers[to].arrived.formUnion(peers[from].oracle.vector)
+        case .sync(let peer): try sync(peer, trace)
+        case .policy(let peer, let target, let policy):
+            peers[peer].awake(now)
+            try peers[peer].store.setPolicy(target, policy)
+            try harvest(peer)
+            try check(peer)
+        case .settle(let peer, let choice):
+            peers[peer].awake(now)
+            _ = try peers[peer].store.record()
+            try Hand.settle(peers[peer].store, scenario.schema, choice: choice)
+            try harvest(peer)
+            try check(peer)
+        case .crash(let death, let peer): if death.kind != .fileSystem { peers[peer].death = death }
+        case .fault, .backUp, .restore: break
+        }
+    }
+
+    /// Takes what a peer has recorded into the ledger, and its own oracle with it.
+    private func harvest(_ index: Int) throws {
+        let peer = peers[index]
+        for transaction in try ledger.harvest(peer.store) where peer.oracle.canApply(transaction) {
+            peer.oracle.apply(transaction)
+        }
+    }
+
+    private func check(_ index: Int) throws {
+        let peer = peers[index]
+        try checks.check(peer.store, peer.oracle, peer.app.connection, name: peer.model.name)
+    }
+
+    // MARK: Importing
+
+    private func sync(_ index: Int, _ trace: (String) -> Void) throws {
+        let peer = peers[index]
+        guard let death = peer.death else {
+            try importAll(index)
+            return try check(index)
+        }
+        peer.death = nil
+        simulation_vfs_track_unsynced(death.kind == .power ? 1 : 0)
+        simulation_vfs_arm(Int64(death.change), death.completes ? 1 : 0)
+        var thrown: (any Error)?
+        do {
+            try importAll(index)
+        } catch {
+            thrown = error
+        }
+        _ = simulation_vfs_disarm()
+        if simulation_vfs_is_dead() != 0 {
+            trace("    it dies")
+            try peer.bury(cutsPower: death.kind == .power)
+            thrown = nil
+        }
+        simulation_vfs_track_unsynced(0)
+        if let thrown { throw thrown }
+        try harvest(index)
+        // What was imported before the death is there or not; which, its vector says.
+        try ledger.advance(&peer.oracle, to: peer.store.vector())
+        _ = try peer.store.record()
+        try harvest(index)
+        try check(index)
+    }
+
+    private func importAll(_ index: Int) throws {
+        let peer = peers[index]
+        peer.awake(now)
+        _ = try peer.store.record()
+        try harvest(index)
+        while true {
+            var batch = nextBatch(peer)
+            if batch.isEmpty { return }
+            let step = try peer.store.importStep {
+                guard !batch.isEmpty else { return nil }
+                return ledger.incoming(batch.removeFirst())
+            }
+            try harvest(index)
+            for imported in step.imported {
+                guard let transaction = ledger[imported.dot] else { continue }
+                peer.oracle.apply(transaction)
+            }
+            if step.imported.isEmpty { throw Failure(.error, "\(peer.model.name) imported nothing of what was ready") }
+        }
+    }
+
+    /// Some of what is ready, in an order that its dependencies allow.
+    private func nextBatch(_ peer: StorePeer) -> [Dot] {
+        var vector = peer.oracle.vector
+        var batch: [Dot] = []
+        let size = random.number(4)
+        while batch.count < size {
+            let ready = peer.arrived.sequences.keys.sorted().compactMap { author -> Dot? in
+                let dot = Dot(author, vector[author] + 1)
+                guard dot.sequence <= peer.arrived[author], let sent = ledger[dot],
+                    vector.includes(sent.dependencies), ledger.time(of: dot) - peer.clock.now() <= StorePeer.drift
+                else { return nil }
+                return dot
+            }
+            guard !ready.isEmpty else { break }
+            let dot = random.pick(ready)
+            batch.append(dot)
+            vector[dot.peer] = dot.sequence
+        }
+        return batch
+    }
+
+    /// Everything is delivered, and everybody syncs until there is nothing new.
+    private func settle() throws {
+        for _ in 0..<4 {
+            // Clocks agree at last: what was held for its time comes in.
+            for index in peers.indices {
+                now += 1
+                peers[index].skew = 0
+                peers[index].awake(max(now, ledger.latest + 1))
+                _ = try peers[index].store.record()
+                try harvest(index)
+            }
+            now = max(now, ledger.latest + 1)
+            for index in peers.indices {
+                for other in peers { peers[index].arrived.formUnion(other.oracle.vector) }
+                try importAll(index)
+            }
+        }
+        try checks.checkEnd(peers.map { ($0.store, $0.oracle, $0.app.connection, $0.model.name) })
+    }
+}
