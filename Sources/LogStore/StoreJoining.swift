@@ -108,8 +108,9 @@ extension Store {
             for number in deferred {
                 if let row = try stage.row(number) { try joiner.join(row, mayDefer: false) }
             }
-            try joiner.settle()
+            // What is recorded to bring rows back has seen the snapshot.
             try session.advance(to: manifest)
+            try joiner.settle()
             return JoinedSnapshot(recorded: recorded, transactions: count, tables: joiner.tables)
         }
     }

@@ -87,6 +87,7 @@ final class TestPeer {
 
     /// Takes a store that is open already.
     init(_ folder: TestFolder, _ name: String, opening store: Store) throws {
+        self.folder = folder
         path = store.path
         self.name = name
         self.store = store

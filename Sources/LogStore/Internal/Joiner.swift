@@ -11,7 +11,10 @@ final class Joiner {
     let terms: SnapshotTerms
     let coverage: JoinCoverage
     private let dangling: Dangling
-    private var floating: [FullRow] = []
+    private var floating: [FloatingRow] = []
+    private var gone: [GoneRow] = []
+    /// Rows that the snapshot's deletions took though this peer had edited them (`delete-loses`).
+    private var lost: [LostRow] = []
     private(set) var tables: [String: TableChanges] = [:]
 
     private var connection: Connection { session.connection }
@@ -57,8 +60,10 @@ final class Joiner {
 
     /// Decides which rows stand. Call it when all rows of this transaction are joined.
     func settle() throws {
-        try Settling(session, standing: standing).settle(floating) { table, kind, key, _ in note(table, kind, key) }
-        floating = []
+        _ = try Reviving(session, standing: standing).revive(lost, in: &floating)
+        try Settling(session, standing: standing)
+            .settle(floating, gone: gone) { table, kind, key, _ in note(table, kind, key) }
+        (floating, gone, lost) = ([], [], [])
         try dangling.settle()
         if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
     }
@@ -76,14 +81,18 @@ final class Joiner {
         guard !joined.hasSameEntries(as: ours) else { return }
         session.countFull(-1, ours)
         session.countFull(1, joined)
+        let former = GoneRow(table: table, integer: position, values: row.values)
         if joined.isAlive {
             note(table.name, .update, key(of: row, position, in: table))
-            if try !standing.rewrite(joined, from: record, row, at: position, in: table) {
+            if try standing.rewrite(joined, from: record, row, at: position, in: table) {
+                if session.foreignRules.to(table).contains(where: { !$0.isByInteger }) { gone.append(former) }
+            } else {
                 try standing.float(joined, at: position, uniques: record.uniques, in: table)
-                floating.append(joined)
+                floating.append(FloatingRow(full: joined, former: former))
             }
             return
         }
+        gone.append(former)
         note(table.name, .delete, key(of: row, position, in: table))
         try standing.float(joined, at: position, uniques: record.uniques, in: table)
         if let integer = joined.integer {
@@ -91,7 +100,15 @@ final class Joiner {
             dangling.note(integer, joined.identity, in: table)
             standing.free(integer, of: joined.identity, in: table)
         }
-        if joined.hasCells { try keep(joined, .dead) }
+        if joined.hasCells { try lose(joined, formerly: ours, in: table) }
+    }
+
+    /// Keeps the edits that a deletion took, or remembers the row where this peer brings it back.
+    private func lose(_ full: FullRow, formerly former: FullRow, in table: TrackedTable) throws {
+        guard former.isAlive, session.policies.revives(table.name), full.hasEdits(of: session.own) else {
+            return try keep(full, .dead)
+        }
+        lost.append(LostRow(table: table, full: full, former: former))
     }
 
     private func joinKept(_ theirs: FullRow, in table: TrackedTable?) throws {
@@ -109,12 +126,12 @@ final class Joiner {
         }
         session.countFull(1, joined)
         guard let table else { return try keep(joined, .unknownTable) }
-        guard joined.isAlive else { return try keep(joined, .dead) }
+        guard joined.isAlive else { return try lose(joined, formerly: ours ?? joined, in: table) }
         note(table.name, kept?.state == .parked ? .update : .insert, nil)
         if try standing.stand(joined, in: table) {
             try noteKey(of: joined, in: table)
         } else {
-            floating.append(joined)
+            floating.append(FloatingRow(full: joined))
         }
     }
 
@@ -125,7 +142,7 @@ final class Joiner {
     }
 
     /// A row that a constraint refused; it is decided about with the others.
-    func float(_ full: FullRow) { floating.append(full) }
+    func float(_ full: FullRow) { floating.append(FloatingRow(full: full)) }
 
     // MARK: References
 

@@ -96,6 +96,12 @@ final class SnapshotFiller {
                 state.setCell(table.columns[position].id, CellState(versions: [version]))
             }
         }
+        let isBound = try Neighbours(session, standing: joiner.standing).satisfiesRules(table) { position in
+            target.positions.firstIndex(of: position).map { rows.columns[$0].values?[index] ?? .null }
+                ?? session.defaultValue(of: table, position)
+        }
+        // Its parent may still come; whether it stands is decided when all are here.
+        guard isBound ?? false else { return false }
         let identity = rows.identities[index]
         let integer = rows.integers.isEmpty ? nil : rows.integers[index]
         guard let inserted = try joiner.standing.insert(values, identity, integer: integer, in: table) else {
@@ -112,6 +118,7 @@ final class SnapshotFiller {
             values[position] = session.defaultValue(of: table, position)
         }
         let row = TableReader.Row(values: values.map { $0 ?? .null })
+        session.spellOutCounters(&state, shown: row.values, in: table)
         let reader = joiner.standing.reader(table)
         let stores = table.storesIdentity || identity.isSurrogate
         let uniques =
@@ -120,7 +127,7 @@ final class SnapshotFiller {
         _ = try ClockTable(table: table, connection: session.connection).insert(
             ClockRecord(
                 state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
-                identity: stores ? identity : nil, uniques: uniques),
+                identity: stores ? identity : nil, uniques: uniques, breaksCheck: inserted.breaksCheck),
             at: inserted.rowid)
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
         return true
