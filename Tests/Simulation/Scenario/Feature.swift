@@ -9,15 +9,15 @@ enum Feature: String, CaseIterable, Sendable {
     case replace, upsert, keyChanges, swaps, rollbacks, embedded, settling, foreignKeysOn, wholeTables, foundRows
     // Policies
     case policies, union, policyChanges, sum, deleteLoses, uniqueMerge, lastWriterRow
-    /// Foreign keys hold after an import too.
-    case enforcement
     // The world
     case joins, skewedClocks, clockJumps, equalTimes
     // The folder, and what kills processes
     case folders, faults, crashes, powerCuts, restoredStores
 
     /// What the store does not do yet.
-    static let missing: Set<Feature> = [.restoredStores]
+    static let missing: Set<Feature> = [
+        .uniqueMerge
+    ]
 }
 
 typealias Features = Set<Feature>
