@@ -93,7 +93,11 @@ extension ReplicatedStore {
         let sound = try soundOwnLogs()
         let missing = Self.missing(in: LogFileSet(sound), upTo: try store.vector()[peer])
         let wanted = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
-        let kept = try missing.reduce(UInt64(0)) { $0 + UInt64(try store.outbox(of: peer, $1).count) }
+        // A snapshot is published for what the outbox has let go of on purpose.
+        let released = try store.outboxStart(of: peer) - 1
+        let beyond = Self.missing(missing, beyond: released)
+        let covered = wanted - beyond.reduce(UInt64(0)) { $0 + UInt64($1.count) }
+        let kept = try covered + beyond.reduce(UInt64(0)) { $0 + UInt64(try store.outbox(of: peer, $1).count) }
         return RebuildReport(
             store: place.path, content: registration.content, container: registration.container, dryRun: dryRun,
             marker: try !hasMarker(), transactions: wanted, lost: wanted - min(kept, wanted), missing: [],
@@ -134,7 +138,8 @@ extension ReplicatedStore {
         let names = try names()
         return try store.vector().sequences.sorted { $0.key < $1.key }.compactMap { id, sequence in
             guard id != peer else { return nil }
-            let missing = Self.missing(in: scan.peers[id]?.logFiles ?? LogFileSet([]), upTo: sequence)
+            let files = scan.peers[id]?.logFiles ?? LogFileSet([])
+            let missing = Self.missing(Self.missing(in: files, upTo: sequence), beyond: standsFor(id, scan))
             let count = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
             return count == 0 ? nil : RebuildReport.Missing(peer: names[id], transactions: count)
         }
