@@ -70,13 +70,13 @@ struct Migrate: AsyncParsableCommand {
                 : "\(report.store) is migrated: \(report.statements) statements."
         ]
         if !report.pending.isEmpty { lines.append("Captured before: \(ChangeSummary.text(report.pending)).") }
-        if !report.recorded.isEmpty { lines.append("Recorded: \(ChangeSummary.text(report.recorded)).") }
+        if !report.recorded.isEmpty { lines.append("Changes: \(ChangeSummary.text(report.recorded)).") }
         for renamed in report.renamed {
             let what = renamed.to == renamed.table ? "Table" : "Column of \(renamed.table)"
-            lines.append("\(what): \(renamed.from) is \(renamed.to) now.")
+            lines.append("\(what): \(renamed.from) \(report.dryRun ? "would be" : "is now") \(renamed.to).")
         }
         for table in report.notReplicated {
-            lines.append("\(table) has no primary key and is not replicated.")
+            lines.append("\(table) has no primary key that rows could be told apart by; it is not replicated.")
         }
         return lines.map(Terminal.printable)
     }
