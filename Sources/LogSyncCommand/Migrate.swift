@@ -55,11 +55,15 @@ struct Migrate: AsyncParsableCommand {
                 sql == "-"
                 ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(fileURLWithPath: sql))
             guard let text = String(data: bytes, encoding: .utf8), !text.utf8.contains(0) else {
-                throw LogSyncError(.invalidScript, "\(sql) is not text in UTF-8; nothing was changed")
+                throw LogSyncError(
+                    .invalidScript, "\(sql) is not text in UTF-8; nothing was changed",
+                    help: "Give a script of SQL statements, as the sqlite3 shell reads it")
             }
             return text
         } catch let error as CocoaError {
-            throw LogSyncError(.noStore, "\(sql) could not be read: \(error.localizedDescription); nothing was changed")
+            throw LogSyncError(
+                .noStore, "\(sql) could not be read: \(error.localizedDescription); nothing was changed",
+                help: "Give the path of the script, or - to read it from stdin")
         }
     }
 
