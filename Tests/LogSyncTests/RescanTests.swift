@@ -128,6 +128,20 @@ struct RescanTests {
         #expect(try await a.status().digest == b.status().digest)
     }
 
+    @Test("Rows whose logs were collected are named from snapshots")
+    func snapshots() async throws {
+        _ = try await a.with { try await $0.snapshot() }
+        let peer = try await a.peer()
+        for name in try world.logs(peer) {
+            try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(name)")
+        }
+        try behindTheBack("DELETE FROM note WHERE id = 'n2'")
+        let report = try await a.with { try await $0.rescan() }
+        #expect(report.nameless.isEmpty && report.found["note"] == ChangeCounts(deleted: 1))
+        try await settle(a, b)
+        #expect(try b.ids() == ["n1", "n3"])
+    }
+
     @Test("A row that took the place of a deleted one hides neither")
     func takenRowid() async throws {
         try behindTheBack(
