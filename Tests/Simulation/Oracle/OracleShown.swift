@@ -38,7 +38,7 @@ struct OracleShown {
                 }
                 for (column, cell) in row.cells {
                     let isConflict = !row.isAlive || Set(cell.versions.map(\.value)).count > 1
-                    guard isConflict, !cell.versions.isEmpty else { continue }
+                    guard isConflict else { continue }
                     conflicts.insert(
                         Conflict(
                             table: table.name, column: column, dots: Set(cell.versions.map(\.dot)), isLost: !row.isAlive

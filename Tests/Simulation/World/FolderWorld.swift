@@ -31,8 +31,9 @@ final class FolderWorld: World {
         checks = try Checks(scenario, ledger)
     }
 
-    func run(trace: (String) -> Void) async throws {
+    func run(trace: @escaping (String) -> Void) async throws {
         simulation_vfs_seed(scenario.seed)
+        ledger.trace = trace
         try await step(nil) { try await beginAll() }
         for (number, step) in scenario.steps.enumerated() {
             trace("\(number): \(step)")
@@ -117,7 +118,7 @@ final class FolderWorld: World {
             guard try await peers[peer].restore(losesState: losesState) else { return }
             // What it shows is what it showed then.
             peers[peer].oracle = OracleState(keys: scenario.schema.withSettings.keys)
-            try ledger.advance(&peers[peer].oracle, to: peers[peer].openStore().vector())
+            try ledger.advance(&peers[peer].oracle, of: FolderPeer.nobody, to: peers[peer].openStore().vector())
         }
     }
 
@@ -217,7 +218,7 @@ final class FolderWorld: World {
             }
             peer.id = registered
         }
-        try ledger.advance(&peer.oracle, to: vector)
+        try ledger.advance(&peer.oracle, of: registered, to: vector)
     }
 
     private func check(_ peer: FolderPeer) throws {
