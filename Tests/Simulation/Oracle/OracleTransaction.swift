@@ -19,7 +19,8 @@ extension OracleTransaction: CustomStringConvertible {
                 }
                 let integer = group.integers.isEmpty ? "" : " #\(group.integers[index])"
                 lines.append(
-                    "\(group.kind) \(group.table) \(group.identities[index])\(integer) (\(cells.joined(separator: " ")))")
+                    "\(group.kind) \(group.table) \(group.identities[index])\(integer) (\(cells.joined(separator: " ")))"
+                )
             }
         }
         return lines.joined(separator: "\n        ")

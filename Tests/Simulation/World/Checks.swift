@@ -23,7 +23,9 @@ final class Checks {
     func check(_ store: Store, _ oracle: OracleState, _ app: AppConnection, name: String) throws {
         let vector = try store.vector()
         guard vector == oracle.vector else {
-            throw Failure(.error, "\(name) is at \(Spelling.vector(vector)), where it has been given \(Spelling.vector(oracle.vector))")
+            throw Failure(
+                .error,
+                "\(name) is at \(Spelling.vector(vector)), where it has been given \(Spelling.vector(oracle.vector))")
         }
         let audit = try store.audit()
         if let problem = audit.problems.first {
@@ -116,7 +118,9 @@ final class Checks {
             // What a store had not published when its backup took its place is gone with it.
             let expected = scenario.hasRestores ? try first.store.vector() : ledger.lasts
             guard vector == expected else {
-                throw Failure(.unsettled, "\(peer.name) stays at \(Spelling.vector(vector)), where \(Spelling.vector(expected)) was made")
+                throw Failure(
+                    .unsettled,
+                    "\(peer.name) stays at \(Spelling.vector(vector)), where \(Spelling.vector(expected)) was made")
             }
             try check(peer.store, peer.oracle, peer.app, name: peer.name)
             guard peer.oracle == first.oracle else {
@@ -143,7 +147,8 @@ final class Checks {
             guard !(known?.shown.unenforced.contains("\(table).\(column)".lowercased()) ?? false) else { continue }
             throw Failure(
                 .constraint,
-                "\(name) shows a row of \(table) whose \(column) breaks its foreign key (row \(Spelling.value(row[1])))")
+                "\(name) shows a row of \(table) whose \(column) breaks its foreign key (row \(Spelling.value(row[1])))"
+            )
         }
     }
 }

@@ -12,7 +12,9 @@ final class FolderWorld: World {
     let scenario: Scenario
     private let directory: String
     private var peers: [FolderPeer] = []
-    private var now: Int64 = 1_700_000_000_000
+    private var now: Int64 = 1_700_000_000_000 {
+        didSet { courier.now = now }
+    }
     private let ledger = Ledger()
     private let checks: Checks
     private let courier = Courier()
@@ -34,6 +36,7 @@ final class FolderWorld: World {
     func run(trace: @escaping (String) -> Void) async throws {
         simulation_vfs_seed(scenario.seed)
         ledger.trace = trace
+        courier.now = now
         try await step(nil) { try await beginAll() }
         for (number, step) in scenario.steps.enumerated() {
             trace("\(number): \(step)")
