@@ -61,10 +61,8 @@ extension Store {
     private func finish(_ place: FillingPlace, _ reader: SnapshotReader) throws {
         try database.write { session in
             let filler = try SnapshotFiller(session, reader.manifest)
-            if !place.deferred.isEmpty {
-                try filler.fill(deferred: place.deferred, reader)
-                try filler.joiner.settle()
-            }
+            if !place.deferred.isEmpty { try filler.fill(deferred: place.deferred, reader) }
+            try filler.joiner.settle()
             guard session.stateDigest &- place.digestBefore == reader.manifest.digest else { throw Self.anotherDigest }
             try session.advance(to: reader.manifest)
             for (name, number) in reader.manifest.sequences {

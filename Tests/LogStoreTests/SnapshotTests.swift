@@ -166,6 +166,18 @@ import Testing
         try agree(a, b, c)
     }
 
+    @Test func aReferenceIsFoundDanglingWhateverItsTableIsCalled() throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: "CREATE TABLE parent(id INTEGER PRIMARY KEY, up INTEGER REFERENCES parent(id)); INSERT INTO parent VALUES(6, 6)")
+        try a.write("INSERT INTO parent VALUES(1, 9)")
+        let b = try TestPeer(folder, "b", filling: try a.snapshot(), from: a)
+        #expect(
+            try a.strings("SELECT target FROM logsync_setting WHERE kind = 'foreign-key'") == ["parent.up"])
+        #expect(try b.strings("SELECT count(*) FROM parent") == ["2"])
+        try agree(a, b)
+    }
+
     @Test func aForkAndAFutureOfOneselfAreNotJoined() throws {
         let a = try TestPeer(folder, "a", sql: Self.schema + Self.rows, seed: 1)
         let b = try TestPeer(folder, "b", cloning: a)

@@ -81,10 +81,15 @@ final class Connection {
         guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
     }
 
-    /// Turns them off where nothing can be thrown; `sqlite3_db_config` refuses a known option only without memory.
-    func disableTriggers() {
-        var state: Int32 = 0
-        logsync_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, &state)
+    /// Runs `body` with the main schema's triggers on, and leaves them as they were: the connection may be a program's.
+    func withTriggers<Result>(_ body: () throws -> Result) throws -> Result {
+        var before: Int32 = 0
+        let code = logsync_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &before)
+        guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
+        try setTriggersEnabled(true)
+        let result = Swift.Result { try body() }
+        try setTriggersEnabled(before != 0)
+        return try result.get()
     }
 
     /// What SQLite says went wrong, as a typed error.

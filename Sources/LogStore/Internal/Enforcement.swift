@@ -36,9 +36,9 @@ struct Enforcement {
         let child = rule.child
         if child.hasRowid {
             return
-                "\(child.quoted).\(child.rowid) IN (SELECT row FROM \(child.pending) WHERE number > \(child.recorded))"
+                "child.\(child.rowid) IN (SELECT row FROM \(child.pending) WHERE number > \(child.recorded))"
         }
-        let keys = SQL.list(child.keyColumnNames)
+        let keys = child.keyColumnNames.map { "child.\(SQL.name($0))" }.joined(separator: ", ")
         let captured = child.key.indices.map { "k\($0)" }.joined(separator: ", ")
         return "(\(keys)) IN (SELECT \(captured) FROM \(child.pending) WHERE number > \(child.recorded))"
     }
@@ -55,29 +55,31 @@ struct Enforcement {
         }
         try connection.execute("CREATE TEMP TABLE IF NOT EXISTS logsync_gone(integer INTEGER PRIMARY KEY)")
         try connection.run("DELETE FROM temp.logsync_gone")
-        for death in events.deaths.keys {
+        // A row that REPLACE put in another's place has its identity, and leaves its integer.
+        let left = events.lives.compactMap { place, life in life.origin == life.rowid ?? place.rowid ? nil : life.origin
+        }
+        for death in Array(events.deaths.keys) + left {
             try connection.run("INSERT OR IGNORE INTO temp.logsync_gone(integer) VALUES(?)", .integer(death))
         }
         try connection.run(
             "INSERT OR IGNORE INTO temp.logsync_gone(integer) SELECT row FROM \(rule.parent.pending) WHERE number > ? AND kind IN (?, ?)",
             .integer(rule.parent.recorded), .integer(Capture.Kind.rekeyedFrom.rawValue),
             .integer(Capture.Kind.delete.rawValue))
-        return try isBroken(rule, where: "\(rule.childNames[0]) IN (SELECT integer FROM temp.logsync_gone)")
+        return try isBroken(rule, where: "child.\(rule.childNames[0]) IN (SELECT integer FROM temp.logsync_gone)")
     }
 
     private func isBroken(_ rule: ForeignRule, where condition: String) throws -> Bool {
-        let child = rule.child.quoted
         let isThere = zip(rule.parentNames, zip(rule.childNames, rule.parts)).map { parent, pair in
             let collation =
                 if case .column(let position) = pair.1 {
                     " COLLATE \(rule.parent.columns[position].collation.rawValue)"
                 } else { "" }
-            return "parent.\(parent)\(collation) = \(child).\(pair.0)"
+            return "parent.\(parent)\(collation) = child.\(pair.0)"
         }
-        let named = rule.childNames.map { "\(child).\($0) IS NOT NULL" }
+        let named = rule.childNames.map { "child.\($0) IS NOT NULL" }
         return try connection.integer(
             """
-            SELECT EXISTS(SELECT 1 FROM \(child) WHERE \(condition) AND \(named.joined(separator: " AND "))
+            SELECT EXISTS(SELECT 1 FROM \(rule.child.quoted) AS child WHERE \(condition) AND \(named.joined(separator: " AND "))
             AND NOT EXISTS(SELECT 1 FROM \(rule.parent.quoted) AS parent WHERE \(isThere.joined(separator: " AND "))))
             """) == 1
     }

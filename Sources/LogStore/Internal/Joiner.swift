@@ -40,7 +40,7 @@ final class Joiner {
             return true
         }
         let theirs = theirs.named(as: table)
-        if mayDefer, try refersToMissing(theirs, in: table) { return false }
+        if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
         if let position = try standing.locate(theirs.identity, in: table) {
             try joinStanding(theirs, at: position, in: table)
         } else {
@@ -60,12 +60,13 @@ final class Joiner {
 
     /// Decides which rows stand. Call it when all rows of this transaction are joined.
     func settle() throws {
+        // What stands depends on policies and on which keys are enforced.
+        if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
         _ = try Reviving(session, standing: standing).revive(lost, in: &floating)
         try Settling(session, standing: standing)
             .settle(floating, gone: gone) { table, kind, key, _ in note(table, kind, key) }
         (floating, gone, lost) = ([], [], [])
         try dangling.settle()
-        if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
     }
 
     // MARK: Where the row is

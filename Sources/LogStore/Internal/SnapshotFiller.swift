@@ -23,14 +23,29 @@ final class SnapshotFiller {
             let target = takesAsGiven ? PlainTarget(plain, table) : nil
         {
             var cursors = PlainCursors(plain)
-            for index in plain.identities.indices
-            where try !insert(index, plain, target, &cursors, mayDefer: true) { deferred.append(index) }
+            var refused: Set<Int> = []
+            for index in plain.identities.indices {
+                switch try insert(index, plain, target, &cursors) {
+                case .done: continue
+                case .waits: deferred.append(index)
+                case .refused: refused.insert(index)
+                }
+            }
+            if !refused.isEmpty { try float(refused, of: rows) }
         } else {
             try joiner.terms.forEachRow(of: rows) { index, full in
                 if try !joiner.join(full, mayDefer: true) { deferred.append(index) }
             }
         }
         return deferred
+    }
+
+    private func float(_ indexes: Set<Int>, of rows: SnapshotRows) throws {
+        try joiner.terms.forEachRow(of: rows) { index, full in
+            guard indexes.contains(index) else { return }
+            session.countFull(1, full)
+            joiner.float(full)
+        }
     }
 
     /// - Parameter deferred: by frame.
@@ -57,6 +72,8 @@ final class SnapshotFiller {
         let table: TrackedTable
         /// By the group's columns.
         let positions: [Int]
+        /// The group's columns by position.
+        let places: [Int: Int]
         /// Ids of columns that the rows have no cell of.
         let absent: [Int]
 
@@ -72,45 +89,50 @@ final class SnapshotFiller {
                 positions.append(position)
             }
             self.positions = positions
+            places = Dictionary(uniqueKeysWithValues: zip(positions, positions.indices))
             absent = (0..<table.columnCount).filter { !ids.contains($0) }
             // A key that is not among the cells is the identity's to say.
             guard table.key.allSatisfy({ positions.contains($0.index) }) else { return nil }
         }
     }
 
-    /// False where the row refers to one that is not here yet.
+    private enum Filled {
+        case done
+        /// It refers to a row that is not here yet.
+        case waits
+        /// A constraint refused it.
+        case refused
+    }
+
     private func insert(
-        _ index: Int, _ rows: PlainRows, _ target: PlainTarget, _ cursors: inout PlainCursors, mayDefer: Bool
-    ) throws -> Bool {
+        _ index: Int, _ rows: PlainRows, _ target: PlainTarget, _ cursors: inout PlainCursors
+    ) throws -> Filled {
         let table = target.table
+        let rules = session.foreignRules.of(table)
         let stamp = joiner.terms.stamp(rows.stamps[index])
         var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
         for id in target.absent { state.setCell(id, CellState()) }
         var values = [Value?](repeating: nil, count: table.columns.count)
         for (place, position) in target.positions.enumerated() {
             let given = rows.columns[place].values?[index] ?? .null
-            guard let value = try joiner.standing.local(given, table.columns[position].reference) else { return false }
+            guard let value = try joiner.standing.local(given, table.columns[position].reference) else { return .waits }
             values[position] = value
             if let own = cursors.exception(of: place, at: index) {
                 let version = Version(stamp: joiner.terms.stamp(own), value: nil)
                 state.setCell(table.columns[position].id, CellState(versions: [version]))
             }
         }
-        let isBound = try Neighbours(session, standing: joiner.standing).satisfiesRules(table) { position in
-            target.positions.firstIndex(of: position).map { rows.columns[$0].values?[index] ?? .null }
-                ?? session.defaultValue(of: table, position)
+        if !rules.isEmpty {
+            let isBound = try Neighbours(session, standing: joiner.standing).satisfiesRules(table) {
+                target.places[$0].map { rows.columns[$0].values?[index] ?? .null }
+                    ?? session.defaultValue(of: table, $0)
+            }
+            guard isBound ?? true else { return .waits }
         }
-        // Its parent may still come; whether it stands is decided when all are here.
-        guard isBound ?? false else { return false }
         let identity = rows.identities[index]
         let integer = rows.integers.isEmpty ? nil : rows.integers[index]
         guard let inserted = try joiner.standing.insert(values, identity, integer: integer, in: table) else {
-            try joiner.terms.forEachRow(of: .plain(rows)) { other, full in
-                guard other == index else { return }
-                session.countFull(1, full)
-                joiner.float(full)
-            }
-            return true
+            return .refused
         }
         // What a column without a cell shows is its default.
         for id in target.absent {
@@ -130,6 +152,6 @@ final class SnapshotFiller {
                 identity: stores ? identity : nil, uniques: uniques, breaksCheck: inserted.breaksCheck),
             at: inserted.rowid)
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
-        return true
+        return .done
     }
 }

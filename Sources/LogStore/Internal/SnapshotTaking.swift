@@ -28,11 +28,15 @@ struct SnapshotTaking {
     }
 
     func take() throws -> TakenSnapshot {
-        for table in session.catalog.tables { try writeStanding(table) }
+        // Settings come first: they decide how the others are shown.
+        for table in session.catalog.tables where table.name == Self.settings { try writeStanding(table) }
+        for table in session.catalog.tables where table.name != Self.settings { try writeStanding(table) }
         try writeKept()
         let hash = try writer.finish()
         return TakenSnapshot(vector: vector, sequence: vector[session.ownID], hash: hash)
     }
+
+    private static let settings = "logsync_setting"
 
     // MARK: Manifest
 
