@@ -7,8 +7,8 @@ extension Replicator {
     /// Takes the store and its whole history to another container, or to another content name, or both.
     ///
     /// The content is founded there, or joined where it is the same content already, as after another peer moved first.
-    /// Everything that the former folder holds of any peer is copied; what this peer has published is written from its
-    /// outbox. The former folder stays as it is for the others: each of them moves by itself, or stays. Other processes
+    /// Every log that the former folder holds of any peer is copied; what this peer has published is written from its
+    /// outbox, and where that is not the whole state, a snapshot is written besides. The former folder stays as it is for the others: each of them moves by itself, or stays. Other processes
     /// are asked to let go of the store.
     ///
     /// - Parameters:
@@ -44,18 +44,18 @@ extension Replicator {
         var report = try await step(settles: true) { MoveReport($0.registration, store: path, target) }
         if !isThere {
             let isAvailable = try await syncBeforeMove()
-            report.missing = try await step(settles: true) { store in
-                // Without the former folder nobody else's files can be had; they come when their peers move.
+            report.copied = try await step(settles: true) { store in
+                // Without the former folder nobody else's files can be had; a snapshot stands for them.
                 let scan = isAvailable ? try store.scan(full: true) : nil
-                report.copied = try scan.map { try Relocation(store: store, target: target).copy($0) } ?? 0
+                let copied = try scan.map { try Relocation(store: store, target: target).copy($0) } ?? 0
                 try target.create()
-                let missing = try store.missingOfOthers(try ContainerScanner(content: target).scan(full: true))
                 try store.store.setContent(target.name.description, container: container)
                 try store.refresh()
-                return missing
+                return copied
             }
         }
         report.result = try await sync()
+        (report.snapshot, report.missing) = try await step { try $0.completeBySnapshot() }
         return report
     }
 
@@ -85,7 +85,10 @@ public struct MoveReport: Sendable, Encodable {
     public var former: Place
     /// Log files copied from the former folder.
     public var copied = 0
-    /// What the store has of others and the new folder does not hold in logs.
+    /// The snapshot that was written because the logs that could be copied would not give the whole state; nil where
+    /// none was needed.
+    public var snapshot: String?
+    /// What is in the store, and in neither logs nor snapshots in the new folder; normally nothing.
     public var missing: [RebuildReport.Missing] = []
     /// What the sync with the new container brought.
     public var result: SyncResult
@@ -101,7 +104,8 @@ public struct MoveReport: Sendable, Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, former, changed, copied, missing, recorded, published, imported, held
+        case format, store, content, container, former, changed, copied, snapshot, missing, recorded, published,
+            imported, held
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -113,6 +117,7 @@ public struct MoveReport: Sendable, Encodable {
         try document.encode(former, forKey: .former)
         try document.encode(changed, forKey: .changed)
         try document.encode(copied, forKey: .copied)
+        try document.encode(snapshot, forKey: .snapshot)
         try document.encode(missing, forKey: .missing)
         try document.encode(result.recorded, forKey: .recorded)
         try document.encode(result.published, forKey: .published)

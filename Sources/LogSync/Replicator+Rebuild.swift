@@ -4,8 +4,8 @@ import LogStore
 import Logging
 
 extension Replicator {
-    /// Writes the content folder anew from the store: the marker, this peer's files, and every transaction of it and of
-    /// those it was before that the outbox has.
+    /// Writes the content folder anew from the store: the marker, this peer's files, every transaction of it and of those
+    /// it was before that the outbox has, and a snapshot that stands for what only others could write.
     ///
     /// For a folder that was wiped or lost its marker. The container itself has to be there; it is never made. Nothing
     /// that is sound is touched, nobody's files are removed, and every other peer puts its own back with its next
@@ -26,7 +26,7 @@ extension Replicator {
                 return report
             }
             report.result = try await sync()
-            report.missing = try await step { try $0.missingOfOthers(try $0.scan(full: true)) }
+            (report.snapshot, report.missing) = try await step { try $0.completeBySnapshot() }
             giveBack()
             close()
             return report
@@ -55,17 +55,16 @@ public struct RebuildReport: Sendable, Encodable {
     public var marker: Bool
     /// How many transactions of this peer the folder did not hold, or not soundly.
     public var transactions: UInt64
-    /// Among them those that the outbox does not have any more.
-    public var lost: UInt64
-    /// What only others can put back.
+    /// The snapshot that was written because logs alone would not give the whole state; nil where none was needed.
+    public var snapshot: String?
+    /// What is in the store, and in neither logs nor snapshots in the folder; normally nothing.
     public var missing: [Missing]
     public var result: SyncResult
 
-    /// Held where something is that nobody is known to put back.
-    public var outcome: Outcome { lost > 0 && result.outcome == .complete ? .held : result.outcome }
+    public var outcome: Outcome { result.outcome }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, dryRun, marker, transactions, lost, missing, recorded, published
+        case format, store, content, container, dryRun, marker, transactions, snapshot, missing, recorded, published
         case imported, held
     }
 
@@ -78,7 +77,7 @@ public struct RebuildReport: Sendable, Encodable {
         try document.encode(dryRun, forKey: .dryRun)
         try document.encode(marker, forKey: .marker)
         try document.encode(transactions, forKey: .transactions)
-        try document.encode(lost, forKey: .lost)
+        try document.encode(snapshot, forKey: .snapshot)
         try document.encode(missing, forKey: .missing)
         try document.encode(result.recorded, forKey: .recorded)
         try document.encode(result.published, forKey: .published)
@@ -91,16 +90,15 @@ extension ReplicatedStore {
     /// What the folder lacks of this peer, seen without the marker's leave.
     fileprivate func rebuildReport(dryRun: Bool) throws -> RebuildReport {
         let sound = try soundOwnLogs()
-        let missing = Self.missing(in: LogFileSet(sound), upTo: try store.vector()[peer])
+        let hasMarker = try hasMarker()
+        // What was collected, a snapshot stands for.
+        let collected = hasMarker ? standsFor(peer, try scan(full: true)) : 0
+        let missing = Self.missing(
+            Self.missing(in: LogFileSet(sound), upTo: try store.vector()[peer]), beyond: collected)
         let wanted = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
-        // A snapshot is published for what the outbox has let go of on purpose.
-        let released = try store.outboxStart(of: peer) - 1
-        let beyond = Self.missing(missing, beyond: released)
-        let covered = wanted - beyond.reduce(UInt64(0)) { $0 + UInt64($1.count) }
-        let kept = try covered + beyond.reduce(UInt64(0)) { $0 + UInt64(try store.outbox(of: peer, $1).count) }
         return RebuildReport(
             store: place.path, content: registration.content, container: registration.container, dryRun: dryRun,
-            marker: try !hasMarker(), transactions: wanted, lost: wanted - min(kept, wanted), missing: [],
+            marker: !hasMarker, transactions: wanted, snapshot: nil, missing: [],
             result: SyncResult(store: place.path))
     }
 
@@ -133,13 +131,24 @@ extension ReplicatedStore {
         }
     }
 
-    /// What others have published and the folder does not hold, as far as this store has seen it.
-    func missingOfOthers(_ scan: ContainerScan) throws -> [RebuildReport.Missing] {
+    /// Publishes a snapshot where the logs and snapshots in the folder do not give all that this store has of others.
+    ///
+    /// - Returns: its name, and what is missing still.
+    func completeBySnapshot() throws -> (String?, [RebuildReport.Missing]) {
+        let scan = try scan(full: true)
+        guard try !missingOfOthers(scan).isEmpty else { return (nil, []) }
+        let name = try publishSnapshot(scan)
+        return (name?.description, try missingOfOthers(try self.scan(full: true)))
+    }
+
+    /// What others have made that this store has, and that the folder does not hold.
+    private func missingOfOthers(_ scan: ContainerScan) throws -> [RebuildReport.Missing] {
         let names = try names()
         return try store.vector().sequences.sorted { $0.key < $1.key }.compactMap { id, sequence in
             guard id != peer else { return nil }
-            let files = scan.peers[id]?.logFiles ?? LogFileSet([])
-            let missing = Self.missing(Self.missing(in: files, upTo: sequence), beyond: standsFor(id, scan))
+            let missing = Self.missing(
+                Self.missing(in: scan.peers[id]?.logFiles ?? LogFileSet([]), upTo: sequence),
+                beyond: standsFor(id, scan))
             let count = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
             return count == 0 ? nil : RebuildReport.Missing(peer: names[id], transactions: count)
         }

@@ -116,6 +116,8 @@ extension ReplicatedStore {
                     PeerDescription(name: Self.seedName(kept.dot.peer), created: 0))
             }
             if case .file? = seed?.logFiles.choice(for: kept.dot.sequence) { continue }
+            // Where it was collected, a snapshot stands for it.
+            if kept.isPublished, standsFor(kept.dot.peer, scan) >= kept.dot.sequence { continue }
             try write([kept])
             if !kept.isPublished { try store.markPublished([kept.dot]) }
         }

@@ -80,7 +80,8 @@ extension SpelledRows.Row {
                     versions: cell.versions.map {
                         let own = entry($0.stamp)
                         return ShownSnapshotRow.Version(
-                            peer: own.peer, sequence: own.sequence, time: own.time, value: $0.value.map { JSONValue($0) })
+                            peer: own.peer, sequence: own.sequence, time: own.time,
+                            value: $0.value.map { JSONValue($0) })
                     },
                     additions: cell.additions.map {
                         let own = entry($0.stamp)

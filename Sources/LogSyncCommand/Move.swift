@@ -49,10 +49,8 @@ struct Move: AsyncParsableCommand {
             "\(report.store) is with \(place.content) in \(place.container) from now on.",
             "\(report.copied) log files were copied from \(former.content) in \(former.container), which stays as it is.",
         ]
-        for missing in report.missing {
-            lines.append(
-                "\(missing.transactions) transactions of \(missing.peer.label) are not there; they come when it moves too."
-            )
+        if let snapshot = report.snapshot {
+            lines.append("What could not be copied is in a snapshot, \(snapshot).")
         }
         return lines.map(Terminal.printable) + report.result.held.map(\.line)
     }

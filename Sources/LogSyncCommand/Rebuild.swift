@@ -53,13 +53,8 @@ struct Rebuild: AsyncParsableCommand {
         var lines = [
             "\(report.container)/\(report.content) is rebuilt: \(report.transactions) transactions of this peer were missing."
         ]
-        if report.lost > 0 {
-            lines.append("\(report.lost) of them are not in the outbox any more and could not be written.")
-        }
-        for missing in report.missing {
-            lines.append(
-                "\(missing.transactions) transactions of \(missing.peer.label) are missing still; its next sync puts them back."
-            )
+        if let snapshot = report.snapshot {
+            lines.append("What the others have published is in a snapshot, \(snapshot); their next syncs put it back.")
         }
         return lines.map(Terminal.printable) + report.result.held.map(\.line)
     }

@@ -39,7 +39,7 @@ struct MoveTests {
         let digest = try await a.status().digest
         let report = try await a.with { try await $0.move(to: there, content: content) }
         #expect(report.changed && report.place.content == content && report.former.container == world.container)
-        #expect(report.copied > 2 && report.missing.isEmpty && report.result.held.isEmpty)
+        #expect(report.copied > 2 && report.snapshot == nil && report.result.held.isEmpty)
         let status = try await a.status()
         #expect(status.container.available && status.container.path == there && status.content == content)
         #expect(status.digest == digest && status.outbox == 0)
@@ -73,19 +73,19 @@ struct MoveTests {
         #expect(!again.changed && again.copied == 0)
     }
 
-    @Test("Without the former folder its own history goes along, and what others made is named")
+    @Test("Without the former folder the whole state goes along in a snapshot, and the others' history when they move")
     func withoutFormer() async throws {
         try a.insert("three")
         try FileManager.default.removeItem(atPath: world.container)
-        let idOfB = try await b.peer()
-        let ofB = try await a.status().vector[idOfB]
         let report = try await a.with { try await $0.move(to: there) }
-        #expect(report.copied == 0 && report.missing.map(\.peer.id) == [idOfB])
-        #expect(report.missing.map(\.transactions) == [ofB])
+        #expect(report.copied == 0 && report.snapshot != nil && report.missing.isEmpty)
         #expect(try a.ids() == ["one", "three", "two"])
+        let c = try await clone("c", from: there, "notes")
+        #expect(try c.notes() == ["one=", "three=", "two=seen"])
         _ = try await b.with { try await $0.move(to: there) }
-        try await settle(a, b)
-        #expect(try await clone("c", from: there, "notes").ids() == ["one", "three", "two"])
+        try await settle(a, b, c)
+        #expect(try b.ids() == ["one", "three", "two"])
+        #expect(try await b.status().digest == a.status().digest)
     }
 
     @Test("Where it cannot go it stays, and nothing is made there")
@@ -109,7 +109,7 @@ struct MoveTests {
         #expect(try await a.sync().outcome == .complete)
     }
 
-    @Test("A damaged file of another peer is not copied, and what is missing is named")
+    @Test("A damaged file of another peer is not copied, and a snapshot stands for it")
     func damaged() async throws {
         let peer = try await b.peer()
         let name = try #require(try world.logs(peer).last)
@@ -118,7 +118,8 @@ struct MoveTests {
         bytes[bytes.count / 2] ^= 1
         try bytes.write(to: URL(fileURLWithPath: path))
         let report = try await a.with { try await $0.move(to: there, content: "diary") }
-        #expect(report.missing.map(\.peer.id) == [peer])
+        #expect(report.snapshot != nil && report.missing.isEmpty)
+        #expect(try await clone("early", from: there, "diary").ids() == ["one", "two"])
         _ = try await b.with { try await $0.move(to: there, content: "diary") }
         try await settle(a, b)
         #expect(try await clone("c", from: there, "diary").ids() == ["one", "two"])

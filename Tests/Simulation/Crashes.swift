@@ -31,7 +31,8 @@ struct Crashes {
             for kind in Crash.allCases {
                 for change in 1...max(counts[kind] ?? 1, 1) {
                     for completes in [false, true] {
-                        let dying = Self.scenario(scenario, Death(kind: kind, change: change, completes: completes), at: place)
+                        let dying = Self.scenario(
+                            scenario, Death(kind: kind, change: change, completes: completes), at: place)
                         runs += 1
                         guard let failure = await runner.failure(of: dying) else { continue }
                         guard await report(dying, failure) else { return }

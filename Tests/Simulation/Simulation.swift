@@ -94,7 +94,9 @@ struct Simulation: AsyncParsableCommand {
             if failed >= failures { break }
         }
         let seconds = Date().timeIntervalSince(beginning)
-        say("\(ran) deaths in \(String(format: "%.1f", seconds)) s: \(failed == 0 ? "all made good" : "\(failed) failed")")
+        say(
+            "\(ran) deaths in \(String(format: "%.1f", seconds)) s: \(failed == 0 ? "all made good" : "\(failed) failed")"
+        )
         if failed > 0 { throw ExitCode(1) }
     }
 

@@ -5,9 +5,6 @@ import LogModel
 struct Enforcement {
     let session: Session
 
-    /// A name that no table of an app has: the child may be called anything.
-    private static let alias = "logsync_parent"
-
     private var connection: Connection { session.connection }
 
     /// The keys that rows found at the beginning break.
@@ -39,9 +36,9 @@ struct Enforcement {
         let child = rule.child
         if child.hasRowid {
             return
-                "\(child.quoted).\(child.rowid) IN (SELECT row FROM \(child.pending) WHERE number > \(child.recorded))"
+                "child.\(child.rowid) IN (SELECT row FROM \(child.pending) WHERE number > \(child.recorded))"
         }
-        let keys = SQL.list(child.keyColumnNames)
+        let keys = child.keyColumnNames.map { "child.\(SQL.name($0))" }.joined(separator: ", ")
         let captured = child.key.indices.map { "k\($0)" }.joined(separator: ", ")
         return "(\(keys)) IN (SELECT \(captured) FROM \(child.pending) WHERE number > \(child.recorded))"
     }
@@ -65,23 +62,22 @@ struct Enforcement {
             "INSERT OR IGNORE INTO temp.logsync_gone(integer) SELECT row FROM \(rule.parent.pending) WHERE number > ? AND kind IN (?, ?)",
             .integer(rule.parent.recorded), .integer(Capture.Kind.rekeyedFrom.rawValue),
             .integer(Capture.Kind.delete.rawValue))
-        return try isBroken(rule, where: "\(rule.childNames[0]) IN (SELECT integer FROM temp.logsync_gone)")
+        return try isBroken(rule, where: "child.\(rule.childNames[0]) IN (SELECT integer FROM temp.logsync_gone)")
     }
 
     private func isBroken(_ rule: ForeignRule, where condition: String) throws -> Bool {
-        let child = rule.child.quoted
         let isThere = zip(rule.parentNames, zip(rule.childNames, rule.parts)).map { parent, pair in
             let collation =
                 if case .column(let position) = pair.1 {
                     " COLLATE \(rule.parent.columns[position].collation.rawValue)"
                 } else { "" }
-            return "\(Self.alias).\(parent)\(collation) = \(child).\(pair.0)"
+            return "parent.\(parent)\(collation) = child.\(pair.0)"
         }
-        let named = rule.childNames.map { "\(child).\($0) IS NOT NULL" }
+        let named = rule.childNames.map { "child.\($0) IS NOT NULL" }
         return try connection.integer(
             """
-            SELECT EXISTS(SELECT 1 FROM \(child) WHERE \(condition) AND \(named.joined(separator: " AND "))
-            AND NOT EXISTS(SELECT 1 FROM \(rule.parent.quoted) AS \(Self.alias) WHERE \(isThere.joined(separator: " AND "))))
+            SELECT EXISTS(SELECT 1 FROM \(rule.child.quoted) AS child WHERE \(condition) AND \(named.joined(separator: " AND "))
+            AND NOT EXISTS(SELECT 1 FROM \(rule.parent.quoted) AS parent WHERE \(isThere.joined(separator: " AND "))))
             """) == 1
     }
 }

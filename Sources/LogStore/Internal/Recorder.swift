@@ -265,8 +265,10 @@ final class Recorder {
 
     private func newSurrogate(_ table: TrackedTable, _ life: Life, _ place: Location) throws -> RowIdentity {
         if table.localInteger != nil, let rowid = place.rowid,
-            let promised = try references.reservedIdentity(of: rowid, in: table)
+            let promised = try references.reservedIdentity(of: rowid, in: table),
+            try KeptRows(session).row(table.name, promised)?.state != .parked
         {
+            // A row that is parked is a row already: this one came later.
             return promised
         }
         if session.newTables.contains(table.id), life.insertMilliseconds == 0, let rowid = life.rowid ?? place.rowid,

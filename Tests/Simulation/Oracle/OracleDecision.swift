@@ -6,23 +6,39 @@ import LogModel
 /// own key; one whose enforcement is off has none at all, and is shown as it is. A row that refers to itself is a single row, and its reference holds. In
 /// a knot it is the soft references between the knot's own rows that count as hard; those that lead out of it are
 /// decided already and are replaced as usual. A row's ancestors in a knot are the rows that it refers to, directly or
-/// through others. A default that refers to a row which does not stand gives way to NULL.
+/// through others; one that itself shares a tuple with a row that stands is folded as it would be outside. A row whose own
+/// key, or any other tuple, became another's because a reference follows a folded row is folded too, whatever its table's
+/// policy. A default that refers to a row which does not stand gives way to NULL.
 struct OracleDecision {
     typealias RowName = OracleShown.RowName
 
     let schema: SchemaModel
     let tables: OracleTables
     let settings: OracleSettings
-    let enforces: Bool
+
+    private enum Strength {
+        /// Without its parent the row does not stand.
+        case hard
+        /// Without its parent the row shows NULL or the default.
+        case soft
+        /// It has no say; it only follows a row that was folded into another.
+        case loose
+    }
 
     private struct Reference {
         var column: String
-        var isHard: Bool
+        var strength: Strength
         /// Nil where the parent is not alive.
         var parent: Int?
         var replacement: Value
         /// The parent of the replacement, where that is a reference to an alive row.
         var replacementParent: Int?
+    }
+
+    private enum Fate: Equatable {
+        case undecided, stands, parked
+        /// Hidden behind a standing row.
+        case folded(into: Int)
     }
 
     private struct Node {
@@ -32,17 +48,26 @@ struct OracleDecision {
         var values: [String: Value]
         var references: [Reference] = []
         var edges: Set<Int> = []
-        var stands: Bool?
+        var fate = Fate.undecided
     }
+
+    /// Why a row cannot stand.
+    private enum Refusal {
+        case parent, notNull
+        /// A row that stands shares a tuple.
+        case sharer(Int, isRedirected: Bool)
+    }
+
+    /// A row was decided before an older one that turned out to share a tuple, because a reference follows a folded row.
+    private struct Again: Error { var younger: Int, older: Int }
 
     private var nodes: [Node] = []
     private var index: [RowName: Int] = [:]
 
-    init(schema: SchemaModel, tables: OracleTables, settings: OracleSettings, enforces: Bool) {
+    init(schema: SchemaModel, tables: OracleTables, settings: OracleSettings) {
         self.schema = schema
         self.tables = tables
         self.settings = settings
-        self.enforces = enforces
     }
 
     mutating func add(_ name: RowName, _ row: OracleState.Row, _ table: TableModel) {
@@ -76,14 +101,18 @@ struct OracleDecision {
     // MARK: The graph
 
     mutating func decide() throws -> (rows: [String: [RowIdentity: [String: Value]]], parked: Set<RowName>) {
-        try tables.begin()
         for node in nodes.indices { refer(node) }
+        try tables.begin()
         for table in schema.tables where !table.uniques.isEmpty { try connectSharers(table) }
-        for component in StrongComponents(edges: nodes.map(\.edges)).dependenciesFirst {
-            if component.count == 1 {
-                try decideSingle(component[0])
-            } else {
-                try decideKnot(component)
+        while true {
+            do {
+                try tables.mark("pass")
+                try decideAll()
+                break
+            } catch let again as Again {
+                try tables.undo("pass")
+                nodes[again.younger].edges.insert(again.older)
+                for node in nodes.indices { nodes[node].fate = .undecided }
             }
         }
         var rows: [String: [RowIdentity: [String: Value]]] = [:]
@@ -93,26 +122,38 @@ struct OracleDecision {
             }
         }
         try tables.end()
-        return (rows, Set(nodes.filter { $0.stands == false }.map(\.name)))
+        return (rows, Set(nodes.filter { $0.fate != .stands }.map(\.name)))
+    }
+
+    private mutating func decideAll() throws {
+        for component in StrongComponents(edges: nodes.map(\.edges)).dependenciesFirst {
+            if component.count == 1 {
+                let node = component[0]
+                nodes[node].fate = try refusal(of: node, group: [node], knot: []).map { fate(of: node, $0) } ?? .stands
+            } else {
+                try decideKnot(component)
+            }
+        }
     }
 
     /// Rule 4.
     private mutating func refer(_ node: Int) {
         let table = nodes[node].table
         for column in table.columns {
-            guard let reference = column.reference, let value = nodes[node].values[column.name], !value.isNull,
-                enforces
+            guard let reference = column.reference, let value = nodes[node].values[column.name], !value.isNull
             else { continue }
             let isKey = table.key.contains(column.name)
-            guard isKey || reference.isDeclared,
-                !settings.unenforced.contains("\(table.name).\(column.name)".lowercased())
-            else { continue }
+            let isLoose =
+                !isKey && !reference.isDeclared
+                || settings.unenforced.contains("\(table.name).\(column.name)".lowercased())
             let isSoft = !isKey && (reference.onDelete == .setNull || reference.onDelete == .setDefault)
             let replacement = reference.onDelete == .setDefault ? column.defaultValue : .null
             let made = Reference(
-                column: column.name, isHard: !isSoft, parent: parent(value, reference), replacement: replacement,
+                column: column.name, strength: isLoose ? .loose : isSoft ? .soft : .hard,
+                parent: parent(value, reference), replacement: replacement,
                 replacementParent: isSoft ? parent(replacement, reference) : nil)
             nodes[node].references.append(made)
+            guard !isLoose || settings.mergesUniques.contains(reference.parent.lowercased()) else { continue }
             for parent in [made.parent, made.replacementParent].compactMap({ $0 }) where parent != node {
                 nodes[node].edges.insert(parent)
             }
@@ -145,7 +186,7 @@ struct OracleDecision {
     /// A row's values with each soft reference intact or replaced.
     private func potentialValues(of node: Int) -> [[String: Value]] {
         var variants = [nodes[node].values]
-        for reference in nodes[node].references where !reference.isHard {
+        for reference in nodes[node].references where reference.strength == .soft {
             var replacements = [reference.replacement]
             if !reference.replacement.isNull { replacements.append(.null) }
             variants += replacements.flatMap { replacement in
@@ -157,30 +198,21 @@ struct OracleDecision {
 
     // MARK: Decisions
 
-    private mutating func decideSingle(_ node: Int) throws {
-        guard let values = actualValues(of: node, group: [node], knot: []) else {
-            nodes[node].stands = false
-            return
-        }
-        nodes[node].stands = try tables.stand(nodes[node].table, row: node, values)
-    }
-
     private mutating func decideKnot(_ component: [Int]) throws {
         let knot = Set(component)
-        for node in component.sorted(by: isOlder) where nodes[node].stands == nil {
+        for node in component.sorted(by: isOlder) where nodes[node].fate == .undecided {
             let group = undecidedAncestors(of: node, in: knot)
-            try tables.mark()
-            var stand = true
-            for member in group.sorted(by: isOlder) where stand {
-                let values = actualValues(of: member, group: group, knot: knot)
-                stand = try values.map { try tables.stand(nodes[member].table, row: member, $0) } ?? false
+            try tables.mark("knot")
+            var refused: (member: Int, refusal: Refusal)?
+            for member in group.sorted(by: isOlder) where refused == nil {
+                refused = try refusal(of: member, group: group, knot: knot).map { (member, $0) }
             }
-            if stand {
-                try tables.accept()
-                for member in group { nodes[member].stands = true }
+            if let refused {
+                try tables.undo("knot")
+                nodes[node].fate = refused.member == node ? fate(of: node, refused.refusal) : .parked
             } else {
-                try tables.undo()
-                nodes[node].stands = false
+                try tables.accept("knot")
+                for member in group { nodes[member].fate = .stands }
             }
         }
     }
@@ -189,25 +221,49 @@ struct OracleDecision {
         var group: Set<Int> = [node]
         var waiting = [node]
         while let next = waiting.popLast() {
-            for case let parent? in nodes[next].references.map(\.parent)
-            where knot.contains(parent) && nodes[parent].stands == nil && group.insert(parent).inserted {
+            for case let parent? in nodes[next].references.filter({ $0.strength != .loose }).map(\.parent)
+            where knot.contains(parent) && nodes[parent].fate == .undecided && group.insert(parent).inserted {
                 waiting.append(parent)
             }
         }
         return group
     }
 
-    /// The values that a row has where it stands together with `group`; nil where a parent that it needs does not stand.
-    private func actualValues(of node: Int, group: Set<Int>, knot: Set<Int>) -> [String: Value]? {
-        func stands(_ parent: Int?) -> Bool {
-            parent.map { nodes[$0].stands == true || group.contains($0) || $0 == node } ?? false
-        }
+    /// Lets a row stand together with `group`. Returns why it cannot; nil where it stands.
+    private func refusal(of node: Int, group: Set<Int>, knot: Set<Int>) throws -> Refusal? {
+        let table = nodes[node].table
         var values = nodes[node].values
-        for reference in nodes[node].references where !stands(reference.parent) {
-            if reference.isHard || reference.parent.map(knot.contains) ?? false { return nil }
-            let mayStay = reference.replacement.isNull || stands(reference.replacementParent)
+        var isRedirected = false
+        for reference in nodes[node].references {
+            let parent = reference.parent
+            if stands(parent, group) || parent == node { continue }
+            if let parent, case .folded(let winner) = nodes[parent].fate {
+                values[reference.column] = .reference(nodes[winner].name.identity)
+                isRedirected = true
+                continue
+            }
+            if reference.strength == .loose { continue }
+            if reference.strength == .hard || parent.map(knot.contains) ?? false { return .parent }
+            let mayStay = reference.replacement.isNull || stands(reference.replacementParent, group)
             values[reference.column] = mayStay ? reference.replacement : .null
         }
-        return values
+        if table.replicated.contains(where: { $0.isNotNull && values[$0.name]?.isNull ?? true }) { return .notNull }
+        if try tables.stand(table, row: node, values) { return nil }
+        let sharers = try tables.sharers(of: values, row: node, table)
+        guard let oldest = sharers.min(by: isOlder) else { return .notNull }
+        if let younger = sharers.first(where: { isOlder(node, $0) && !group.contains($0) }) {
+            throw Again(younger: younger, older: node)
+        }
+        return .sharer(oldest, isRedirected: isRedirected)
+    }
+
+    private func stands(_ node: Int?, _ group: Set<Int>) -> Bool {
+        node.map { nodes[$0].fate == .stands || group.contains($0) } ?? false
+    }
+
+    private func fate(of node: Int, _ refusal: Refusal) -> Fate {
+        guard case .sharer(let oldest, let isRedirected) = refusal else { return .parked }
+        let folds = isRedirected || settings.mergesUniques.contains(nodes[node].name.table.lowercased())
+        return folds ? .folded(into: oldest) : .parked
     }
 }

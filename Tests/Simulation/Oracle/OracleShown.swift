@@ -21,11 +21,13 @@ struct OracleShown {
     /// Rows that are dead with entries left.
     var dead: Set<RowName> = []
     var conflicts: Set<Conflict> = []
+    /// Foreign keys that are not enforced, as `table.column` in lower case.
+    var unenforced: Set<String> = []
 
-    /// - Parameter enforces: whether foreign keys have a say in what stands.
-    init(_ state: OracleState, schema: SchemaModel, tables: OracleTables, enforces: Bool) throws {
+    init(_ state: OracleState, schema: SchemaModel, tables: OracleTables) throws {
         let settings = OracleSettings(state)
-        var decision = OracleDecision(schema: schema, tables: tables, settings: settings, enforces: enforces)
+        unenforced = settings.unenforced
+        var decision = OracleDecision(schema: schema, tables: tables, settings: settings)
         for table in schema.tables {
             for (identity, row) in state.rows[table.name] ?? [:] {
                 let name = RowName(table: table.name, identity: identity)

@@ -31,7 +31,10 @@ final class OracleTables {
         for table in schema.tables {
             try connection.execute(Self.sql(table, isTwin: false))
             for sql in table.indexSQL { try connection.execute(sql) }
-            if !table.uniques.isEmpty { try connection.execute(Self.sql(table, isTwin: true)) }
+            if let key = Self.referringKey(of: table) {
+                try connection.execute("CREATE UNIQUE INDEX \(key.name) ON \(table.name)(\(key.list))")
+            }
+            try connection.execute(Self.sql(table, isTwin: true))
         }
     }
 
@@ -57,11 +60,17 @@ final class OracleTables {
             "CREATE TABLE \(name)(\((more + columns).joined(separator: ", ")))\(table.isStrict && !isTwin ? " STRICT" : "")"
     }
 
+    /// A key with references in it, which may become another row's where they follow a folded row.
+    private static func referringKey(of table: TableModel) -> UniqueModel? {
+        guard table.identity == .natural, table.key.contains(where: { table[$0]?.reference != nil }) else { return nil }
+        return UniqueModel(name: "\(table.name)_key", parts: table.key.map { UniqueModel.Part(sql: $0) })
+    }
+
     func begin() throws { try connection.execute("BEGIN") }
     func end() throws { try connection.execute("ROLLBACK") }
-    func mark() throws { try connection.execute("SAVEPOINT sim") }
-    func accept() throws { try connection.execute("RELEASE sim") }
-    func undo() throws { try connection.execute("ROLLBACK TO sim; RELEASE sim") }
+    func mark(_ name: String) throws { try connection.execute("SAVEPOINT \(name)") }
+    func accept(_ name: String) throws { try connection.execute("RELEASE \(name)") }
+    func undo(_ name: String) throws { try connection.execute("ROLLBACK TO \(name); RELEASE \(name)") }
 
     // MARK: Rows that stand
 
@@ -95,32 +104,48 @@ final class OracleTables {
 
     /// Pairs of rows of which some variants share a tuple of some UNIQUE index.
     func sharers(_ table: TableModel) throws -> [(Int, Int)] {
-        var pairs: [(Int, Int)] = []
-        for unique in table.uniques {
-            let keys = unique.parts.indices
-            let tuple =
-                "SELECT sim_row, \(keys.map { "\(unique.parts[$0].sql) AS k\($0)" }.joined(separator: ", ")) "
-                + "FROM twin_\(table.name)\(unique.condition.map { " WHERE " + $0 } ?? "")"
-            let equal = keys.map { index in
-                let part = unique.parts[index]
-                let collation = part.collation ?? table[part.sql]?.collation ?? Self.collation(part.sql, table)
-                return "a.k\(index) = b.k\(index) COLLATE \(collation.rawValue)"
-            }
-            let rows = try connection.rows(
-                """
-                SELECT DISTINCT a.sim_row, b.sim_row FROM (\(tuple)) AS a JOIN (\(tuple)) AS b
-                ON a.sim_row < b.sim_row AND \(equal.joined(separator: " AND "))
-                """)
-            for row in rows {
-                guard case .integer(let a) = row[0], case .integer(let b) = row[1] else { continue }
-                pairs.append((Int(a), Int(b)))
-            }
+        let twin = "twin_\(table.name)"
+        return try table.uniques.flatMap { unique in
+            try pairs(table, unique, twin, twin).filter { $0.0 < $0.1 }
         }
-        return pairs
     }
 
-    /// An expression has no collation but what its COLLATE says.
-    private static func collation(_ sql: String, _ table: TableModel) -> Collation { .binary }
+    /// The standing rows with which a row that has these values shares a tuple.
+    func sharers(of values: [String: Value], row: Int, _ table: TableModel) throws -> Set<Int> {
+        let twin = "twin_\(table.name)"
+        try connection.execute("SAVEPOINT asked; DELETE FROM \(twin)")
+        try imagine(table, row: row, variant: 0, values)
+        let uniques = table.uniques + [Self.referringKey(of: table)].compactMap { $0 }
+        let found = try uniques.flatMap { try pairs(table, $0, twin, table.name).map(\.1) }
+        try connection.execute("ROLLBACK TO asked; RELEASE asked")
+        return Set(found)
+    }
+
+    /// Rows of two tables made alike that share a tuple, as SQLite itself compares.
+    private func pairs(
+        _ table: TableModel, _ unique: UniqueModel, _ left: String, _ right: String
+    ) throws -> [(Int, Int)] {
+        let keys = unique.parts.indices
+        func tuple(_ name: String) -> String {
+            "SELECT sim_row, \(keys.map { "\(unique.parts[$0].sql) AS k\($0)" }.joined(separator: ", ")) "
+                + "FROM \(name)\(unique.condition.map { " WHERE " + $0 } ?? "")"
+        }
+        let equal = keys.map { index in
+            let part = unique.parts[index]
+            // An expression has no collation but what its COLLATE says.
+            let collation = part.collation ?? table[part.sql]?.collation ?? .binary
+            return "a.k\(index) = b.k\(index) COLLATE \(collation.rawValue)"
+        }
+        let rows = try connection.rows(
+            """
+            SELECT DISTINCT a.sim_row, b.sim_row FROM (\(tuple(left))) AS a JOIN (\(tuple(right))) AS b
+            ON \(equal.joined(separator: " AND "))
+            """)
+        return rows.compactMap { row in
+            guard case .integer(let a) = row[0], case .integer(let b) = row[1] else { return nil }
+            return (Int(a), Int(b))
+        }
+    }
 
     // MARK: Values
 

@@ -9,8 +9,6 @@ enum Feature: String, CaseIterable, Sendable {
     case replace, upsert, keyChanges, swaps, rollbacks, embedded, settling, foreignKeysOn, wholeTables, foundRows
     // Policies
     case policies, union, policyChanges, sum, deleteLoses, uniqueMerge, lastWriterRow
-    /// Foreign keys hold after an import too.
-    case enforcement
     // The world
     case joins, skewedClocks, clockJumps, equalTimes
     // The folder, and what kills processes
@@ -18,8 +16,7 @@ enum Feature: String, CaseIterable, Sendable {
 
     /// What the store does not do yet.
     static let missing: Set<Feature> = [
-        .checks, .sum, .deleteLoses, .uniqueMerge, .enforcement, .uniquePartial, .uniqueExpression,
-        .uniqueWithoutRowid, .uniqueReferences, .restoredStores,
+        .uniqueMerge
     ]
 }
 

@@ -28,7 +28,9 @@ struct ScenarioGenerator {
         for index in 0..<count { scenario.peers.append(peer(index, features, &programs)) }
         scenario.hasFolders = features.contains(.folders)
         if scenario.hasFolders, features.contains(.crashes) {
-            for index in scenario.peers.indices where random.chance(25) { scenario.peers[index].death = death(scenario) }
+            for index in scenario.peers.indices where random.chance(25) {
+                scenario.peers[index].death = death(scenario)
+            }
         }
         scenario.policies = policies(schema, features)
         addCommonRows(to: &scenario, &programs)

@@ -39,8 +39,7 @@ final class Checks {
 
     private func shown(_ oracle: OracleState) throws -> OracleShown {
         if let known, known.vector == oracle.vector { return known.shown }
-        let shown = try OracleShown(
-            oracle, schema: schema, tables: tables, enforces: scenario.features.contains(.enforcement))
+        let shown = try OracleShown(oracle, schema: schema, tables: tables)
         known = (oracle.vector, shown)
         return shown
     }
@@ -137,10 +136,14 @@ final class Checks {
     private func checkDatabase(_ app: AppConnection, _ name: String) throws {
         let result = try app.rows("PRAGMA integrity_check").map { $0[0].string }
         guard result == ["ok"] else { throw Failure(.constraint, "\(name): \(result.joined(separator: "; "))") }
-        guard scenario.features.contains(.enforcement) else { return }
         for row in try app.rows("PRAGMA foreign_key_check") {
-            let broken = row.prefix(3).map(spell).joined(separator: " ")
-            throw Failure(.constraint, "\(name) shows a row that breaks a foreign key: \(broken)")
+            let table = row[0].string
+            let keys = try app.rows("SELECT id, \"from\" FROM pragma_foreign_key_list('\(table)')")
+            let column = keys.first { $0[0] == row[3] }.map { $0[1].string } ?? ""
+            guard !(known?.shown.unenforced.contains("\(table).\(column)".lowercased()) ?? false) else { continue }
+            throw Failure(
+                .constraint,
+                "\(name) shows a row of \(table) whose \(column) breaks its foreign key (row \(spell(row[1])))")
         }
     }
 

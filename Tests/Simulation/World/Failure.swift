@@ -7,6 +7,8 @@ struct Failure: Error, Sendable, CustomStringConvertible {
         case error
         /// The oracle expects other rows.
         case shown
+        /// A transaction is not what its author did.
+        case recording
         /// Parked or dead rows, or conflicts, are not what the oracle expects.
         case kept
         /// The store's own comparison found something.

@@ -143,7 +143,9 @@ final class FolderWorld: World {
         }
         if let result {
             let held = result.held.map { "\($0.reason.rawValue) \($0.peer.name ?? "?"):\($0.sequence)" }
-            trace("    \(result.recorded) recorded, \(result.published) published, \(result.imported) imported, \(held) held")
+            trace(
+                "    \(result.recorded) recorded, \(result.published) published, \(result.imported) imported, \(held) held"
+            )
             try checkHeld(result, peer)
         }
         try check(peer)

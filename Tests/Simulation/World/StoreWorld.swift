@@ -112,7 +112,10 @@ final class StoreWorld: World {
     /// Takes what a peer has recorded into the ledger, and its own oracle with it.
     private func harvest(_ index: Int) throws {
         let peer = peers[index]
-        for transaction in try ledger.harvest(peer.store) where peer.oracle.canApply(transaction) {
+        for transaction in try ledger.harvest(peer.store) {
+            // What a death left behind may follow on imports that the oracle does not know of yet.
+            guard peer.oracle.canApply(transaction) else { continue }
+            if let fault = OracleRecording.fault(of: transaction, in: peer.oracle) { throw Failure(.recording, fault) }
             peer.oracle.apply(transaction)
         }
     }

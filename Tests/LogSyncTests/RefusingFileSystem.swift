@@ -1,0 +1,71 @@
+import LogContainer
+
+/// A file system that refuses with one errno: every change, or every look as well.
+struct RefusingFileSystem: FileSystem {
+    let number: CInt
+    /// Below here.
+    let path: String
+    var refusesLooks = false
+    private let base = PosixFileSystem()
+
+    init(_ number: CInt, below path: String, refusesLooks: Bool = false) {
+        self.number = number
+        self.path = path
+        self.refusesLooks = refusesLooks
+    }
+
+    private func change(_ operation: String, _ path: String) throws(FileSystemError) {
+        if path.hasPrefix(self.path) { throw FileSystemError(operation, path, number: number) }
+    }
+
+    private func look(_ operation: String, _ path: String) throws(FileSystemError) {
+        if refusesLooks { try change(operation, path) }
+    }
+
+    func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
+        try look("list", directory)
+        return try base.list(directory, statuses: statuses)
+    }
+
+    func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
+        try look("look at", path)
+        return try base.status(path, followingLinks: followingLinks)
+    }
+
+    func open(_ path: String) throws(FileSystemError) -> any ReadableFile {
+        try look("open", path)
+        return try base.open(path)
+    }
+
+    func create(_ path: String) throws(FileSystemError) -> any WritableFile {
+        try change("create", path)
+        return try base.create(path)
+    }
+
+    func rename(_ path: String, to newPath: String) throws(FileSystemError) {
+        try change("rename", newPath)
+        try base.rename(path, to: newPath)
+    }
+
+    func remove(_ path: String) throws(FileSystemError) {
+        try change("remove", path)
+        try base.remove(path)
+    }
+
+    func makeDirectory(_ path: String) throws(FileSystemError) {
+        try change("make", path)
+        try base.makeDirectory(path)
+    }
+
+    func removeDirectory(_ path: String) throws(FileSystemError) {
+        try change("remove", path)
+        try base.removeDirectory(path)
+    }
+
+    func synchronizeDirectory(_ path: String) throws(FileSystemError) {
+        try change("synchronize", path)
+        try base.synchronizeDirectory(path)
+    }
+
+    func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }
+}
