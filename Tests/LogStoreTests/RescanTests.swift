@@ -38,7 +38,6 @@ import Testing
     /// As `sqlite3 -cmd '.dbconfig enable_trigger off'` does.
     private func quietly(_ peer: TestPeer, _ sql: String) throws {
         try peer.app.setTriggersEnabled(false)
-        defer { peer.app.disableTriggers() }
         try peer.write(sql)
         try peer.app.setTriggersEnabled(true)
     }
