@@ -151,3 +151,26 @@ struct VerifyTests {
         #expect(damaged.outcome == .integrity && damaged.findings.contains { $0.place.hasSuffix(name) })
     }
 }
+
+@Suite("Verifying what begins with a snapshot")
+struct VerifySnapshotTests {
+    @Test("A folder whose first log files have gone is verified from a snapshot on, and a damaged one is named")
+    func fromSnapshot() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one", "two"])
+        let b = try await world.clone("b")
+        try await settle(a, b)
+        let peer = try await a.peer()
+        try await a.snapshot()
+        try world.removeLogs(peer)
+        try a.insert("three")
+        try await settle(a, b)
+        let sound = try await Replicator.verify(a.path, configuration: a.configuration)
+        #expect(sound.findings.filter { $0.severity != .note }.isEmpty, "\(sound.findings)")
+        #expect(sound.store == true)
+        let name = try #require(try world.snapshots(peer).last)
+        try world.damage(world.snapshotPath(peer, name))
+        let damaged = try await Replicator.verify(a.path, configuration: a.configuration)
+        #expect(damaged.findings.contains { $0.severity == .damage && $0.place.contains(name) })
+    }
+}
