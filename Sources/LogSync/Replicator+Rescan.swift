@@ -77,7 +77,7 @@ extension ReplicatedStore {
         var names: [String: Set<RowIdentity>] = [:]
         func read(_ segment: SegmentReader) throws {
             while let groups = try segment.nextFrame() {
-                for group in groups where group.kind == .insert {
+                for group in groups {
                     guard let rows = wanted[group.table] else { continue }
                     names[group.table, default: []].formUnion(group.identities.filter(rows.mayContain))
                 }
