@@ -163,7 +163,7 @@ struct RebuildTests {
         try await a.snapshot()
         try FileManager.default.removeItem(atPath: world.contentPath)
         let report = try await a.with { try await $0.rebuild() }
-        #expect(report.lost == 0 && report.outcome == .complete)
+        #expect(report.missing.isEmpty && report.outcome == .complete)
         #expect(try world.snapshots(try await a.peer()).count == 1)
         #expect(try await world.clone("b").ids() == ["one", "two"])
     }
