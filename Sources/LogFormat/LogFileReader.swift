@@ -131,6 +131,20 @@ package final class LogFileReader {
         }
     }
 
+    /// How many bytes the segments have together.
+    package var segmentBytes: Int { header.segments.count }
+
+    /// Streams the segments' blocks as they stand, each checked, so that files can be put together without decoding.
+    ///
+    /// - Throws: ``LogFileError``, and what the source or `body` throws.
+    package func forEachBlock(_ body: ([UInt8]) throws -> Void) throws {
+        let blocks = FileBlocks(source, header.segments)
+        while let (bytes, offset) = try blocks.next() {
+            _ = try CheckedBlock(bytes, offset: offset)
+            try body(Array(bytes))
+        }
+    }
+
     private func checkLast() throws {
         let trailer = try readTrailer()
         let last = header.sequences.upperBound

@@ -109,6 +109,8 @@ extension Replicator {
     private func letGo(_ wakes: Wakes) async throws {
         let limit = configuration.wait * 6
         guard StoreLocks.isRequested(files, store: path, age: limit) else { return }
+        isLettingGo = true
+        defer { isLettingGo = false }
         close()
         while StoreLocks.isRequested(files, store: path, age: limit) {
             try await Task.sleep(for: .milliseconds(100))

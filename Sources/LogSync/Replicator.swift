@@ -27,6 +27,8 @@ public actor Replicator {
     private(set) var opened: ReplicatedStore?
     private var locks: StoreLocks?
     var background: Task<Void, Never>?
+    /// Another process needs the store alone: it stays closed, whoever asks for it.
+    var isLettingGo = false
 
     /// Opens a store.
     ///
@@ -195,6 +197,11 @@ public actor Replicator {
 
     /// The store, opened where it is not, or where another file has taken its path.
     private func store() throws -> ReplicatedStore {
+        guard !isLettingGo else {
+            throw LogSyncError(
+                .locked, "another logsync process has \(path) for itself; nothing was changed",
+                help: "Try again when it has finished")
+        }
         if let opened, opened.isCurrent { return opened }
         close()
         let store = try ReplicatedStore(path: path, configuration: configuration, files: files, nonce: nonce)

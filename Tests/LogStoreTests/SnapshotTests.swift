@@ -239,11 +239,26 @@ import Testing
 @Suite(.serialized) struct SnapshotWorkloadTests {
     @Test(arguments: 1...30)
     func peersAgreeWhetherTheyImportOrJoin(seed: Int) throws {
+        try run(seed, policies: [])
+    }
+
+    @Test(arguments: 101...120)
+    func theyDoSoUnderEveryPolicy(seed: Int) throws {
+        try run(
+            seed,
+            policies: [
+                ("child.v", "sum"), ("word.x", "sum"), ("tag", "unique-merge"), ("user", "delete-loses"),
+                ("grid.v", "max"), ("note", "last-writer-row"),
+            ])
+    }
+
+    private func run(_ seed: Int, policies: [(target: String, policy: String)]) throws {
         let folder = try TestFolder()
         var random = SeededGenerator(state: UInt64(seed) &* 77)
         let program = WorkloadTests()
         let a = try TestPeer(folder, "a", sql: WorkloadTests.schema, seed: random.next()) {
             $0.identities["label"] = .columns(["name"])
+            $0.policies = policies
         }
         let b = try TestPeer(folder, "b", cloning: a, seed: random.next())
         let c = try TestPeer(folder, "c", cloning: b, seed: random.next())

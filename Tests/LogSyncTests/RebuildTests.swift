@@ -155,4 +155,16 @@ struct RebuildTests {
         _ = try await destroy()
         #expect(!FileManager.default.fileExists(atPath: world.contentPath))
     }
+
+    @Test("What the outbox has let go of comes back as a snapshot")
+    func released() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one", "two"])
+        try await a.snapshot()
+        try FileManager.default.removeItem(atPath: world.contentPath)
+        let report = try await a.with { try await $0.rebuild() }
+        #expect(report.missing.isEmpty && report.outcome == .complete)
+        #expect(try world.snapshots(try await a.peer()).count == 1)
+        #expect(try await world.clone("b").ids() == ["one", "two"])
+    }
 }

@@ -27,6 +27,27 @@ struct TidyTests {
         #expect(try world.listing() == before)
     }
 
+    @Test("Files are merged though the outbox has let go of what they hold")
+    func released() async throws {
+        let world = try World()
+        let a = try await world.founder("a")
+        let peer = try await a.peer()
+        for index in 0..<40 {
+            try a.insert("row\(index)")
+            try await a.sync()
+            if index % 10 == 9 { try await a.snapshot() }
+        }
+        #expect(try world.logs(peer).count <= 18)
+        for name in try world.snapshots(peer) {
+            try FileManager.default.removeItem(atPath: world.snapshotPath(peer, name))
+        }
+        let b = try await world.clone("b")
+        #expect(try b.ids().count == 40)
+        #expect(try await b.sync().outcome == .complete)
+        try await settle(a, b)
+        #expect(try await a.status().digest == b.status().digest)
+    }
+
     @Test("Merging keeps sizes geometric")
     func geometric() {
         #expect(ReplicatedStore.mergeStart([Int](repeating: 1, count: 17)) == 0)

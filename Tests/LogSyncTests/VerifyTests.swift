@@ -125,4 +125,52 @@ struct VerifyTests {
         let error = await #expect(throws: LogSyncError.self) { try await verify(empty) }
         #expect(error?.code == .containerUnavailable)
     }
+
+    @Test("Snapshots are replayed, compared with the logs, and stand for logs that were collected")
+    func snapshots() async throws {
+        _ = try await a.with { try await $0.snapshot() }
+        try await settle(a, b)
+        let both = try await verify()
+        #expect(both.findings.isEmpty && both.store == true, "\(both.findings)")
+        for machine in [a, b] {
+            for name in try world.logs(try await machine.peer()) {
+                try FileManager.default.removeItem(atPath: "\(world.logsPath(try await machine.peer()))/\(name)")
+            }
+        }
+        let alone = try await verify()
+        #expect(alone.findings.isEmpty && alone.store == true, "\(alone.findings)")
+        #expect(alone.contents.first?.transactions ?? 0 > 3)
+        let doctor = try await Replicator.doctor(world.container, configuration: a.configuration)
+        #expect(doctor.findings.isEmpty, "\(doctor.findings)")
+        let snapshots = "\(world.contentPath)/peers/\(try await a.peer())/snapshots"
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: snapshots).first)
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(snapshots)/\(name)"))
+        bytes[bytes.count / 2] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: "\(snapshots)/\(name)"))
+        let damaged = try await verify()
+        #expect(damaged.outcome == .integrity && damaged.findings.contains { $0.place.hasSuffix(name) })
+    }
+}
+
+@Suite("Verifying what begins with a snapshot")
+struct VerifySnapshotTests {
+    @Test("A folder whose first log files have gone is verified from a snapshot on, and a damaged one is named")
+    func fromSnapshot() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one", "two"])
+        let b = try await world.clone("b")
+        try await settle(a, b)
+        let peer = try await a.peer()
+        try await a.snapshot()
+        try world.removeLogs(peer)
+        try a.insert("three")
+        try await settle(a, b)
+        let sound = try await Replicator.verify(a.path, configuration: a.configuration)
+        #expect(sound.findings.filter { $0.severity != .note }.isEmpty, "\(sound.findings)")
+        #expect(sound.store == true)
+        let name = try #require(try world.snapshots(peer).last)
+        try world.damage(world.snapshotPath(peer, name))
+        let damaged = try await Replicator.verify(a.path, configuration: a.configuration)
+        #expect(damaged.findings.contains { $0.severity == .damage && $0.place.contains(name) })
+    }
 }

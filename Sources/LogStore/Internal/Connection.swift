@@ -126,10 +126,14 @@ enum SQLiteFailure {
                 .noPermission, "\(store) may not be written: \(message)",
                 help: "logsync needs to write the database and its folder.")
         case SQLITE_CANTOPEN:
-            return LogSyncError(.noStore, "\(store) cannot be opened: \(message)")
+            return LogSyncError(
+                .noStore, "\(store) cannot be opened: \(message); nothing was changed",
+                help: "Check its path, and that this user may read and write it and its folder.")
         default:
             return LogSyncError(
-                .invalidStore, "\(store): \(message) (SQLite code \(code), in: \(sql.prefix(200)))")
+                .invalidStore,
+                "\(store): \(message) (SQLite code \(code), in: \(sql.prefix(200))); what had not been committed was undone",
+                help: "logsync doctor looks the store over.")
         }
     }
 }

@@ -25,7 +25,7 @@ struct CollectionPlan {
     /// The peers without whose word nothing goes: all others that take part.
     var live: [PeerScan] {
         scan.peers.values.filter { other in
-            other.id != peer && !retired.contains(other.id) && other.hasPublished
+            other.id != peer && !retired.contains(other.id) && other.hasPublished && !other.isSeed
         }.sorted { $0.id < $1.id }
     }
 
@@ -143,6 +143,14 @@ extension PeerScan {
         // Whoever it is, it has said something.
         case .damaged, .newerFormat: return true
         }
+    }
+}
+
+extension PeerScan {
+    /// Whether this is the folder of a seed: no store writes there, so none will ever acknowledge anything.
+    fileprivate var isSeed: Bool {
+        guard case .missing = receipt, let description = description.value else { return false }
+        return description.created == 0 && description.name == ReplicatedStore.seedName(id)
     }
 }
 

@@ -19,12 +19,42 @@ extension ReplicatedStore {
         guard let first = merging.first, let last = merging.last else { return try removeContained(found) }
         let range = first.name.first...last.name.last
         let run = try store.outbox(of: peer, range).filter(\.isPublished)
-        // The outbox may have let older ones go, or a file of another program stand there: then all stays as it is.
-        guard run.count == range.count, Self.firstRun(run).count == run.count else {
-            return try removeContained(found)
+        if run.count == range.count, Self.firstRun(run).count == run.count {
+            try write(run)
+        } else {
+            // The outbox has let older ones go; their files have them still.
+            guard try putTogether(merging.map(\.name)) else { return try removeContained(found) }
         }
-        try write(run)
         try removeContained(try scanner.scan(full: true).peers[peer]?.logs ?? [])
+    }
+
+    /// Makes one log file of several that follow one another, without decoding what they hold.
+    ///
+    /// - Returns: false where they do not, or one of them cannot be read: then all stays as it is.
+    private func putTogether(_ names: [LogFileName]) throws -> Bool {
+        guard let first = names.first, let last = names.last,
+            zip(names, names.dropFirst()).allSatisfy({ $0.last + 1 == $1.first })
+        else { return false }
+        do {
+            let readers = try names.map { try library.reader($0, of: peer) }
+            let chains = try readers.map { ($0.header.chainBefore, try $0.chainAfter()) }
+            guard zip(chains, chains.dropFirst()).allSatisfy({ $0.1 == $1.0 }), let end = chains.last?.1,
+                try zip(readers, names).allSatisfy({ try $0.verify().nameDigits == $1.fileHash.description })
+            else { return false }
+            let folder = content.peer(peer)
+            let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(LogFileName.self)
+            var writer = try LogFileWriter(
+                content: content.name.description, peer: peer, sequences: first.first...last.last,
+                chainBefore: chains[0].0, segmentBytes: readers.reduce(0) { $0 + $1.segmentBytes }
+            ) { try staged.write($0) }
+            for reader in readers { try reader.forEachBlock { try writer.append($0) } }
+            _ = try writer.finish(chainAfter: end)
+            let name = try staged.publish { LogFileName(first: first.first, last: last.last, fileHash: $0) }
+            // Nothing is removed before this one proves to hold it all.
+            return try folder.verify(name) == .intact
+        } catch is LogFileError {
+            return false
+        }
     }
 
     /// The newest files where there are many, in order: they are to become one.
