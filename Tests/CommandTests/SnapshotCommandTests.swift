@@ -42,7 +42,8 @@ import Testing
         #expect(try await tool.run("show", path).code == 65)
     }
 
-    @Test func `compact says for each file what becomes of it, names who is silent, and retire does without`() async throws
+    @Test func `compact says for each file what becomes of it, names who is silent, and retire does without`()
+        async throws
     {
         let tool = try Tool()
         let a = try await tool.store("a.db", peer: "desk")

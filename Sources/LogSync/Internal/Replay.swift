@@ -79,9 +79,11 @@ struct Replay {
         for place in places.reversed() where try replica.snapshots.isIntact(place.file.name, of: place.peer) {
             do {
                 let reader = try replica.snapshots.reader(place.file.name, of: place.peer)
-                try replica.store.fill(from: try reader.verify(), {
-                    try replica.snapshots.reader(place.file.name, of: place.peer)
-                })
+                try replica.store.fill(
+                    from: try reader.verify(),
+                    {
+                        try replica.snapshots.reader(place.file.name, of: place.peer)
+                    })
                 return
             } catch let error as LogFileError {
                 throw error.logSyncError(file: folder.peer(place.peer).path(place.file.name))
