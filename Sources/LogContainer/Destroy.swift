@@ -69,9 +69,14 @@ extension ContentFolder {
     private func checkDestroyable() throws(LogSyncError) {
         if try exists() { return }
         do throws(FileSystemError) {
-            let status = try fileSystem.status(path, followingLinks: false)
-            let entries = status.isDirectory ? try fileSystem.list(path, statuses: true) : []
-            if entries.contains(where: { $0.name == Self.peersName && ($0.status?.isDirectory ?? false) }) { return }
+            if try fileSystem.status(path, followingLinks: false).isDirectory {
+                let entries = try fileSystem.list(path, statuses: true)
+                // The folder itself goes last, when nothing is in it any more.
+                if entries.isEmpty { return }
+                if entries.contains(where: { $0.name == Self.peersName && ($0.status?.isDirectory ?? false) }) {
+                    return
+                }
+            }
         } catch let error where error.isAbsence {
             // Said below.
         } catch {

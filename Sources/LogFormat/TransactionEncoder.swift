@@ -66,7 +66,9 @@ package struct TransactionEncoder {
                 guard frame.count <= Limits.frameLength else {
                     throw LogSyncError(
                         .unsupportedTable,
-                        "A row of \(group.table.debugDescription) has \(frame.count) bytes, more than a log can hold")
+                        "A row of \(group.table.debugDescription) has \(frame.count) bytes, more than a log can hold; nothing was "
+                            + "recorded and nothing is lost",
+                        help: "Make the row smaller, or leave the table out with logsync init --skip")
                 }
                 cells += rows.count * (group.columns.count + 1)
                 start = rows.upperBound
@@ -144,14 +146,19 @@ extension RowGroup {
             if let referenced = column.referencedTable { try Self.check(referenced, "referenced table") }
         }
         guard columns.count < Limits.cellsPerFrame else {
-            throw LogSyncError(.unsupportedTable, "\(table.debugDescription) has more columns than a log can hold")
+            throw LogSyncError(
+                .unsupportedTable,
+                "\(table.debugDescription) has more columns than a log can hold; nothing was recorded",
+                help: "Leave the table out with logsync init --skip")
         }
     }
 
     private static func check(_ name: String, _ what: String) throws {
         guard !name.isEmpty, !name.utf8.contains(0) else {
             throw LogSyncError(
-                .unsupportedTable, "A \(what) is named \(name.debugDescription); a log cannot hold this name")
+                .unsupportedTable,
+                "A \(what) is named \(name.debugDescription); a log cannot hold this name, so nothing was recorded",
+                help: "Give it another name")
         }
     }
 

@@ -50,11 +50,15 @@ extension Store {
     }
 
     /// Records without settling parked rows: on a connection whose triggers are on, what settling writes would be
-    /// captured. The next import settles them.
+    /// captured. What this logsync does next with the store settles them.
     private static func recordOnly(
         _ session: Session, author: String?, context: String?
     ) throws -> RecordedTransaction? {
         if try Reconciling.isNeeded(session) { try Reconciling(session: session).reconcile() }
-        return try Recorder(session, author: author, context: context).record()
+        let recorded = try Recorder(session, author: author, context: context).record()
+        if recorded != nil, session.hasKept || session.hasReplaced {
+            try session.facts.set(Store.unsettled, .integer(1))
+        }
+        return recorded
     }
 }

@@ -121,18 +121,26 @@ package final class Store: Sendable {
         let adopted = try Reconciling.isNeeded(session) && Reconciling(session: session).reconcile()
         let recorded = try Recorder(session, author: author, context: context).record()
         if recorded?.counts["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
-        if recorded != nil || adopted {
+        let isUnsettled = try session.facts.value(unsettled) == .integer(1)
+        if isUnsettled { try session.facts.set(unsettled, .integer(0)) }
+        if recorded != nil || adopted || isUnsettled {
             // What was written may have made room for a parked row, or its table has come.
             let tables = recorded.map { Set($0.counts.keys.compactMap { session.catalog[$0]?.id }) }
             try Settling(session, standing: Standing(session))
-                .settle([], touching: adopted ? nil : tables) { _, _, _, _ in }
+                .settle([], touching: adopted || isUnsettled ? nil : tables) { _, _, _, _ in }
         }
         return recorded
     }
 
     private func needsRecording() throws -> Bool {
-        try database.read { try Reconciling.isNeeded($0) || Recorder.hasPending($0) }
+        try database.read { session in
+            try Reconciling.isNeeded(session) || Recorder.hasPending(session)
+                || session.facts.value(Self.unsettled) == .integer(1)
+        }
     }
+
+    /// The fact that says that an embedding program's write may have made room for a parked row.
+    static let unsettled = "unsettled"
 
     /// The outbox in order of peer and sequence.
     package func outbox(unpublishedOnly: Bool) throws -> [OutboxTransaction] {

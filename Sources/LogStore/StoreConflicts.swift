@@ -144,7 +144,7 @@ struct Conflicts {
             try row.clock.unknown.sorted { $0.key < $1.key }.map { name, cell in
                 StoreConflict(
                     table: table.name, key: try key(row.identity, integer: row.integer), column: name, shown: nil,
-                    versions: try versions(cell, name),
+                    versions: try versions(cell, name) + additions(cell),
                     deleted: row.clock.deletes.max(by: session.precedes).map {
                         (Dot(session.peers.id($0.peer), $0.sequence), $0.time)
                     })
@@ -164,6 +164,15 @@ struct Conflicts {
             StoreConflict.Version(
                 value: try local(version.value ?? .null, name),
                 dot: Dot(session.peers.id(version.stamp.peer), version.stamp.sequence), time: version.stamp.time)
+        }
+    }
+
+    /// What was added to a counter, a peer's amount each.
+    private func additions(_ cell: CellState) -> [StoreConflict.Version] {
+        cell.additions.sorted { session.precedes($0.stamp, $1.stamp) }.map { addition in
+            StoreConflict.Version(
+                value: addition.cumulative,
+                dot: Dot(session.peers.id(addition.stamp.peer), addition.stamp.sequence), time: addition.stamp.time)
         }
     }
 

@@ -258,10 +258,14 @@ extension Store {
             let parts = target.split(separator: ".", maxSplits: 1).map(String.init)
             let schema = try TableSchema.read(target, on: connection) ?? TableSchema.read(parts[0], on: connection)
             guard let schema, schema.name.lowercased() == target.lowercased() || parts.count == 2 else {
-                throw LogSyncError(.usage, "there is no table \(parts[0]) to set a policy for; nothing was changed")
+                throw LogSyncError(
+                    .usage, "there is no table \(parts[0]) to set a policy for; nothing was changed",
+                    help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database")
             }
             if schema.name.lowercased() != target.lowercased(), schema.column(parts[1]) == nil {
-                throw LogSyncError(.usage, "\(schema.name) has no column \(parts[1]); nothing was changed")
+                throw LogSyncError(
+                    .usage, "\(schema.name) has no column \(parts[1]); nothing was changed",
+                    help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
             }
         }
     }

@@ -48,7 +48,9 @@ public struct InitializeOptions: Sendable {
         default:
             let columns = choice.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             guard !columns.contains("") else {
-                throw LogSyncError(.usage, "\(argument.debugDescription) names an empty column")
+                throw LogSyncError(
+                    .usage, "\(argument.debugDescription) names an empty column; nothing was done",
+                    help: "Write --identity TABLE=COLUMN,…")
             }
             identities[table] = .columns(columns)
         }
@@ -58,7 +60,11 @@ public struct InitializeOptions: Sendable {
     public mutating func addReference(_ argument: String) throws {
         let (child, parent) = try Self.split(argument, expecting: "CHILD.COLUMN=PARENT")
         guard let dot = child.lastIndex(of: "."), dot > child.startIndex, child.index(after: dot) < child.endIndex
-        else { throw LogSyncError(.usage, "\(argument.debugDescription) is not CHILD.COLUMN=PARENT") }
+        else {
+            throw LogSyncError(
+                .usage, "\(argument.debugDescription) is not CHILD.COLUMN=PARENT; nothing was done",
+                help: "Write --reference with the child's table and column, and the parent's table")
+        }
         references.append(
             Reference(table: String(child[..<dot]), column: String(child[child.index(after: dot)...]), parent: parent))
     }
@@ -72,7 +78,11 @@ public struct InitializeOptions: Sendable {
     private static func split(_ argument: String, expecting form: String) throws -> (String, String) {
         guard let equals = argument.lastIndex(of: "="), equals > argument.startIndex,
             argument.index(after: equals) < argument.endIndex
-        else { throw LogSyncError(.usage, "\(argument.debugDescription) is not \(form)") }
+        else {
+            throw LogSyncError(
+                .usage, "\(argument.debugDescription) is not \(form); nothing was done",
+                help: "logsync init --help has an example")
+        }
         return (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
     }
 }

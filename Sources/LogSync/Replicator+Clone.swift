@@ -84,7 +84,9 @@ extension Founder {
                 throw error
             }
         }
-        throw LogSyncError(.containerUnavailable, "\(folder.path) has nothing to make a store of; nothing was done")
+        throw LogSyncError(
+            .containerUnavailable, "\(folder.path) has nothing to make a store of; nothing was done",
+            help: "Wait for the sync engine to deliver it; logsync doctor \(folder.path) says what is there")
     }
 
     /// A snapshot turned out not to be what it seemed.
@@ -228,7 +230,9 @@ extension Founder {
     }
 
     private static func failure(_ target: String) -> LogSyncError {
-        LogSyncError(.cannotCreate, "\(target) could not be made: \(String(cString: strerror(errno)))")
+        LogSyncError(
+            .cannotCreate, "\(target) could not be made: \(String(cString: strerror(errno))); nothing is there",
+            help: "Choose a place that this user may write, with room for the whole database")
     }
 
     /// Removes what a clone that was killed has left.

@@ -77,7 +77,7 @@ extension ReplicatedStore {
         var names: [String: Set<RowIdentity>] = [:]
         func read(_ segment: SegmentReader) throws {
             while let groups = try segment.nextFrame() {
-                for group in groups where group.kind == .insert {
+                for group in groups {
                     guard let rows = wanted[group.table] else { continue }
                     names[group.table, default: []].formUnion(group.identities.filter(rows.mayContain))
                 }
@@ -89,6 +89,17 @@ extension ReplicatedStore {
             var rest = blocks[...]
             try read(
                 SegmentReader(peer: transaction.dot.peer, previous: transaction.chainBefore) { rest.popFirst() })
+        }
+        for place in scan.map(snapshots.places) ?? [] {
+            do {
+                let reader = try snapshots.reader(place.file.name, of: place.peer)
+                while let rows = try reader.next() {
+                    guard let sought = wanted[rows.table] else { continue }
+                    names[rows.table, default: []].formUnion(rows.identities.filter(sought.mayContain))
+                }
+            } catch let error as LogFileError {
+                logger.info("\(content.peer(place.peer).path(place.file.name)) was passed over: \(error)")
+            }
         }
         for peer in scan?.peers.values.sorted(by: { $0.id < $1.id }) ?? [] {
             for file in peer.logs {
@@ -102,5 +113,14 @@ extension ReplicatedStore {
             }
         }
         return names
+    }
+}
+
+extension SnapshotRows {
+    fileprivate var identities: [RowIdentity] {
+        switch self {
+        case .plain(let rows): rows.identities
+        case .spelled(let rows): rows.rows.map(\.identity)
+        }
     }
 }

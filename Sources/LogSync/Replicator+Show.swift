@@ -30,7 +30,9 @@ extension Replicator {
                 do throws(FileSystemError) {
                     source = try FileSource(PosixFileSystem().open(file))
                 } catch  where error.isAbsence {
-                    throw LogSyncError(.noStore, "there is no file \(file)")
+                    throw LogSyncError(
+                        .noStore, "there is no file \(file)", help: "Log files are in CONTAINER/CONTENT/peers/PEER/logs"
+                    )
                 } catch {
                     throw error.explained(kept: "nothing was changed")
                 }

@@ -14,7 +14,9 @@ extension Replicator {
             do throws(FileSystemError) {
                 source = try FileSource(PosixFileSystem().open(file))
             } catch  where error.isAbsence {
-                throw LogSyncError(.noStore, "there is no file \(file)")
+                throw LogSyncError(
+                    .noStore, "there is no file \(file)",
+                    help: "Snapshots are in CONTAINER/CONTENT/peers/PEER/snapshots")
             } catch {
                 throw error.explained(kept: "nothing was changed")
             }

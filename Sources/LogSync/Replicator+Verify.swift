@@ -122,6 +122,21 @@ extension Founder {
             examination.retired = try compared.store.retiredPeers()
         }
         report.findings += examination.findings(scan) + examination.otherFiles(scan)
+        do {
+            try await replay(folder, scan, compared, files, &report, progress)
+        } catch let error as LogSyncError where error.code == .containerUnavailable {
+            // Settings or schemas have not arrived, or are in files that are damaged.
+            report.findings.append(
+                Finding(
+                    "no-replay", .trouble, "the history could not be replayed", at: folder.path, why: error.message,
+                    help: error.help ?? "run logsync doctor on the folder"))
+        }
+    }
+
+    private func replay(
+        _ folder: ContentFolder, _ scan: ContainerScan, _ compared: ReplicatedStore?, _ files: StateFiles,
+        _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws {
         let scratch = NSTemporaryDirectory() + "logsync-verify-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
         // What cannot be removed is the system's to clear away.

@@ -55,11 +55,15 @@ struct Migrate: AsyncParsableCommand {
                 sql == "-"
                 ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(fileURLWithPath: sql))
             guard let text = String(data: bytes, encoding: .utf8), !text.utf8.contains(0) else {
-                throw LogSyncError(.invalidScript, "\(sql) is not text in UTF-8; nothing was changed")
+                throw LogSyncError(
+                    .invalidScript, "\(sql) is not text in UTF-8; nothing was changed",
+                    help: "Give a script of SQL statements, as the sqlite3 shell reads it")
             }
             return text
         } catch let error as CocoaError {
-            throw LogSyncError(.noStore, "\(sql) could not be read: \(error.localizedDescription); nothing was changed")
+            throw LogSyncError(
+                .noStore, "\(sql) could not be read: \(error.localizedDescription); nothing was changed",
+                help: "Give the path of the script, or - to read it from stdin")
         }
     }
 
@@ -70,13 +74,13 @@ struct Migrate: AsyncParsableCommand {
                 : "\(report.store) is migrated: \(report.statements) statements."
         ]
         if !report.pending.isEmpty { lines.append("Captured before: \(ChangeSummary.text(report.pending)).") }
-        if !report.recorded.isEmpty { lines.append("Recorded: \(ChangeSummary.text(report.recorded)).") }
+        if !report.recorded.isEmpty { lines.append("Changes: \(ChangeSummary.text(report.recorded)).") }
         for renamed in report.renamed {
             let what = renamed.to == renamed.table ? "Table" : "Column of \(renamed.table)"
-            lines.append("\(what): \(renamed.from) is \(renamed.to) now.")
+            lines.append("\(what): \(renamed.from) \(report.dryRun ? "would be" : "is now") \(renamed.to).")
         }
         for table in report.notReplicated {
-            lines.append("\(table) has no primary key and is not replicated.")
+            lines.append("\(table) has no primary key that rows could be told apart by; it is not replicated.")
         }
         return lines.map(Terminal.printable)
     }

@@ -57,4 +57,128 @@ import Testing
         try await tool.clone("b.db")
         #expect(try await tool.sql("b.db", "SELECT text FROM notes") == "one\n")
     }
+
+    @Test func `seed brings rows in once, and names what it cannot read`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        try await tool.sql("package.db", "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)")
+        try await tool.sql("package.db", "INSERT INTO notes VALUES (1, 'packaged'), (2, 'too')")
+        let ended = try await tool.run("seed", store, "--from", tool.path("package.db"), "--json")
+        #expect(ended.code == 0, "\(ended)")
+        let report = try JSON(ended.output)
+        #expect(report["alreadySeeded"]?.bool == false && report["rows"]?["notes"]?.int == 2)
+        let other = try await tool.clone("b.db")
+        #expect(try await tool.run("seed", other, "--from", tool.path("package.db")).code == 0)
+        for path in [store, other, store, other] { try await tool.succeed("sync", path) }
+        for name in ["a.db", "b.db"] {
+            #expect(try await tool.sql(name, "SELECT text FROM notes ORDER BY text") == "one\npackaged\ntoo\n")
+        }
+        #expect(try await tool.run("seed", store, "--from", tool.path("absent.db")).code == 66)
+        #expect(try await tool.run("seed", store, "--from", other).code == 78)
+        #expect(try await tool.run("seed", store).code == 64)
+    }
+
+    @Test func `migrate takes a script from a file or stdin's place, whole or not at all`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        func script(_ name: String, _ sql: String) throws -> String {
+            try sql.write(toFile: tool.path(name), atomically: true, encoding: .utf8)
+            return tool.path(name)
+        }
+        let rebuild = try script(
+            "rebuild.sql",
+            """
+            BEGIN;
+            CREATE TABLE new_notes (id INTEGER PRIMARY KEY, body TEXT);
+            INSERT INTO new_notes SELECT id, text FROM notes;
+            DROP TABLE notes;
+            ALTER TABLE new_notes RENAME TO notes;
+            COMMIT;
+            """)
+        let dry = try await tool.run("migrate", store, "--sql", rebuild, "--rename", "notes.text=body", "--dry-run")
+        #expect(dry.code == 0 && dry.output.contains("would be body"), "\(dry)")
+        let ended = try await tool.run(
+            "migrate", store, "--sql", rebuild, "--rename", "notes.text=body", "--json")
+        #expect(ended.code == 0, "\(ended)")
+        let report = try JSON(ended.output)
+        #expect(report["statements"]?.int == 4 && report["recorded"]?.keys.isEmpty == true)
+        #expect(report["renamed"]?.array.first?["to"]?.string == "body")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'captured')")
+        #expect(
+            try JSON(await tool.run("sync", store, "--json").output)["stores"]?.array.first?["recorded"]?.int == 1)
+        let bad = try await tool.run("migrate", store, "--sql", script("bad.sql", "DELETE FROM notes;\nNONSENSE;"))
+        #expect(bad.code == 65 && bad.errors.contains("line 2"), "\(bad)")
+        #expect(try await tool.sql("a.db", "SELECT count(*) FROM notes") == "2\n")
+        #expect(try await tool.run("migrate", store, "--sql", tool.path("absent.sql")).code == 66)
+        #expect(try await tool.run("migrate", store, "--sql", rebuild, "--rename", "nonsense").code == 64)
+    }
+
+    @Test func `move goes to another container and content, and stays where another content is`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        let there = tool.path("there")
+        #expect(try await tool.run("move", store, "--container", there).code == 69)
+        try FileManager.default.createDirectory(atPath: there, withIntermediateDirectories: true)
+        let ended = try await tool.run("move", store, "--container", there, "--content", "diary", "--json")
+        #expect(ended.code == 0, "\(ended)")
+        let report = try JSON(ended.output)
+        #expect(report["changed"]?.bool == true && report["former"]?["content"]?.string == "notes")
+        try await tool.succeed("clone", "--container", there, "--content", "diary", tool.path("b.db"))
+        #expect(try await tool.sql("b.db", "SELECT text FROM notes") == "one\n")
+        #expect(try JSON(await tool.run("status", store, "--json").output)["content"]?.string == "diary")
+    }
+
+    @Test func `migrate, move and rebuild end with 75 while another process keeps the store`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        try "SELECT 1".write(toFile: tool.path("nothing.sql"), atomically: true, encoding: .utf8)
+        // One that follows the log has the store open, and does not listen for requests.
+        let keeper = try tool.start(["log", store, "--follow", "--json"])
+        try await keeper.line { $0.contains("\"token\"") }
+        for arguments in [
+            ["migrate", store, "--sql", tool.path("nothing.sql")], ["move", store, "--container", tool.path("home")],
+            ["rebuild", store, "--yes"],
+        ] {
+            let ended = try await tool.run(arguments + ["--wait", "0.2"])
+            #expect(ended.code == 75, "\(ended)")
+        }
+        keeper.signal(SIGTERM)
+        _ = await keeper.end()
+        // One that watches it does.
+        let daemon = try tool.start(["watch", store, "--json"])
+        try await daemon.line { $0.contains("ready") }
+        #expect(try await tool.run("migrate", store, "--sql", tool.path("nothing.sql")).code == 0)
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+    }
+
+    @Test func `doctor and verify end with 0, 3 or 4, and say what helps`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        let shared = tool.path("shared")
+        for arguments in [["doctor", store], ["doctor", shared], ["verify", store], ["verify", shared]] {
+            let ended = try await tool.run(arguments)
+            #expect(ended.code == 0, "\(ended)")
+            #expect(try JSON(await tool.run(arguments + ["--json"]).output)["findings"]?.array.isEmpty == true)
+        }
+        let logs = try await tool.program("/usr/bin/find", [shared, "-name", "*.tlog"]).lines
+        let path = try #require(logs.first)
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        bytes[bytes.count - 90] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: path))
+        for subcommand in ["doctor", "verify"] {
+            let ended = try await tool.run(subcommand, store)
+            #expect(ended.code == 4 && ended.output.contains("help:") && ended.output.contains(path), "\(ended)")
+        }
+        try FileManager.default.removeItem(atPath: path)
+        let gap = try await tool.run("doctor", store, "--json")
+        #expect(gap.code == 3)
+        let finding = try JSON(gap.output)["findings"]?.array.first
+        #expect(finding?["severity"]?.string == "trouble")
+        for key in ["code", "what", "where", "why", "help"] { #expect(finding?[key]?.string?.isEmpty == false) }
+        try await tool.succeed("sync", store)
+        #expect(try await tool.run("doctor", store).code == 0)
+        #expect(try await tool.run("doctor", tool.path("absent")).code == 66)
+        #expect(try await tool.run("verify", tool.path("home")).code == 69)
+    }
 }

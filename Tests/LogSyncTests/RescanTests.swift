@@ -128,6 +128,41 @@ struct RescanTests {
         #expect(try await a.status().digest == b.status().digest)
     }
 
+    @Test("What another peer writes to a row that was deleted so is merged as with a deletion that was seen")
+    func writtenElsewhere() async throws {
+        try behindTheBack("DELETE FROM note WHERE id = 'n1'; DELETE FROM task WHERE id = 1; DELETE FROM tag")
+        try b.execute(
+            """
+            UPDATE note SET stars = 5 WHERE id = 'n1'; UPDATE task SET title = 'edited' WHERE id = 1;
+            DELETE FROM note WHERE id = 'n2'; DELETE FROM task WHERE id = 2;
+            """)
+        try await settle(a, b)
+        #expect(try await a.status().digest == b.status().digest)
+        #expect(try dump(a).filter { !$0.hasSuffix("red") && !$0.hasSuffix("blue") } == ["n3c", "3z"])
+        _ = try await a.with { try await $0.rescan() }
+        try await settle(a, b)
+        #expect(try dump(a) == ["n3c", "3z"])
+        #expect(try dump(b) == dump(a))
+        #expect(try await a.status().digest == b.status().digest)
+        #expect(try await a.status().conflicts == 2, "the edits that lost are listed")
+        let verified = try await Replicator.verify(a.path, configuration: a.configuration)
+        #expect(verified.store == true && verified.findings.isEmpty, "\(verified.findings)")
+    }
+
+    @Test("Rows whose logs were collected are named from snapshots")
+    func snapshots() async throws {
+        _ = try await a.with { try await $0.snapshot() }
+        let peer = try await a.peer()
+        for name in try world.logs(peer) {
+            try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(name)")
+        }
+        try behindTheBack("DELETE FROM note WHERE id = 'n2'")
+        let report = try await a.with { try await $0.rescan() }
+        #expect(report.nameless.isEmpty && report.found["note"] == ChangeCounts(deleted: 1))
+        try await settle(a, b)
+        #expect(try b.ids() == ["n1", "n3"])
+    }
+
     @Test("A row that took the place of a deleted one hides neither")
     func takenRowid() async throws {
         try behindTheBack(

@@ -125,6 +125,31 @@ struct VerifyTests {
         let error = await #expect(throws: LogSyncError.self) { try await verify(empty) }
         #expect(error?.code == .containerUnavailable)
     }
+
+    @Test("Snapshots are replayed, compared with the logs, and stand for logs that were collected")
+    func snapshots() async throws {
+        _ = try await a.with { try await $0.snapshot() }
+        try await settle(a, b)
+        let both = try await verify()
+        #expect(both.findings.isEmpty && both.store == true, "\(both.findings)")
+        for machine in [a, b] {
+            for name in try world.logs(try await machine.peer()) {
+                try FileManager.default.removeItem(atPath: "\(world.logsPath(try await machine.peer()))/\(name)")
+            }
+        }
+        let alone = try await verify()
+        #expect(alone.findings.isEmpty && alone.store == true, "\(alone.findings)")
+        #expect(alone.contents.first?.transactions ?? 0 > 3)
+        let doctor = try await Replicator.doctor(world.container, configuration: a.configuration)
+        #expect(doctor.findings.isEmpty, "\(doctor.findings)")
+        let snapshots = "\(world.contentPath)/peers/\(try await a.peer())/snapshots"
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: snapshots).first)
+        var bytes = try Data(contentsOf: URL(fileURLWithPath: "\(snapshots)/\(name)"))
+        bytes[bytes.count / 2] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: "\(snapshots)/\(name)"))
+        let damaged = try await verify()
+        #expect(damaged.outcome == .integrity && damaged.findings.contains { $0.place.hasSuffix(name) })
+    }
 }
 
 @Suite("Verifying what begins with a snapshot")

@@ -30,7 +30,7 @@ final class Runner {
     }
 
     /// Returns what was wrong; nil where nothing was.
-    func failure(of scenario: Scenario, trace: (String) -> Void = { _ in }) async -> Failure? {
+    func failure(of scenario: Scenario, trace: @escaping (String) -> Void = { _ in }) async -> Failure? {
         count += 1
         let directory = "\(root)/\(count)"
         do {

@@ -57,6 +57,9 @@ struct Simulation: AsyncParsableCommand {
         var shrinker = Shrinker(scenario, failure, runner: runner)
         let small = await shrinker.shrink()
         say("\(small.scenario)\n    \(small.failure)\n")
+        guard seed != nil else { return }
+        say("Step by step:\n")
+        _ = await runner.failure(of: small.scenario, trace: say)
     }
 
     /// One seed, with every step; then the smallest scenario that fails alike.

@@ -81,10 +81,15 @@ final class Connection {
         guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
     }
 
-    /// Turns them off where nothing can be thrown; `sqlite3_db_config` refuses a known option only without memory.
-    func disableTriggers() {
-        var state: Int32 = 0
-        logsync_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, &state)
+    /// Runs `body` with the main schema's triggers on, and leaves them as they were: the connection may be a program's.
+    func withTriggers<Result>(_ body: () throws -> Result) throws -> Result {
+        var before: Int32 = 0
+        let code = logsync_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &before)
+        guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
+        try setTriggersEnabled(true)
+        let result = Swift.Result { try body() }
+        try setTriggersEnabled(before != 0)
+        return try result.get()
     }
 
     /// What SQLite says went wrong, as a typed error.
@@ -121,10 +126,14 @@ enum SQLiteFailure {
                 .noPermission, "\(store) may not be written: \(message)",
                 help: "logsync needs to write the database and its folder.")
         case SQLITE_CANTOPEN:
-            return LogSyncError(.noStore, "\(store) cannot be opened: \(message)")
+            return LogSyncError(
+                .noStore, "\(store) cannot be opened: \(message); nothing was changed",
+                help: "Check its path, and that this user may read and write it and its folder.")
         default:
             return LogSyncError(
-                .invalidStore, "\(store): \(message) (SQLite code \(code), in: \(sql.prefix(200)))")
+                .invalidStore,
+                "\(store): \(message) (SQLite code \(code), in: \(sql.prefix(200))); what had not been committed was undone",
+                help: "logsync doctor looks the store over.")
         }
     }
 }

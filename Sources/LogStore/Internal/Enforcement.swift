@@ -55,7 +55,10 @@ struct Enforcement {
         }
         try connection.execute("CREATE TEMP TABLE IF NOT EXISTS logsync_gone(integer INTEGER PRIMARY KEY)")
         try connection.run("DELETE FROM temp.logsync_gone")
-        for death in events.deaths.keys {
+        // A row that REPLACE put in another's place has its identity, and leaves its integer.
+        let left = events.lives.compactMap { place, life in life.origin == life.rowid ?? place.rowid ? nil : life.origin
+        }
+        for death in Array(events.deaths.keys) + left {
             try connection.run("INSERT OR IGNORE INTO temp.logsync_gone(integer) VALUES(?)", .integer(death))
         }
         try connection.run(

@@ -132,6 +132,7 @@ final class Merger {
             return try change(group, index, target, stamp, kept: kept)
         }
         guard let position else {
+            if group.kind != .insert { try RowGone.check(identity, in: table, session) }
             switch group.kind {
             case .insert where !isBound: return floatNew(group, index, table, stamp)
             case .insert: return try insertNew(group, index, target, table, stamp)
@@ -146,6 +147,7 @@ final class Merger {
         }
         if isBound, try applyDirectly(group, index, target, table, record, at: position, stamp) { return }
         let row = try standing.currentRow(identity, at: position, in: table)
+        if row == nil, table.hasRowid { throw RowGone(table: table.name, identity: identity) }
         let full = try standing.expand(record, row, identity, at: position, in: table)
         try change(group, index, target, stamp, standing: (full, record, row, position))
     }

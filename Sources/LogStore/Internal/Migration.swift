@@ -36,9 +36,7 @@ struct Migration {
     private func runScript(_ sql: String) throws -> Int {
         try session.dropAppTriggerCopies()
         connection.finalizeStatements()
-        try connection.setTriggersEnabled(true)
-        defer { connection.disableTriggers() }
-        return try Script(sql: sql).run(on: connection)
+        return try connection.withTriggers { try Script(sql: sql).run(on: connection) }
     }
 
     /// The tables of rows whose foreign keys nothing answers, one entry a row.

@@ -18,6 +18,8 @@ struct Neighbours {
         if rule.isByInteger, case .reference(let identity) = reference[0] {
             return try ClockTable(table: rule.parent, connection: connection).row(of: identity) != nil
         }
+        // Without rowids nothing tells which row answered; a contender of that name was asked before.
+        guard rule.parent.hasRowid else { return try !parents(reference, rule).isEmpty }
         return try !parents(reference, rule).allSatisfy { position in
             contenders?.contains(rule.parent, at: position) ?? false
         }

@@ -56,6 +56,18 @@ struct Rescanning {
         }
     }
 
+    /// Whether a record of this key stands without its row.
+    func isOrphan(_ identity: RowIdentity, in table: TrackedTable) throws -> Bool {
+        let clock = ClockTable(table: table, connection: connection)
+        let reader = TableReader(table: table, session: session)
+        for row in try clock.rows(withUnique: table.keyDigest(identity)) {
+            let present = try reader.row(at: row).flatMap { row in reader.naturalIdentity { row.values[$0] } }
+            if present.map({ table.keyDigest($0) }) == table.keyDigest(identity) { continue }
+            if try agrees(identity, row, in: table) { return true }
+        }
+        return false
+    }
+
     /// Whether a record's column digests are those of a key; a digest of the whole key may meet another's by chance.
     private func agrees(_ identity: RowIdentity, _ row: Int64, in table: TrackedTable) throws -> Bool {
         guard let parts = identity.naturalParts, parts.count == table.key.count,

@@ -49,7 +49,8 @@ final class StoreConnection: Sendable {
                 help: "Make one with its own program, or with `logsync clone`.")
         }
         if isDirectory.boolValue {
-            throw LogSyncError(.noStore, "\(path) is a directory, not a database")
+            throw LogSyncError(
+                .noStore, "\(path) is a directory, not a database", help: "Give the path of the database in it.")
         }
     }
 

@@ -166,11 +166,11 @@ struct FolderExamination {
 
     private func gaps(_ peer: PeerScan, _ files: LogFileSet, _ scan: ContainerScan) -> [Finding] {
         let reach = max(files.reach, peer.receipt.value?.content.published ?? 0)
-        let hasSnapshots = scan.peers.values.contains { !$0.snapshots.isEmpty }
+        // What a snapshot stands for may have been collected.
+        let collected = SnapshotLibrary(content: folder).places(scan).map { $0.vector[peer.id] }.max() ?? 0
         let name = names[peer.id].name
-        return ReplicatedStore.missing(in: files, upTo: reach).compactMap { range in
-            // What a snapshot covers may have gone.
-            if hasSnapshots, range.lowerBound == 1 { return nil }
+        let missing = ReplicatedStore.missing(ReplicatedStore.missing(in: files, upTo: reach), beyond: collected)
+        return missing.map { range in
             let which = range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
             return Finding(
                 "gap", .trouble, "transactions \(which) of \(name) are in no sound file",

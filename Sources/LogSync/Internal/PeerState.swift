@@ -68,7 +68,10 @@ struct StateFiles {
         } catch  where !FileManager.default.fileExists(atPath: path) {
             return nil
         } catch {
-            throw LogSyncError(.ioError, "the state file \(path) could not be read: \(error.localizedDescription)")
+            throw LogSyncError(
+                .ioError,
+                "the state file \(path) could not be read: \(error.localizedDescription); nothing was changed",
+                help: "Give this user access to it, and check the disk")
         }
         struct Version: Decodable { var format: Int }
         // A file that is cut short or not JSON counts as lost.

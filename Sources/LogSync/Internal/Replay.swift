@@ -37,6 +37,8 @@ struct Replay {
         var peer: PeerID
         /// The state is that of the store that is being verified.
         var isStore = false
+        /// The file that says so, where it is a snapshot.
+        var snapshot: String?
     }
 
     mutating func run(
@@ -47,12 +49,12 @@ struct Replay {
         for stop in try stops(store) {
             guard stop.vector.includes(try replica.store.vector()) else { continue }
             plan.limit = stop.vector
-            try await importAll(store, progress)
+            repeat { try await importAll(store, progress) } while try joinSnapshot(within: stop.vector)
             guard try replica.store.vector() == stop.vector else { continue }
             try compare(with: stop, store)
         }
         plan.limit = nil
-        try await importAll(nil, progress)
+        repeat { try await importAll(nil, progress) } while try joinSnapshot(within: nil)
         let names = try replica.names()
         for held in plan.held {
             let isDamage = held.reason == .fork || held.reason == .damaged
@@ -115,6 +117,12 @@ struct Replay {
             }
             stops.append(Stop(vector: receipt.imported, digest: receipt.digest, peer: peer.id))
         }
+        for place in replica.snapshots.places(scan) {
+            stops.append(
+                Stop(
+                    vector: place.vector, digest: Self.text(of: place.manifest.digest), peer: place.peer,
+                    snapshot: folder.peer(place.peer).path(place.file.name)))
+        }
         if let store {
             stops.append(
                 Stop(
@@ -124,8 +132,15 @@ struct Replay {
         func size(_ vector: VersionVector) -> UInt64 { vector.sequences.values.reduce(0, &+) }
         return stops.sorted {
             // The store's own receipt may be of the same state; the store is what was asked for.
-            (size($0.vector), $0.isStore ? 0 : 1, $0.peer) < (size($1.vector), $1.isStore ? 0 : 1, $1.peer)
+            (size($0.vector), $0.isStore ? 0 : 1, $0.peer, $0.snapshot ?? "")
+                < (size($1.vector), $1.isStore ? 0 : 1, $1.peer, $1.snapshot ?? "")
         }
+    }
+
+    /// As receipts and ``StoreSummary`` have it.
+    private static func text(of digest: UInt64) -> String {
+        let digits = String(digest, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
     // MARK: Merging
@@ -171,11 +186,38 @@ struct Replay {
         return true
     }
 
+    /// Joins a snapshot where log files that were collected, or are missing, keep something from being replayed.
+    private mutating func joinSnapshot(within limit: VersionVector?) throws -> Bool {
+        let vector = try replica.store.vector()
+        if vector == limit { return false }
+        for place in replica.snapshots.places(scan) {
+            guard !vector.includes(place.vector), limit?.includes(place.vector) ?? true,
+                case .ready = try replica.store.joinability(of: place.manifest),
+                try replica.snapshots.isIntact(place.file.name, of: place.peer)
+            else { continue }
+            _ = try replica.store.join { try replica.snapshots.reader(place.file.name, of: place.peer) }
+            let now = try replica.store.vector()
+            transactions += now.sequences.reduce(0) { $0 + Int(clamping: $1.value - min(vector[$1.key], $1.value)) }
+            return true
+        }
+        return false
+    }
+
     // MARK: Comparing
 
     private mutating func compare(with stop: Stop, _ store: ReplicatedStore?) throws {
         let names = try replica.names()
         let isEqual = try replica.store.summary().digest == stop.digest
+        if let snapshot = stop.snapshot {
+            if !isEqual {
+                findings.append(
+                    Finding(
+                        "digest-differs", .damage, "a snapshot holds another state than its transactions make",
+                        at: snapshot, why: "equal version vectors must have equal digests",
+                        help: "remove it, and run logsync snapshot on the store of \(names[stop.peer].name)"))
+            }
+            return
+        }
         if !isEqual {
             let name = names[stop.peer].name
             findings.append(

@@ -40,12 +40,27 @@ extension ReplicatedStore {
         let step: ImportStep
         do {
             step = try store.importStep { try plan.next() }
+        } catch let gone as RowGone {
+            try record(gone)
+            return .undone
         } catch {
             try hold(plan, error)
             return .undone
         }
         try noteRecorded()
         return .imported(step)
+    }
+
+    /// Records what nobody captured, so that the import can begin anew.
+    private func record(_ gone: RowGone) throws {
+        guard try store.recordGone(gone) != nil else {
+            throw LogSyncError(
+                .invalidStore, "a row of \(gone.table) is not where its clock record says; nothing was imported",
+                help: "Run logsync rescan on \(place.path)")
+        }
+        try noteRecorded()
+        let what = "a row of \(gone.table) was deleted behind the triggers' back; its deletion was recorded"
+        logger.warning("\(place.path): \(what). logsync rescan finds whatever else was changed so")
     }
 
     private func begin(_ plan: ImportPlan) throws {

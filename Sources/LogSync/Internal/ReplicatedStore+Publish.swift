@@ -117,9 +117,12 @@ extension ReplicatedStore {
         }
         guard !missing.isEmpty else { return 0 }
         let run = Self.firstRun(missing)
-        logger.notice(
-            "Publishing \(run.count) transactions that \(place.path) recorded as its former self",
-            metadata: ["peer": "\(former)", "folder": "\(folder.path)"])
+        // The others are seeds, which are nobody's former self.
+        if registration.succeeds.contains(former) {
+            logger.notice(
+                "Publishing \(run.count) transactions that \(place.path) recorded as its former self",
+                metadata: ["peer": "\(former)", "folder": "\(folder.path)"])
+        }
         return try publish(run)
     }
 

@@ -25,7 +25,9 @@ final class StoreLock {
     private func tryAcquire(_ kind: CInt) throws -> Bool {
         if flock(descriptor, kind | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK || errno == EINTR else {
-            throw LogSyncError(.ioError, "\(path) could not be locked: \(String(cString: strerror(errno)))")
+            throw LogSyncError(
+                .ioError, "\(path) could not be locked: \(String(cString: strerror(errno))); nothing was changed",
+                help: "Keep the state directory on a local disk (XDG_STATE_HOME)")
         }
         return false
     }

@@ -34,7 +34,9 @@ final class StoreLocks {
     /// - Throws: `locked` after `wait`.
     func takeAlone(wait: Duration, of store: String, isolation: isolated (any Actor)? = #isolation) async throws {
         guard FileManager.default.createFile(atPath: request, contents: nil) else {
-            throw LogSyncError(.cannotCreate, "\(request) could not be made")
+            throw LogSyncError(
+                .cannotCreate, "\(request) could not be made; nothing was changed",
+                help: "Give this user write access to the state directory")
         }
         do {
             try await use.acquire(wait: wait, of: store)

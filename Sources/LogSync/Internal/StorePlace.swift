@@ -17,7 +17,8 @@ struct StorePlace: Equatable {
         // `stat` opens nothing, so SQLite's locks are safe from it.
         guard stat(self.path, &status) == 0 else { throw Self.missing(path) }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw LogSyncError(.invalidStore, "\(path) is not a file")
+            throw LogSyncError(
+                .invalidStore, "\(path) is not a file; nothing was done", help: "Give the path of a SQLite database")
         }
         inode = UInt64(status.st_ino)
     }

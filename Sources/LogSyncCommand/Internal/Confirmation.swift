@@ -19,7 +19,8 @@ struct Confirmation: ParsableArguments {
         Terminal.writeError("\(Terminal.printable(try await what())) Go on? [y/N] ")
         let answer = readLine() ?? ""
         guard ["y", "yes"].contains(answer.lowercased()) else {
-            throw LogSyncError(.interrupted, "nothing was done")
+            throw LogSyncError(
+                .interrupted, "nothing was done", help: "Answer y, or give --yes, to do it")
         }
     }
 

@@ -84,7 +84,9 @@ struct GivenSetting {
 
     fileprivate func parsed<T: ExpressibleByArgument>(as form: String) throws -> T {
         guard let value = T(argument: text) else {
-            throw LogSyncError(.configuration, "\(source) is \(text.debugDescription), which is not \(form)")
+            throw LogSyncError(
+                .configuration, "\(source) is \(text.debugDescription), which is not \(form); nothing was done",
+                help: "Correct it, or give the option instead")
         }
         return value
     }

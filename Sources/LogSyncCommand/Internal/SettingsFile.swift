@@ -21,7 +21,9 @@ enum SettingsFile {
         do {
             return try settings(TOMLTable(string: text), file: file)
         } catch let error as TOMLParseError {
-            throw LogSyncError(.configuration, "the configuration file \(file) is not TOML: \(error.debugDescription)")
+            throw LogSyncError(
+                .configuration, "the configuration file \(file) is not TOML: \(error.debugDescription)",
+                help: "Correct it, or name another with --config")
         }
     }
 
@@ -44,7 +46,7 @@ enum SettingsFile {
                 throw LogSyncError(
                     .configuration,
                     "the key \(name.debugDescription) in the configuration file \(file) has the wrong "
-                        + "type: it takes \(key.kind.rawValue)")
+                        + "type: it takes \(key.kind.rawValue)", help: "Correct it, or name another file with --config")
             }
             found[key] = GivenSetting(text: text, source: "the key \(name.debugDescription) in \(file)")
         }

@@ -36,22 +36,24 @@ struct OracleShown {
                 } else {
                     dead.insert(name)
                 }
-                for (column, cell) in row.cells {
-                    let isConflict = !row.isAlive || Set(cell.versions.map(\.value)).count > 1
-                    guard isConflict, !cell.versions.isEmpty else { continue }
-                    conflicts.insert(
-                        Conflict(
-                            table: table.name, column: column, dots: Set(cell.versions.map(\.dot)), isLost: !row.isAlive
-                        ))
-                }
             }
         }
         (rows, parked) = try decision.decide()
-        // A parked row is listed as such, with the values that it would show.
-        for name in parked {
-            for (column, cell) in state.rows[name.table]?[name.identity]?.cells ?? [:] {
-                conflicts.remove(
-                    Conflict(table: name.table, column: column, dots: Set(cell.versions.map(\.dot)), isLost: false))
+        list(state, schema)
+    }
+
+    /// Rule 1, and the cells of standing rows that several transactions gave values to. A parked row is listed as such.
+    private mutating func list(_ state: OracleState, _ schema: SchemaModel) {
+        for table in schema.tables {
+            for (identity, row) in state.rows[table.name] ?? [:]
+            where !parked.contains(RowName(table: table.name, identity: identity)) {
+                for (column, cell) in row.cells {
+                    guard !row.isAlive || Set(cell.versions.map(\.value)).count > 1 else { continue }
+                    conflicts.insert(
+                        Conflict(
+                            table: table.name, column: column, dots: Set(cell.versions.map(\.dot)),
+                            isLost: !row.isAlive))
+                }
             }
         }
     }

@@ -1,12 +1,5 @@
 import LogModel
 
-/// A transaction as its author's log has it, with its dependencies spelled out.
-struct OracleTransaction {
-    var dot: Dot
-    var dependencies: VersionVector
-    var groups: [RowGroup]
-}
-
 /// The replicated state S = (V, entries) of MODEL.md, as sets: slow, and as near to the page as can be.
 ///
 /// X(r) is left out. It only tells to which delete an edit was lost, and a delete that comes before the edit leaves

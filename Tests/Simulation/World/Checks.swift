@@ -23,7 +23,9 @@ final class Checks {
     func check(_ store: Store, _ oracle: OracleState, _ app: AppConnection, name: String) throws {
         let vector = try store.vector()
         guard vector == oracle.vector else {
-            throw Failure(.error, "\(name) is at \(spell(vector)), where it has been given \(spell(oracle.vector))")
+            throw Failure(
+                .error,
+                "\(name) is at \(Spelling.vector(vector)), where it has been given \(Spelling.vector(oracle.vector))")
         }
         let audit = try store.audit()
         if let problem = audit.problems.first {
@@ -54,8 +56,8 @@ final class Checks {
             where actual[identity] != expectedRows[identity] {
                 throw Failure(
                     .shown,
-                    "\(name) shows \(table.name) \(identity) as \(spell(actual[identity])), "
-                        + "the oracle as \(spell(expectedRows[identity]))")
+                    "\(name) shows \(table.name) \(identity) as \(Spelling.row(actual[identity])), "
+                        + "the oracle as \(Spelling.row(expectedRows[identity]))")
             }
         }
     }
@@ -99,7 +101,7 @@ final class Checks {
         throw Failure(
             .lost,
             "\(name) \(left) \(conflict.isLost ? "the lost edit" : "the conflict") in \(conflict.table).\(conflict.column) "
-                + "of \(conflict.dots.sorted().map(spell).joined(separator: ", ")); the oracle \(right)")
+                + "of \(conflict.dots.sorted().map(Spelling.dot).joined(separator: ", ")); the oracle \(right)")
     }
 
     // MARK: The end
@@ -116,7 +118,9 @@ final class Checks {
             // What a store had not published when its backup took its place is gone with it.
             let expected = scenario.hasRestores ? try first.store.vector() : ledger.lasts
             guard vector == expected else {
-                throw Failure(.unsettled, "\(peer.name) stays at \(spell(vector)), where \(spell(expected)) was made")
+                throw Failure(
+                    .unsettled,
+                    "\(peer.name) stays at \(Spelling.vector(vector)), where \(Spelling.vector(expected)) was made")
             }
             try check(peer.store, peer.oracle, peer.app, name: peer.name)
             guard peer.oracle == first.oracle else {
@@ -143,31 +147,8 @@ final class Checks {
             guard !(known?.shown.unenforced.contains("\(table).\(column)".lowercased()) ?? false) else { continue }
             throw Failure(
                 .constraint,
-                "\(name) shows a row of \(table) whose \(column) breaks its foreign key (row \(spell(row[1])))")
-        }
-    }
-
-    // MARK: Words
-
-    private func spell(_ vector: VersionVector) -> String {
-        vector.dots.map(spell).joined(separator: " ")
-    }
-
-    private func spell(_ dot: Dot) -> String { "\(dot.peer.description.prefix(4)):\(dot.sequence)" }
-
-    private func spell(_ row: [String: Value]?) -> String {
-        guard let row else { return "none" }
-        return "(" + row.sorted { $0.key < $1.key }.map { "\($0.key)=\(spell($0.value))" }.joined(separator: " ") + ")"
-    }
-
-    private func spell(_ value: Value) -> String {
-        switch value {
-        case .null: "NULL"
-        case .integer(let integer): "\(integer)"
-        case .real(let real): "\(real)"
-        case .text(let bytes): "'\(String(decoding: bytes, as: UTF8.self))'"
-        case .blob(let bytes): "x'\(Hex.encode(bytes))'"
-        case .reference(let identity): "→\(identity)"
+                "\(name) shows a row of \(table) whose \(column) breaks its foreign key (row \(Spelling.value(row[1])))"
+            )
         }
     }
 }

@@ -14,7 +14,7 @@ final class FolderPeer {
     let path: String
     let container: String
     let clock = SimulatedClock()
-    let fileSystem = SimulatedFileSystem()
+    let fileSystem: SimulatedFileSystem
     var skew: Int64
     var oracle: OracleState
     /// The death that its next sync meets.
@@ -30,6 +30,7 @@ final class FolderPeer {
 
     init(_ model: PeerModel, index: Int, scenario: Scenario, directory: String, now: Int64) throws {
         self.model = model
+        fileSystem = SimulatedFileSystem(clock: clock)
         skew = model.skew
         oracle = OracleState(keys: scenario.schema.withSettings.keys)
         let home = "\(directory)/machines/\(model.name)"

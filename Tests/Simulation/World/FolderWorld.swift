@@ -12,7 +12,9 @@ final class FolderWorld: World {
     let scenario: Scenario
     private let directory: String
     private var peers: [FolderPeer] = []
-    private var now: Int64 = 1_700_000_000_000
+    private var now: Int64 = 1_700_000_000_000 {
+        didSet { courier.now = now }
+    }
     private let ledger = Ledger()
     private let checks: Checks
     private let courier = Courier()
@@ -31,8 +33,10 @@ final class FolderWorld: World {
         checks = try Checks(scenario, ledger)
     }
 
-    func run(trace: (String) -> Void) async throws {
+    func run(trace: @escaping (String) -> Void) async throws {
         simulation_vfs_seed(scenario.seed)
+        ledger.trace = trace
+        courier.now = now
         try await step(nil) { try await beginAll() }
         for (number, step) in scenario.steps.enumerated() {
             trace("\(number): \(step)")
@@ -117,7 +121,7 @@ final class FolderWorld: World {
             guard try await peers[peer].restore(losesState: losesState) else { return }
             // What it shows is what it showed then.
             peers[peer].oracle = OracleState(keys: scenario.schema.withSettings.keys)
-            try ledger.advance(&peers[peer].oracle, to: peers[peer].openStore().vector())
+            try ledger.advance(&peers[peer].oracle, of: FolderPeer.nobody, to: peers[peer].openStore().vector())
         }
     }
 
@@ -217,7 +221,7 @@ final class FolderWorld: World {
             }
             peer.id = registered
         }
-        try ledger.advance(&peer.oracle, to: vector)
+        try ledger.advance(&peer.oracle, of: registered, to: vector)
     }
 
     private func check(_ peer: FolderPeer) throws {

@@ -16,6 +16,8 @@ final class Ledger {
     private(set) var lasts = VersionVector()
     /// The dependencies of each author's last transaction.
     private var dependencies: [PeerID: VersionVector] = [:]
+    /// Is told of each transaction when it is found.
+    var trace: (String) -> Void = { _ in }
     /// The latest time of any transaction, in milliseconds.
     private(set) var latest: Int64 = 0
 
@@ -54,6 +56,7 @@ final class Ledger {
         dependencies[dot.peer] = vector
         lasts[dot.peer] = dot.sequence
         let transaction = OracleTransaction(dot: dot, dependencies: vector, groups: groups)
+        trace("    \(transaction)")
         latest = max(latest, reader.header.time.milliseconds)
         for time in groups.flatMap(\.times) { latest = max(latest, time.milliseconds) }
         sent[dot] = Sent(
@@ -61,19 +64,31 @@ final class Ledger {
         return transaction
     }
 
-    /// Applies to an oracle's state whatever it lacks up to a vector.
-    func advance(_ oracle: inout OracleState, to vector: VersionVector) throws {
+    /// Applies to the oracle's state of a peer whatever it lacks up to a vector, in an order in which it may have come,
+    /// and looks at each recording of the peer itself as it comes.
+    func advance(_ oracle: inout OracleState, of own: PeerID, to vector: VersionVector) throws {
         while oracle.vector != vector {
-            let before = oracle.vector
-            for (peer, sequence) in vector.sequences.sorted(by: { $0.key < $1.key }) {
-                while oracle.vector[peer] < sequence, let next = self[Dot(peer, oracle.vector[peer] + 1)],
-                    oracle.canApply(next)
-                { oracle.apply(next) }
-            }
-            guard oracle.vector != before else {
+            guard let next = next(oracle, own, vector) else {
                 throw Failure(.error, "a store is at a vector to which no transactions lead")
             }
+            if next.dot.peer == own, let fault = OracleRecording.fault(of: next, in: oracle) {
+                throw Failure(.recording, fault)
+            }
+            oracle.apply(next)
         }
+    }
+
+    /// The peer's own next transaction where it has seen no more than this; else one that it had seen.
+    private func next(_ oracle: OracleState, _ own: PeerID, _ vector: VersionVector) -> OracleTransaction? {
+        var limit = vector
+        if oracle.vector[own] < vector[own], let mine = self[Dot(own, oracle.vector[own] + 1)] {
+            if mine.dependencies == oracle.vector { return mine }
+            limit = mine.dependencies
+        }
+        for (peer, sequence) in limit.sequences.sorted(by: { $0.key < $1.key }) where oracle.vector[peer] < sequence {
+            if let next = self[Dot(peer, oracle.vector[peer] + 1)], oracle.canApply(next) { return next }
+        }
+        return nil
     }
 
     /// A transaction as an importer gets it.

@@ -1,9 +1,13 @@
+import Glibc
 import LogContainer
 import SimulationVFS
 import Synchronization
 
 /// A peer's file system, on which its process can die: with it dies what it does to its store.
+///
+/// Files have the times of the peer's own clock, because peers compare them with what others say.
 final class SimulatedFileSystem: FileSystem {
+    private let clock: SimulatedClock
     private let base = PosixFileSystem()
     private let plan = Mutex(Plan())
 
@@ -12,6 +16,8 @@ final class SimulatedFileSystem: FileSystem {
         var allowed: Int?
         var completesLast = false
     }
+
+    init(clock: SimulatedClock) { self.clock = clock }
 
     /// Dies at the change of this number, from now on and from 1; nil only counts.
     func arm(_ change: Int?, completesLast: Bool) {
@@ -38,6 +44,11 @@ final class SimulatedFileSystem: FileSystem {
     private func look<T>(_ path: String, _ body: () throws(FileSystemError) -> T) throws(FileSystemError) -> T {
         guard simulation_vfs_is_dead() == 0 else { throw Self.dead(path) }
         return try body()
+    }
+
+    fileprivate func date(_ path: String) {
+        guard simulation_vfs_is_dead() == 0 else { return }
+        FileTimes.set(path, milliseconds: clock.now())
     }
 
     func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
@@ -102,5 +113,24 @@ private final class SimulatedFile: WritableFile {
         try fileSystem.change(path) { () throws(FileSystemError) in try file.synchronize() }
     }
 
-    func close() throws(FileSystemError) { try file.close() }
+    func close() throws(FileSystemError) {
+        try file.close()
+        fileSystem.date(path)
+    }
+}
+
+/// Times of files, each a little later than the last, as those of a real file system are.
+enum FileTimes {
+    private static let count = Mutex(0)
+
+    static func set(_ path: String, milliseconds: Int64) {
+        let count = count.withLock { count in
+            count += 1
+            return count
+        }
+        let time = timespec(
+            tv_sec: Int(milliseconds / 1000), tv_nsec: Int(milliseconds % 1000) * 1_000_000 + count % 1_000_000)
+        // A file that has gone already needs no time.
+        _ = utimensat(AT_FDCWD, path, [time, time], 0)
+    }
 }

@@ -12,6 +12,7 @@ final class StorePeer {
     private(set) var store: Store
     private(set) var app: AppProgram
     let clock = SimulatedClock()
+    let id: PeerID
     var skew: Int64
     /// What has come to it, from whom.
     var arrived = VersionVector()
@@ -53,6 +54,7 @@ final class StorePeer {
             store = try Store.initialize(path, plan: plan, configuration: configuration).store
         }
         app = try AppProgram(path, foreignKeysAreOn: model.foreignKeysAreOn)
+        id = try store.registration().peer
     }
 
     /// Makes its clock the one that counts.

@@ -22,8 +22,9 @@ final class StoreWorld: World {
         checks = try Checks(scenario, ledger)
     }
 
-    func run(trace: (String) -> Void) async throws {
+    func run(trace: @escaping (String) -> Void) async throws {
         simulation_vfs_seed(scenario.seed)
+        ledger.trace = trace
         for (index, model) in scenario.peers.enumerated() { try begin(index, model) }
         for (number, step) in scenario.steps.enumerated() {
             trace("\(number): \(step)")
@@ -109,15 +110,11 @@ final class StoreWorld: World {
         }
     }
 
-    /// Takes what a peer has recorded into the ledger, and its own oracle with it.
+    /// Takes what a peer has recorded into the ledger, and brings its oracle to where it stands.
     private func harvest(_ index: Int) throws {
         let peer = peers[index]
-        for transaction in try ledger.harvest(peer.store) {
-            // What a death left behind may follow on imports that the oracle does not know of yet.
-            guard peer.oracle.canApply(transaction) else { continue }
-            if let fault = OracleRecording.fault(of: transaction, in: peer.oracle) { throw Failure(.recording, fault) }
-            peer.oracle.apply(transaction)
-        }
+        _ = try ledger.harvest(peer.store)
+        try ledger.advance(&peer.oracle, of: peer.id, to: peer.store.vector())
     }
 
     private func check(_ index: Int) throws {
@@ -151,8 +148,6 @@ final class StoreWorld: World {
         simulation_vfs_track_unsynced(0)
         if let thrown { throw thrown }
         try harvest(index)
-        // What was imported before the death is there or not; which, its vector says.
-        try ledger.advance(&peer.oracle, to: peer.store.vector())
         _ = try peer.store.record()
         try harvest(index)
         try check(index)
@@ -171,10 +166,6 @@ final class StoreWorld: World {
                 return ledger.incoming(batch.removeFirst())
             }
             try harvest(index)
-            for imported in step.imported {
-                guard let transaction = ledger[imported.dot] else { continue }
-                peer.oracle.apply(transaction)
-            }
             if step.imported.isEmpty { throw Failure(.error, "\(peer.model.name) imported nothing of what was ready") }
         }
     }
