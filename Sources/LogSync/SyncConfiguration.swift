@@ -1,4 +1,5 @@
 public import LogContainer
+public import LogModel
 public import LogStore
 public import Logging
 
@@ -21,6 +22,11 @@ public struct SyncConfiguration: Sendable {
     /// A running replicator takes a snapshot when the log files since the last have more bytes than it has, and more than
     /// this many.
     public var snapshotThreshold: UInt64 = 16 << 20
+    /// Merge policies of this program, by the names under which `policy set` and ``InitializeOptions`` know them.
+    ///
+    /// Every peer should register them alike: where one is missing `last-writer` is shown, and the peer's state digest no
+    /// longer says what it shows.
+    public var policies: [String: MergePolicy] = [:]
     /// Errors and identity trouble are logged here, once.
     public var logger = Logger(label: "logsync")
     /// 64 random bits a call.

@@ -92,6 +92,42 @@ struct ContainerTroubleTests {
         #expect(try c.ids() == ["four", "one", "three", "two"])
     }
 
+    @Test("A complaint counts, however far its author's clock is behind")
+    func slowComplaint() async throws {
+        struct Slow: WallClock { func now() -> Int64 { SystemClock().now() - 3 * 365 * 86_400_000 } }
+        var slow = try world.machine("slow")
+        slow.configuration.clock = Slow()
+        slow.configuration.maximumDrift = .seconds(10 * 365 * 86_400)
+        try a.insert("two")
+        try await a.sync()
+        _ = try await Replicator.clone(
+            to: slow.path, container: world.container, content: "notes", peerName: "slow",
+            configuration: slow.configuration)
+        let owner = try await a.peer()
+        // One daemon, which has looked at its files and found them sound.
+        try await a.with { replicator in
+            try a.insert("three")
+            _ = try await replicator.sync()
+            let name = try #require(try world.logs(owner).last)
+            let path = "\(world.logsPath(owner))/\(name)"
+            let sound = try Data(contentsOf: URL(fileURLWithPath: path))
+            var bytes = sound
+            bytes[bytes.count - 90] ^= 0x40
+            try bytes.write(to: URL(fileURLWithPath: path))
+            #expect(try await slow.sync().held.contains { $0.reason == .damaged && $0.file == name })
+            // The owner's own copy is sound; the other's went wrong on the way.
+            try sound.write(to: URL(fileURLWithPath: path))
+            let before = try world.listing()["notes/peers/\(owner)/logs/\(name)"]
+            _ = try await replicator.sync()
+            let mended = try world.listing()["notes/peers/\(owner)/logs/\(name)"]
+            #expect(mended != nil && mended != before, "the file was not written again")
+            _ = try await replicator.sync()
+            #expect(try world.listing()["notes/peers/\(owner)/logs/\(name)"] == mended, "it was written twice")
+        }
+        #expect(try await slow.sync().outcome == .complete)
+        #expect(try slow.ids() == ["one", "three", "two"])
+    }
+
     @Test("A damaged file stops only what depends on it, is reported by the receipt, and mended")
     func damage() async throws {
         try a.insert("two")

@@ -125,6 +125,7 @@ extension SyncConfiguration {
         configuration.clock = clock
         configuration.random = random
         configuration.busyTimeout = wait / .seconds(1)
+        configuration.policies = policies
         configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
         return configuration
     }
