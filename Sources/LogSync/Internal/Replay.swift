@@ -45,7 +45,6 @@ struct Replay {
         comparing store: ReplicatedStore?, isolation: isolated (any Actor)? = #isolation,
         _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> [Finding] {
-        try beginWithSnapshot()
         for stop in try stops(store) {
             guard stop.vector.includes(try replica.store.vector()) else { continue }
             plan.limit = stop.vector
@@ -66,29 +65,6 @@ struct Replay {
                     help: "run logsync doctor on the folder"))
         }
         return findings
-    }
-
-    /// Begins where a snapshot is, where log files from the first on are not there any more.
-    private mutating func beginWithSnapshot() throws {
-        let places = replica.snapshots.places(scan)
-        let isWhole = scan.peers.values.allSatisfy { peer in
-            let reach = max(peer.receipt.value?.content.published ?? 0, peer.logFiles.reach)
-            return ReplicatedStore.missing(in: peer.logFiles, upTo: reach).first?.lowerBound != 1
-        }
-        let isEverybodyHere = places.allSatisfy { $0.vector.sequences.keys.allSatisfy { scan.peers[$0] != nil } }
-        guard !isWhole || !isEverybodyHere else { return }
-        // The oldest that is sound leaves most to be compared.
-        for place in places.reversed() where try replica.snapshots.isIntact(place.file.name, of: place.peer) {
-            do {
-                let reader = try replica.snapshots.reader(place.file.name, of: place.peer)
-                try replica.store.fill(from: try reader.verify(), {
-                    try replica.snapshots.reader(place.file.name, of: place.peer)
-                })
-                return
-            } catch let error as LogFileError {
-                throw error.logSyncError(file: folder.peer(place.peer).path(place.file.name))
-            }
-        }
     }
 
     func content(of scan: ContainerScan) -> VerifyReport.Content {
