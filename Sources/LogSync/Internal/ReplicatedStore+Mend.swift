@@ -42,7 +42,8 @@ extension ReplicatedStore {
             in: LogFileSet(sound.map(\.name).filter { !complaints.contains($0) }), upTo: published)
         // What has been let go of, or deleted for good, a snapshot stands for.
         let released = try store.outboxStart(of: peer) - 1
-        let gone = max(released, try store.collection().floors[peer])
+        // Of a peer that is retired anyone may delete what a snapshot stands for.
+        let gone = try store.retiredPeers().contains(peer) ? .max : max(released, store.collection().floors[peer])
         let standsFor = standsFor(peer, scan, except: damagedSnapshots)
         let wanted = Self.missing(missing, beyond: min(gone, standsFor))
         let count = try writeAgain(wanted, replacing: bad)
