@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 # How many seeds of the simulator `make test` runs, on the debug build.
-TEST_SEEDS = 300
+TEST_SEEDS = 150
 JOBS ?= $(shell nproc)
 
 LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
@@ -79,14 +79,14 @@ bench: deps
 	Benchmarks/run
 
 # Real stores, a courier that does everything a folder can do, processes killed anywhere, and an oracle that says what
-# has to come of it. SEEDS=n from FROM=k on in JOBS=j processes; SEED=n replays one, step by step; FEATURES=sum,-policies
-# adds to and takes from what the scenarios make use of.
-SEEDS ?= 2000
+# has to come of it: see Tests/Simulation/README.md. SEED=n replays one, CRASHES=1 kills it everywhere.
+SEEDS ?= $(if $(CRASHES),1,2000)
 FROM ?= 1
 simulate: deps
 	$(SWIFT) build --configuration release --product Simulation --scratch-path .build-simulation
-	.build-simulation/release/Simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM) --jobs $(JOBS)) \
-	    $(if $(FEATURES),--features=$(FEATURES))
+	.build-simulation/release/Simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM)) \
+	    $(if $(CRASHES),--crashes,$(if $(SEED),,--jobs $(JOBS))) \
+	    $(if $(FEATURES),--features=$(FEATURES)) $(if $(CERTAIN),--certain=$(CERTAIN))
 
 # Breaks the sources on purpose, line by line; each time a named test has to fail.
 sabotage: deps

@@ -111,7 +111,7 @@ let package = Package(
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            path: "Tests/Simulation", swiftSettings: settings),
+            path: "Tests/Simulation", exclude: ["README.md"], swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -54,7 +54,7 @@ struct Crashes {
         switch place {
         case .beginning(let peer): scenario.peers[peer].death = death
         case .step(let number):
-            guard case .sync(let peer) = scenario.steps[number] else { return scenario }
+            guard let peer = scenario.steps[number].peers.first else { return scenario }
             scenario.steps.insert(.crash(death, peer: peer), at: number)
         }
         return scenario

@@ -178,6 +178,8 @@ extension Step {
             return .policy(peer: moved(index), target: target, policy: policy)
         case .fault(let fault, let index, let choice): return .fault(fault, peer: moved(index), choice: choice)
         case .crash(let death, let index): return .crash(death, peer: moved(index))
+        case .snapshot(let index): return .snapshot(peer: moved(index))
+        case .compact(let index, let days): return .compact(peer: moved(index), days: days)
         case .backUp(let index, let vacuums): return .backUp(peer: moved(index), vacuums: vacuums)
         case .restore(let index, let losesState): return .restore(peer: moved(index), losesState: losesState)
         case .settle(let index, let choice): return .settle(peer: moved(index), choice: choice)

@@ -12,12 +12,10 @@ enum Feature: String, CaseIterable, Sendable {
     // The world
     case joins, skewedClocks, clockJumps, equalTimes
     // The folder, and what kills processes
-    case folders, faults, crashes, powerCuts, restoredStores
+    case folders, faults, crashes, powerCuts, restoredStores, snapshots, collection
 
     /// What the store does not do yet.
-    static let missing: Set<Feature> = [
-        .uniqueMerge
-    ]
+    static let missing: Set<Feature> = []
 }
 
 typealias Features = Set<Feature>

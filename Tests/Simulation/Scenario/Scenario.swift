@@ -69,6 +69,10 @@ enum Step: Sendable {
     case fault(Fault, peer: Int, choice: UInt64)
     /// The next sync dies.
     case crash(Death, peer: Int)
+    /// A peer publishes a snapshot.
+    case snapshot(peer: Int)
+    /// A peer collects what is older than so many days.
+    case compact(peer: Int, days: Int)
     /// A store is backed up.
     case backUp(peer: Int, vacuums: Bool)
     /// A store's backup takes its place; with `losesState` what the machine knew of it is lost too.
@@ -80,7 +84,7 @@ enum Step: Sendable {
         switch self {
         case .write(let peer, _, _), .skew(let peer, _), .record(let peer), .sync(let peer), .policy(let peer, _, _),
             .fault(_, let peer, _), .crash(_, let peer), .settle(let peer, _),
-            .backUp(let peer, _), .restore(let peer, _):
+            .backUp(let peer, _), .restore(let peer, _), .snapshot(let peer), .compact(let peer, _):
             [peer]
         case .send(let from, let to): [from, to]
         case .pass: []
@@ -156,6 +160,8 @@ extension Step: CustomStringConvertible {
         case .policy(let peer, let target, let policy): "\(peer) sets the policy \(target)=\(policy)"
         case .fault(let fault, let peer, let choice): "\(fault.rawValue) in \(peer)'s folder (\(choice))"
         case .crash(let death, let peer): "\(peer)'s next sync dies (\(death))"
+        case .snapshot(let peer): "\(peer) publishes a snapshot"
+        case .compact(let peer, let days): "\(peer) collects what is older than \(days) days"
         case .backUp(let peer, let vacuums): "\(peer)'s store is backed up\(vacuums ? " by VACUUM INTO" : "")"
         case .restore(let peer, let losesState):
             "\(peer)'s store is restored from its backup\(losesState ? ", its state files lost" : "")"

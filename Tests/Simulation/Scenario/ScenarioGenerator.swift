@@ -161,6 +161,12 @@ struct ScenarioGenerator {
                 scenario.steps.append(.fault(random.pick(Fault.allCases), peer: peer, choice: random.next() >> 40))
                 if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }
             }
+            if scenario.hasFolders, scenario.features.contains(.snapshots), random.chance(25) {
+                scenario.steps.append(.snapshot(peer: peer))
+            }
+            if scenario.hasFolders, scenario.features.contains(.collection), random.chance(25) {
+                scenario.steps.append(.compact(peer: peer, days: random.pick([0, 0, 14])))
+            }
             if scenario.hasFolders, scenario.features.contains(.restoredStores), random.chance(25) {
                 scenario.steps.append(.backUp(peer: peer, vacuums: random.chance(50)))
             }

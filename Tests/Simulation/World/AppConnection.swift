@@ -108,7 +108,7 @@ final class AppStatement {
                 }
             }
         case .blob(let bytes):
-            bytes.withUnsafeBytes { buffer in
+            _ = bytes.withUnsafeBytes { buffer in
                 if buffer.isEmpty {
                     sqlite3_bind_zeroblob(statement, index, 0)
                 } else {

@@ -108,7 +108,7 @@ final class StoreWorld: World {
             try harvest(peer)
             try check(peer)
         case .crash(let death, let peer): if death.kind != .fileSystem { peers[peer].death = death }
-        case .fault, .backUp, .restore: break
+        case .fault, .backUp, .restore, .snapshot, .compact: break
         }
     }
 
