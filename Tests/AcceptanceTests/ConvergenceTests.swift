@@ -184,7 +184,6 @@ struct SeededGenerator: RandomNumberGenerator {
 
     /// One unique index each that a plain comparison of columns does not see through.
     @Test(
-        .disabled("partial and expression indexes, and tables WITHOUT ROWID, are not decided by age yet"),
         arguments: [
             "INSERT INTO account (email, handle, active, nick) VALUES ('WHO@x', 'same', 1, 'WHO');",
             "INSERT INTO account (email, nick) VALUES ('WHO@x', 'NICK');",
@@ -228,7 +227,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test(.disabled("foreign keys are not enforced on import yet"))
+    @Test
     func
         `children of a row that was deleted elsewhere are parked, or shown with NULL or the default, as their keys say`()
         async throws
@@ -270,7 +269,7 @@ struct SeededGenerator: RandomNumberGenerator {
         }
     }
 
-    @Test(.disabled("the policy sum is not there yet"))
+    @Test
     func `a counter adds up what both sides counted, the app's own trigger included`() async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(

@@ -171,9 +171,10 @@ import Testing
     @Test func aReferenceIsFoundDanglingWhateverItsTableIsCalled() throws {
         let a = try TestPeer(
             folder, "a",
-            sql:
-                "CREATE TABLE parent(id INTEGER PRIMARY KEY, up INTEGER REFERENCES parent(id)); INSERT INTO parent VALUES(6, 6)"
-        )
+            sql: """
+                CREATE TABLE parent(id INTEGER PRIMARY KEY, up INTEGER REFERENCES parent(id));
+                INSERT INTO parent VALUES(6, 6)
+                """)
         try a.write("INSERT INTO parent VALUES(1, 9)")
         let b = try TestPeer(folder, "b", filling: try a.snapshot(), from: a)
         #expect(

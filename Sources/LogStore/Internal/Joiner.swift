@@ -61,7 +61,7 @@ final class Joiner {
     /// Decides which rows stand. Call it when all rows of this transaction are joined.
     func settle() throws {
         // What stands depends on policies and on which keys are enforced.
-        if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
+        if tables["logsync_setting"] != nil { try Redeciding(session: session, standing: standing).redecide() }
         _ = try Reviving(session, standing: standing).revive(lost, in: &floating)
         try Settling(session, standing: standing)
             .settle(floating, gone: gone) { table, kind, key, _ in note(table, kind, key) }

@@ -57,11 +57,12 @@ final class Merger {
         try applyDeferred()
         try advance(to: incoming.chain)
         revived = try Reviving(session, standing: standing).revive(lost, in: &floating)
+        // Who stands is decided by the settings as they are with this transaction.
+        if tables["logsync_setting"] != nil { try Redeciding(session: session, standing: standing).redecide() }
         let touched = Set(counts.keys.compactMap { session.catalog[$0]?.id })
         try Settling(session, standing: standing)
             .settle(floating, gone: gone, touching: touched) { self.note($0, $1, $2, $3) }
         try dangling.settle()
-        if tables["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
         return ImportedTransaction(
             dot: header.dot, time: header.time, author: header.author, context: header.context, tables: tables)
     }

@@ -48,12 +48,18 @@ extension Standing {
 /// policy, whenever either came.
 struct Redeciding {
     let session: Session
+    let standing: Standing
+
+    /// - Parameter standing: the import's own, which knows what rows that went in it were called.
+    init(session: Session, standing: Standing? = nil) {
+        self.session = session
+        self.standing = standing ?? Standing(session)
+    }
 
     /// Call it after settings may have changed. Returns whether a policy or a peer's name did.
     @discardableResult
     func redecide() throws -> Bool {
         guard try session.reloadPolicies() else { return false }
-        let standing = Standing(session)
         for table in session.catalog.tables where !session.counters(of: table).isEmpty {
             try spellOutCounters(of: table)
         }
@@ -78,7 +84,6 @@ struct Redeciding {
     /// What the table shows now is what versions without a value of their own mean; once it shows sums it no longer is.
     private func spellOutCounters(of table: TrackedTable) throws {
         let clock = ClockTable(table: table, connection: session.connection)
-        let standing = Standing(session)
         for row in try session.connection.rows("SELECT row FROM \(table.clock)") {
             guard let (_, record, present) = try standing.full(at: row[0].asInteger, in: table) else { continue }
             var spelled = record

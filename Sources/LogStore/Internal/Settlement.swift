@@ -35,6 +35,7 @@ struct Settlement {
                     .usage, "that value breaks a constraint of \(table.name); nothing was changed",
                     help: "Write another value to the row.")
             }
+            try settle(table, standing)
             return
         }
         throw noSuchRow(tableName, key)
@@ -66,6 +67,12 @@ struct Settlement {
         try writer.append(table, .delete, row.identity, time: time, integer: nil, cells: [])
         _ = try KeptRows(session).remove(row.table, row.identity)
         _ = try writer.finish()
+        try settle(table, Standing(session))
+    }
+
+    /// What was written may have made room for parked rows.
+    private func settle(_ table: TrackedTable, _ standing: Standing) throws {
+        try Settling(session, standing: standing).settle([], touching: [table.id]) { _, _, _, _ in }
     }
 
     private func transaction() throws -> TransactionWriter {

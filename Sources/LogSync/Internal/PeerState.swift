@@ -18,6 +18,9 @@ struct PeerState: Equatable, Codable {
     var receiptCounter: UInt64 = 0
     /// The nonces of the runs that wrote receipts, newest last.
     var nonces: [String] = []
+    /// The complaints of receipts that were answered by writing the file again: the complaining peer and the file, and
+    /// the counter of its receipt then. No clock of another machine tells whether it has looked since.
+    var answered: [String: UInt64]?
     /// The last identity trouble, for `status`.
     var trouble: IdentityTrouble?
 

@@ -129,17 +129,22 @@ extension ReplicatedStore {
     /// makes a sync engine carry it again.
     private func complaints(_ scan: ContainerScan, _ sound: [FoundFile<LogFileName>]) throws -> [LogFileName] {
         var named: [LogFileName] = []
+        var next = state
+        var answered: [String: UInt64] = [:]
         for other in scan.peers.values where other.id != peer {
             guard let receipt = other.receipt.value else { continue }
             for complaint in receipt.content.held
             where complaint.peer == peer && ["damaged", "incomplete"].contains(complaint.reason) {
-                guard let name = complaint.file.flatMap(LogFileName.init),
-                    let file = sound.first(where: { $0.name == name }),
-                    file.modified / 1_000_000 <= receipt.written, answered.insert(complaint).inserted
+                guard let name = complaint.file.flatMap(LogFileName.init), sound.contains(where: { $0.name == name })
                 else { continue }
-                named.append(name)
+                let key = "\(other.id)/\(name)"
+                answered[key] = receipt.counter
+                if receipt.counter > state?.answered?[key] ?? 0 { named.append(name) }
             }
         }
+        // What nobody complains of any more may be complained of again.
+        next?.answered = answered.isEmpty ? nil : answered
+        if let next { try save(next) }
         return named
     }
 

@@ -37,8 +37,6 @@ final class ReplicatedStore {
     var publishedSchemas: Set<SchemaFingerprint> = []
     /// Whether every own file is read when the folder is mended, however long the history.
     var readsEverything = false
-    /// Complaints that were answered by writing the file again.
-    var answered: Set<Receipt.Held> = []
     /// The names that peers give themselves in the folder.
     var folderNames: [PeerID: String] = [:]
     /// What the last import left; nil before the first.
@@ -96,7 +94,6 @@ final class ReplicatedStore {
         foreignFiles = []
         seenByOthers = 0
         publishedSchemas = []
-        answered = []
     }
 
     /// Whether the path still leads to the file that is open.

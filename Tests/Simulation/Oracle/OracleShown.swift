@@ -49,10 +49,9 @@ struct OracleShown {
             where !parked.contains(RowName(table: table.name, identity: identity)) {
                 for (column, cell) in row.cells {
                     guard !row.isAlive || Set(cell.versions.map(\.value)).count > 1 else { continue }
-                    conflicts.insert(
-                        Conflict(
-                            table: table.name, column: column, dots: Set(cell.versions.map(\.dot)),
-                            isLost: !row.isAlive))
+                    var dots = Set(cell.versions.map(\.dot))
+                    if !row.isAlive { dots.formUnion(cell.additions.values.map(\.dot)) }
+                    conflicts.insert(Conflict(table: table.name, column: column, dots: dots, isLost: !row.isAlive))
                 }
             }
         }

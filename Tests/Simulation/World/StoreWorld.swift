@@ -78,6 +78,8 @@ final class StoreWorld: World {
         case .write(let peer, let statements, .embedded):
             peers[peer].awake(now)
             try peers[peer].embed(statements)
+            // What such a write makes room for comes with the next step of any kind.
+            _ = try peers[peer].store.record()
             try harvest(peer)
             try check(peer)
         case .write(let peer, let statements, let ending):
