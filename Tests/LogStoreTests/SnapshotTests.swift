@@ -136,8 +136,10 @@ import Testing
         try a.pull(from: b)
         try a.write("UPDATE word SET meaning = 'a2' WHERE id = 'a'")
         try b.pull(from: a)
+        try b.write("UPDATE word SET weight = 8 WHERE id = 'c'")
+        try a.pull(from: b)
         let c = try TestPeer(folder, "c", filling: try a.snapshot(), from: a)
-        // Its dependencies say only what moved since the transaction that came with the snapshot.
+        // Its dependencies say only what moved since the transaction that came with the snapshot: nothing.
         try b.write("UPDATE word SET meaning = 'b3' WHERE id = 'a'")
         try c.pull(from: b)
         #expect(try c.strings("SELECT meaning FROM word WHERE id = 'a'") == ["b3"])
