@@ -454,6 +454,20 @@ import Testing
         }
     }
 
+    @Test func aRowThatComesBackIsStillTheOneThatOthersReferTo() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY, v);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES p(id) ON DELETE SET NULL);
+            INSERT INTO p VALUES (3, 'old'); INSERT INTO c VALUES (1, 3);
+            """) { $0.policies = [("p", "delete-loses")] }
+        try a.write("PRAGMA foreign_keys=OFF; DELETE FROM p")
+        try record(a)
+        try b.write("UPDATE p SET v = 'new'")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT v FROM c JOIN p ON p.id = c.p") == ["new"]) }
+    }
+
     // MARK: Counters
 
     @Test func aCounterAddsUpWhatEverybodyCounted() throws {

@@ -96,20 +96,22 @@ final class Joiner {
         gone.append(former)
         note(table.name, .delete, key(of: row, position, in: table))
         try standing.float(joined, at: position, uniques: record.uniques, in: table)
-        if let integer = joined.integer {
+        let comesBack = try joined.hasCells && lose(joined, formerly: ours, in: table)
+        if !comesBack, let integer = joined.integer {
             try References(session: session).release(integer, in: table)
             dangling.note(integer, joined.identity, in: table)
             standing.free(integer, of: joined.identity, in: table)
         }
-        if joined.hasCells { try lose(joined, formerly: ours, in: table) }
     }
 
-    /// Keeps the edits that a deletion took, or remembers the row where this peer brings it back.
-    private func lose(_ full: FullRow, formerly former: FullRow, in table: TrackedTable) throws {
+    /// Keeps the edits that a deletion took, or remembers the row where this peer brings it back: then returns true.
+    private func lose(_ full: FullRow, formerly former: FullRow, in table: TrackedTable) throws -> Bool {
         guard former.isAlive, session.policies.revives(table.name), full.hasEdits(of: session.own) else {
-            return try keep(full, .dead)
+            try keep(full, .dead)
+            return false
         }
         lost.append(LostRow(table: table, full: full, former: former))
+        return true
     }
 
     private func joinKept(_ theirs: FullRow, in table: TrackedTable?) throws {
@@ -127,7 +129,10 @@ final class Joiner {
         }
         session.countFull(1, joined)
         guard let table else { return try keep(joined, .unknownTable) }
-        guard joined.isAlive else { return try lose(joined, formerly: ours ?? joined, in: table) }
+        guard joined.isAlive else {
+            _ = try lose(joined, formerly: ours ?? joined, in: table)
+            return
+        }
         note(table.name, kept?.state == .parked ? .update : .insert, nil)
         if try standing.stand(joined, in: table) {
             try noteKey(of: joined, in: table)

@@ -18,12 +18,13 @@ extension Merger {
         let uniques = former.record.uniques
         guard full.isAlive else {
             try standing.float(full, at: former.position, uniques: uniques, in: table)
-            if let integer = full.integer {
+            let comesBack = try full.hasCells && lose(full, formerly: former.full, in: table)
+            // One that comes back keeps its integer, and those that refer to it their meaning.
+            if !comesBack, let integer = full.integer {
                 try References(session: session).release(integer, in: table)
                 dangling.note(integer, full.identity, in: table)
                 standing.free(integer, of: full.identity, in: table)
             }
-            if full.hasCells { try lose(full, formerly: former.full, in: table) }
             noteGone(former.row, at: former.position, in: table)
             note(table.name, .delete, former.row.map { key(of: $0, former.position, in: table) }, nil)
             return
@@ -95,12 +96,15 @@ extension Merger {
         if full.hasCells { try lose(full, formerly: former.full, in: table) }
     }
 
-    /// Keeps the edits that a delete took, or remembers the row where this peer brings it back.
-    private func lose(_ full: FullRow, formerly former: FullRow?, in table: TrackedTable) throws {
+    /// Keeps the edits that a delete took, or remembers the row where this peer brings it back: then returns true.
+    @discardableResult
+    private func lose(_ full: FullRow, formerly former: FullRow?, in table: TrackedTable) throws -> Bool {
         guard let former, former.isAlive, session.policies.revives(table.name), full.hasEdits(of: session.own) else {
-            return try keep(full, .dead)
+            try keep(full, .dead)
+            return false
         }
         lost.append(LostRow(table: table, full: full, former: former))
+        return true
     }
 
     // MARK: What happens to it
