@@ -61,6 +61,13 @@ struct ClockTable {
             isReplaced: statement.integer(8) & 2 != 0, breaksCheck: statement.integer(8) & 4 != 0)
     }
 
+    /// What tells whether a record is as it was: who inserted the row, and what it shows.
+    static let mark = "(clock.digest + clock.peer * 31 + clock.sequence * 37 + coalesce(length(clock.extra), 0)) % 4503599627370496"
+
+    func mark(at row: Int64) throws -> Int64? {
+        try connection.integer("SELECT \(Self.mark) FROM \(table.clock) AS clock WHERE row = ?", .integer(row))
+    }
+
     func exists(_ row: Int64) throws -> Bool {
         let statement = try connection.prepare(table.identityByRow)
         statement.bind(row, at: 1)

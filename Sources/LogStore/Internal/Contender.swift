@@ -49,6 +49,8 @@ final class Contender {
     let age: Stamp?
 
     var decision = Decision.undecided
+    /// What keeps it parked, where that is a row that is not decided with it.
+    var waits: KeptRows.Wait?
     /// What references show instead, by column position.
     var replaced: [Int: Value] = [:]
 

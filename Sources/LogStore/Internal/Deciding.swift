@@ -59,6 +59,7 @@ final class Deciding {
         for contender in contenders.all {
             contender.decision = .undecided
             contender.replaced = [:]
+            contender.waits = nil
         }
         try connect()
         for component in StrongComponents(contenders.sorted(), edges: { self.edges[$0.name] ?? [] }).components {
@@ -208,6 +209,9 @@ final class Deciding {
                 contender.replaced[rule.columns[0]] = .reference(winner)
             case .missing where rule.strength == .hard:
                 contender.decision = .parked("foreign-key")
+                if rule.isByInteger, case .reference(let identity)? = contender.reference(rule)?.first {
+                    contender.waits = .parent(table: rule.parent.id, identity: identity)
+                }
                 return
             case .missing where rule.strength == .soft:
                 for (position, value) in zip(rule.columns, try replacements(rule)) {
@@ -222,6 +226,12 @@ final class Deciding {
         }
         if let blocker = try blocker(of: contender, keys, together: []) {
             contender.decision = decision(of: contender, blockedBy: blocker)
+            let hasSoft = rules.of(contender.table).contains { $0.strength == .soft && contender.reference($0) != nil }
+            if let position = blocker.position, !hasSoft, contender.replaced.isEmpty,
+                let mark = try ClockTable(table: contender.table, connection: session.connection).mark(at: position)
+            {
+                contender.waits = .row(table: contender.table.id, position: position, mark: mark)
+            }
         } else {
             stand(contender, keys)
         }
@@ -259,7 +269,8 @@ final class Deciding {
 
     private struct Blocker {
         var identity: RowIdentity
-        var index: Int
+        /// Where it is, where it is no contender itself.
+        var position: Int64?
     }
 
     /// Under `unique-merge` the younger row is folded into the older, and so is one whose key only became another's
@@ -274,10 +285,10 @@ final class Deciding {
     private func blocker(
         of contender: Contender, _ keys: [[KeyPart]?], together: Set<RowName>
     ) throws -> Blocker? {
-        var found: (full: FullRow, index: Int)?
-        func consider(_ full: FullRow, _ index: Int) {
+        var found: (full: FullRow, position: Int64?)?
+        func consider(_ full: FullRow, _ position: Int64?) {
             if let known = found, session.isOlder(known.full, full) { return }
-            found = (full, index)
+            found = (full, position)
         }
         for (index, key) in keys.enumerated() {
             guard let key else { continue }
@@ -289,16 +300,16 @@ final class Deciding {
                 guard isOrdered else {
                     throw Again(younger: other.name, older: contender.name)
                 }
-                consider(other.full, index)
+                consider(other.full, nil)
             }
             for other in try neighbours.sharers(of: key, index, in: contender.table, besides: contenders) {
                 guard session.isOlder(other.full, contender.full) else {
                     throw Wanted(rows: [(contender.table, other.position)])
                 }
-                consider(other.full, index)
+                consider(other.full, other.position)
             }
         }
-        return found.map { Blocker(identity: $0.full.identity, index: $0.index) }
+        return found.map { Blocker(identity: $0.full.identity, position: $0.position) }
     }
 
     // MARK: Knots

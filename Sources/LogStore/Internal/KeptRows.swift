@@ -18,6 +18,16 @@ struct KeptRows {
         var integer: Int64?
         /// The row that shows in its place.
         var folded: RowIdentity?
+        /// What keeps it out as long as that does not change.
+        var waits: Wait?
+    }
+
+    /// What a parked row waits for.
+    enum Wait: Equatable {
+        /// That a standing row with the same unique key goes or changes.
+        case row(table: Int64, position: Int64, mark: Int64)
+        /// That a row stands which does not.
+        case parent(table: Int64, identity: RowIdentity)
     }
 
     private let session: Session
@@ -55,14 +65,63 @@ struct KeptRows {
     /// Keeps a row. Its shares of the state digest are the caller's to count.
     func put(_ row: Row) throws {
         session.hasKept = true
+        let wait: [Value] =
+            switch row.waits {
+            case .row(let table, let position, let mark): [.integer(table), .integer(position), .integer(mark), .null]
+            case .parent(let table, let identity): [.integer(table), .null, .null, .blob(identity.bytes)]
+            case nil: [.null, .null, .null, .null]
+            }
         try connection.run(
             """
-            INSERT OR REPLACE INTO logsync_kept(table_name, identity, state, reason, clock, integer, folded)
-            VALUES(?, ?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO logsync_kept(
+                table_name, identity, state, reason, clock, integer, folded, waits_table, waits_row, waits_mark,
+                waits_identity)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, .text(row.table), .blob(row.identity.bytes), .text(row.state.rawValue),
             row.reason.map { .text($0) } ?? .null, .blob(ClockCodec.encodeKept(row.clock)[...]),
-            row.integer.map { .integer($0) } ?? .null, row.folded.map { .blob($0.bytes) } ?? .null)
+            row.integer.map { .integer($0) } ?? .null, row.folded.map { .blob($0.bytes) } ?? .null, wait[0],
+            wait[1], wait[2], wait[3])
         if row.folded != nil { session.hasFolded = true }
+    }
+
+    /// The parked rows of a table for which something may have changed.
+    func restless(in table: TrackedTable, _ tables: [TrackedTable]) throws -> [Row] {
+        guard session.hasKept else { return [] }
+        // Each table's clock records say whether the row that is waited for is as it was.
+        let waited = try connection.rows(
+            "SELECT DISTINCT waits_table FROM logsync_kept WHERE state = 'parked' AND table_name = ?", .text(table.name))
+        var found: [Row] = []
+        for entry in waited {
+            let selected = "SELECT table_name, identity, state, reason, clock, integer, folded FROM logsync_kept AS kept"
+            let rest = "state = 'parked' AND table_name = ?1 AND waits_table IS ?2"
+            guard let other = tables.first(where: { .integer($0.id) == entry[0] }) else {
+                found += try connection.rows("\(selected) WHERE \(rest)", .text(table.name), entry[0])
+                    .compactMap(Self.decode)
+                continue
+            }
+            found += try connection.rows(
+                """
+                \(selected) WHERE \(rest) AND CASE WHEN waits_identity IS NULL
+                    THEN NOT EXISTS(SELECT 1 FROM \(other.clock) AS clock
+                        WHERE clock.row = kept.waits_row AND \(ClockTable.mark) = kept.waits_mark)
+                    ELSE EXISTS(SELECT 1 FROM \(other.clock) WHERE identity = kept.waits_identity) END
+                """, .text(table.name), entry[0]
+            ).compactMap(Self.decode)
+        }
+        return found
+    }
+
+    /// The parked rows that wait for a row.
+    func waiting(for identity: RowIdentity, at position: Int64?, in table: TrackedTable) throws -> [Row] {
+        guard session.hasKept else { return [] }
+        let selected = "SELECT table_name, identity, state, reason, clock, integer, folded FROM logsync_kept"
+        var rows = try connection.rows(
+            "\(selected) WHERE waits_identity = ? AND waits_table = ?", .blob(identity.bytes), .integer(table.id))
+        if let position {
+            rows += try connection.rows(
+                "\(selected) WHERE waits_table = ? AND waits_row = ?", .integer(table.id), .integer(position))
+        }
+        return try rows.compactMap(Self.decode)
     }
 
     /// The row that shows in the place of one that was folded into it; nil where that was not.

@@ -53,12 +53,27 @@ struct Settling {
 
     private func addParked(to contenders: inout Contenders, touching tables: Set<Int64>?) throws {
         guard session.hasKept else { return }
-        let affected = tables.map { rules.affected(by: $0) }
-        for row in try KeptRows(session).rows(.parked) {
-            guard let table = session.catalog[row.table], affected?.contains(table.id) ?? true else { continue }
-            let full = FullRow(table: table.name, identity: row.identity, state: row.clock, integer: row.integer)
-            contenders.add(try contender(full, in: table))
+        let kept = KeptRows(session)
+        guard let tables else {
+            try add(try kept.rows(.parked), to: &contenders)
+            return
         }
+        let affected = rules.affected(by: tables)
+        for table in session.catalog.tables where affected.contains(table.id) {
+            try add(try kept.restless(in: table, session.catalog.tables), to: &contenders)
+        }
+    }
+
+    /// Returns whether there was one that was not among them.
+    @discardableResult
+    private func add(_ rows: [KeptRows.Row], to contenders: inout Contenders) throws -> Bool {
+        var isAny = false
+        for row in rows where row.state == .parked {
+            guard let table = session.catalog[row.table] else { continue }
+            let full = FullRow(table: table.name, identity: row.identity, state: row.clock, integer: row.integer)
+            isAny = contenders.add(try contender(full, in: table)) || isAny
+        }
+        return isAny
     }
 
     private func addReplaced(to contenders: inout Contenders, touching tables: Set<Int64>?) throws {
@@ -104,7 +119,15 @@ struct Settling {
             let changed = contenders.all.compactMap { contender in
                 contender.former.flatMap { contender.stands && !isOtherwiseCalled(contender) ? nil : $0 }
             }
-            guard try add(try neighbours.children(of: changed), to: &contenders) else { return }
+            let children = try neighbours.children(of: changed)
+            // Nor is what others waited for as it was.
+            let waiting = try contenders.all.flatMap { contender in
+                try KeptRows(session).waiting(
+                    for: contender.full.identity, at: contender.position ?? contender.former?.integer,
+                    in: contender.table)
+            }
+            let isMore = try [add(children, to: &contenders), add(waiting, to: &contenders)]
+            guard isMore.contains(true) else { return }
         }
     }
 

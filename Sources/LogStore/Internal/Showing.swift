@@ -59,6 +59,8 @@ struct Showing {
         var kept = KeptRows.Row(
             table: contender.table.name, identity: contender.full.identity, state: .parked,
             clock: contender.full.state, integer: contender.full.integer)
+        // In a circle a row may stand by what others become of which it knows nothing.
+        kept.waits = session.foreignRules.isInCircle(contender.table) ? nil : contender.waits
         switch contender.decision {
         case .parked(let reason): kept.reason = reason
         case .folded(let winner):

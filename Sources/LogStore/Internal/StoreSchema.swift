@@ -53,9 +53,14 @@ enum StoreSchema {
         CREATE TABLE logsync_kept(
             id INTEGER PRIMARY KEY, table_name TEXT NOT NULL, identity BLOB NOT NULL, state TEXT NOT NULL,
             reason TEXT, clock BLOB NOT NULL, integer INTEGER,
-            folded BLOB);                         -- the identity of the row that shows in its place
+            folded BLOB,                          -- the identity of the row that shows in its place
+            -- What keeps it out as long as nothing there changes: the row of a table by number with its mark, or one
+            -- that does not stand by identity. NULL where it has to be decided again each time.
+            waits_table INTEGER, waits_row INTEGER, waits_mark INTEGER, waits_identity BLOB);
         CREATE UNIQUE INDEX logsync_kept_row ON logsync_kept(table_name, identity);
         CREATE INDEX logsync_kept_state ON logsync_kept(state, table_name);
+        CREATE INDEX logsync_kept_waits_row ON logsync_kept(waits_table, waits_row) WHERE waits_row IS NOT NULL;
+        CREATE INDEX logsync_kept_waits_identity ON logsync_kept(waits_identity) WHERE waits_identity IS NOT NULL;
         CREATE INDEX logsync_kept_folded ON logsync_kept(folded) WHERE folded IS NOT NULL;
         -- Settings of the content: replicated like any row.
         CREATE TABLE logsync_setting(
