@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 # How many seeds of the simulator `make test` runs, on the debug build.
-TEST_SEEDS = 150
+TEST_SEEDS = 300
 JOBS ?= $(shell nproc)
 
 LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev

@@ -460,7 +460,8 @@ import Testing
             CREATE TABLE p(id INTEGER PRIMARY KEY, v);
             CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES p(id) ON DELETE SET NULL);
             INSERT INTO p VALUES (3, 'old'); INSERT INTO c VALUES (1, 3);
-            """) { $0.policies = [("p", "delete-loses")] }
+            """
+        ) { $0.policies = [("p", "delete-loses")] }
         try a.write("PRAGMA foreign_keys=OFF; DELETE FROM p")
         try record(a)
         try b.write("UPDATE p SET v = 'new'")
