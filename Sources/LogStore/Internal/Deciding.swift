@@ -8,9 +8,6 @@ import LogModel
 final class Deciding {
     /// Rows that have to be contenders too.
     struct Wanted: Error { var rows: [(table: TrackedTable, position: Int64)] }
-    /// Two contenders of which the first has to be decided after the second.
-    private struct Again: Error { var younger: RowName, older: RowName }
-
     private let session: Session
     private let contenders: Contenders
     private let neighbours: Neighbours
@@ -18,7 +15,12 @@ final class Deciding {
     private let rules: ForeignRules
     private var parentIndex: [ParentKey: [Contender]] = [:]
     private var standingKeys: [SharedKey: [Contender]] = [:]
+    /// Contenders that have to be decided after others, as turned out on the way.
     private var order: [RowName: Set<RowName>] = [:]
+    private var isOutOfOrder = false
+    private var wanted: [(table: TrackedTable, position: Int64)] = []
+    /// Of contenders with every reference intact.
+    private var intactKeys: [RowName: [[KeyPart]?]?] = [:]
     /// What a contender's decision waits for.
     private var edges: [RowName: [Contender]] = [:]
 
@@ -45,13 +47,11 @@ final class Deciding {
     /// Throws ``Wanted`` where other rows have to be decided too.
     func decide() throws {
         try index()
-        while true {
-            do {
-                return try decideOnce()
-            } catch let again as Again {
-                order[again.younger, default: []].insert(again.older)
-            }
-        }
+        repeat {
+            isOutOfOrder = false
+            try decideOnce()
+            if !wanted.isEmpty { throw Wanted(rows: wanted) }
+        } while isOutOfOrder
     }
 
     private func decideOnce() throws {
@@ -150,6 +150,18 @@ final class Deciding {
         }
     }
 
+    private func intactKeys(of contender: Contender) throws -> [[KeyPart]?]? {
+        if let known = intactKeys[contender.name] { return known }
+        let keys = try mirror.keys(of: contender.intact, in: contender.table)
+        intactKeys[contender.name] = .some(keys)
+        return keys
+    }
+
+    private func keys(of contender: Contender) throws -> [[KeyPart]?]? {
+        if contender.replaced.isEmpty { return try intactKeys(of: contender) }
+        return try mirror.keys(of: contender.shown, in: contender.table)
+    }
+
     /// The keys of a row with each soft reference intact or replaced.
     private func potentialKeys(of contender: Contender) throws -> Set<SharedKey> {
         guard try !session.uniqueKeys(of: contender.table).isEmpty else { return [] }
@@ -163,7 +175,10 @@ final class Deciding {
                 let replaced = try rule.replacesByDefault ? defaults(rule) : nil
                 for (index, position) in rule.columns.enumerated() { values[position] = replaced?[index] ?? .null }
             }
-            guard let keys = try mirror.keys(of: values, in: contender.table) else { continue }
+            guard
+                let keys = try choice == 0
+                    ? self.intactKeys(of: contender) : mirror.keys(of: values, in: contender.table)
+            else { continue }
             for (index, key) in keys.enumerated() {
                 if let key { found.insert(SharedKey(table: contender.table.id, index: index, values: key)) }
             }
@@ -220,7 +235,7 @@ final class Deciding {
             case .missing: continue
             }
         }
-        guard let keys = try mirror.keys(of: contender.shown, in: contender.table) else {
+        guard let keys = try keys(of: contender) else {
             contender.decision = .parked("not-null")
             return
         }
@@ -298,13 +313,16 @@ final class Deciding {
                     session.isOlder(other, contender) || together.contains(other.name)
                     || edges[other.name]?.contains { $0 === contender } ?? false
                 guard isOrdered else {
-                    throw Again(younger: other.name, older: contender.name)
+                    order[other.name, default: []].insert(contender.name)
+                    isOutOfOrder = true
+                    continue
                 }
                 consider(other.full, nil)
             }
             for other in try neighbours.sharers(of: key, index, in: contender.table, besides: contenders) {
                 guard session.isOlder(other.full, contender.full) else {
-                    throw Wanted(rows: [(contender.table, other.position)])
+                    wanted.append((contender.table, other.position))
+                    continue
                 }
                 consider(other.full, other.position)
             }
@@ -368,7 +386,7 @@ final class Deciding {
                     }
                 }
             }
-            guard let keys = try mirror.keys(of: row.shown, in: row.table) else {
+            guard let keys = try keys(of: row) else {
                 return refuse(row, .parked("not-null"))
             }
             if let blocker = try blocker(of: row, keys, together: names) {

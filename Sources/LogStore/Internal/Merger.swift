@@ -124,7 +124,9 @@ final class Merger {
             deferred.append((group, index))
             return
         }
-        if let position = floating.firstIndex(where: { $0.full.identity == identity && $0.full.table == table.name }) {
+        if !floating.isEmpty,
+            let position = floating.lastIndex(where: { $0.full.identity == identity && $0.full.table == table.name })
+        {
             let row = floating.remove(at: position)
             return try change(group, index, target, stamp, floating: row)
         }
