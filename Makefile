@@ -74,9 +74,9 @@ uninstall:
 	rm -f "$(DESTDIR)$(PREFIX)/bin/logsync" "$(DESTDIR)$(PREFIX)/lib/systemd/system/logsync.service" \
 	    "$(DESTDIR)$(PREFIX)/lib/systemd/user/logsync@.service"
 
-# Measures beside plain SQLite, in a package of its own.
+# Measures beside plain SQLite and its session extension: see Benchmarks/README.md. ARGS="--rows 20000" for less.
 bench: deps
-	Benchmarks/run
+	SWIFT="$(SWIFT)" Benchmarks/run $(ARGS)
 
 # Real stores, a courier that does everything a folder can do, processes killed anywhere, and an oracle that says what
 # has to come of it: see Tests/Simulation/README.md. SEED=n replays one, CRASHES=1 kills it everywhere.

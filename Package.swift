@@ -113,6 +113,16 @@ let package = Package(
             ],
             path: "Tests/Simulation", exclude: ["README.md"], swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
+        // No product: `make bench` builds it. In this package, because it measures what has `package` access.
+        .target(
+            name: "SQLiteSession", path: "Benchmarks/SQLiteSession", linkerSettings: [.linkedLibrary("sqlite3")]),
+        .executableTarget(
+            name: "logsync-benchmarks",
+            dependencies: [
+                "LogStore", "LogContainer", "LogFormat", "LogModel", "CZstd", "SQLiteSession",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Benchmarks/Sources", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
