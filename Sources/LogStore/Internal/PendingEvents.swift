@@ -187,7 +187,8 @@ struct PendingEvents {
             milliseconds: milliseconds, rowid: rowid)
         if let record = deathAt[location] {
             life.restarted = true
-            if table.kind == .natural {
+            // A row with a NULL in its key is told apart by its rowid alone: what came later is another row.
+            if table.kind == .natural, location.key != nil || table.schema.integerKey != nil {
                 life.former = record
                 deaths[record] = nil
             }
