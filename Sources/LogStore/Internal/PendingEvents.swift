@@ -127,6 +127,8 @@ struct PendingEvents {
     mutating func end(_ location: Location) {
         guard let life = lives.removeValue(forKey: location) else { return }
         sorted = nil
+        // Displaced without an event, it may have displaced another row before.
+        hasIntermediateKeys = true
         for record in [life.origin, life.former].compactMap({ $0 }) {
             add(Death(record: record, milliseconds: life.milliseconds, location: location))
         }
