@@ -141,6 +141,19 @@ extension ReplicatedStore {
         return (name?.description, try missingOfOthers(try self.scan(full: true)))
     }
 
+    /// Publishes a snapshot where another peer waits for transactions that this store has and no file holds any more, such
+    /// as the last of a former self whose folder was wiped.
+    func bridge(_ scan: ContainerScan) throws {
+        let waits = scan.peers.values.contains { other in
+            guard other.id != peer, let said = other.receipt.value?.content else { return false }
+            return said.held.contains { ["gap", "dependency"].contains($0.reason) }
+        }
+        guard waits, try !missingOfOthers(scan).isEmpty else { return }
+        if let name = try completeBySnapshot().0 {
+            logger.notice("Published the snapshot \(name), because others wait for what the folder has no more")
+        }
+    }
+
     /// What others have made that this store has, and that the folder does not hold.
     private func missingOfOthers(_ scan: ContainerScan) throws -> [RebuildReport.Missing] {
         let names = try names()

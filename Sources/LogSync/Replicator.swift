@@ -109,7 +109,9 @@ public actor Replicator {
         guard scan != nil else { return }
         // A scan from before would not show what was published just now.
         try await step { store in
-            _ = try store.mend(try store.scan(full: false))
+            let scan = try store.scan(full: false)
+            _ = try store.mend(scan)
+            try store.bridge(scan)
             try store.tidy()
         }
     }

@@ -325,4 +325,33 @@ import Testing
             #expect(try b.strings("SELECT * FROM \(table) ORDER BY k") == ["a|5|1", "c|1|3", "d|2|2"])
         }
     }
+
+    @Test func aRowWithANullInItsKeyThatTakesAnothersRowidIsAnotherRow() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k INT, l TEXT, v, PRIMARY KEY(k, l))")
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("INSERT INTO t VALUES (NULL, 'a', 1)")
+        try converge(a, b)
+        try a.write("DELETE FROM t; INSERT INTO t VALUES (NULL, 'a', 2)")
+        try b.write("UPDATE t SET v = 3")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.store.audit().problems == [])
+            #expect(try peer.strings("SELECT v FROM t") == ["2"])
+        }
+    }
+
+    @Test func aRowThatWasDisplacedByOneThatWasDisplacedInTurnIsGone() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, u UNIQUE, w UNIQUE)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("INSERT INTO t VALUES ('d', 3, NULL)")
+        try converge(a, b)
+        try b.write("REPLACE INTO t VALUES ('B', 3, 1); REPLACE INTO t VALUES ('b', 2, 1)")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.store.audit().problems == [])
+            #expect(try peer.strings("SELECT k FROM t") == ["b"])
+        }
+    }
 }

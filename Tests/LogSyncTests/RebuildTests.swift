@@ -167,4 +167,31 @@ struct RebuildTests {
         #expect(try world.snapshots(try await a.peer()).count == 1)
         #expect(try await world.clone("b").ids() == ["one", "two"])
     }
+
+    @Test("What only a store has, and others wait for, comes back as a snapshot by itself")
+    func bridged() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let b = try await world.clone("b")
+        let c = try await world.clone("c")
+        let peer = try await a.peer()
+        let before = try world.logs(peer)
+        try a.insert("two")
+        try await a.sync()
+        try await c.sync()
+        try c.insert("three")
+        try await c.sync()
+        // The owner and its files since then are gone for good; c has seen them.
+        let path = world.logsPath(peer)
+        for name in try world.logs(peer) where !before.contains(name) {
+            try FileManager.default.removeItem(atPath: "\(path)/\(name)")
+        }
+        #expect(try await b.sync().outcome == .held)
+        try await c.sync()
+        #expect(try world.snapshots(try await c.peer()).count == 1)
+        #expect(try await b.sync().outcome == .complete)
+        #expect(try b.ids() == ["one", "three", "two"])
+        try await c.sync()
+        #expect(try world.snapshots(try await c.peer()).count == 1)
+    }
 }

@@ -62,7 +62,9 @@ struct ClockTable {
     }
 
     /// What tells whether a record is as it was: who inserted the row, and what it shows.
-    static let mark = "(clock.digest + clock.peer * 31 + clock.sequence * 37 + coalesce(length(clock.extra), 0)) % 4503599627370496"
+    static let mark = """
+        (clock.digest + clock.peer * 31 + clock.sequence * 37 + coalesce(length(clock.extra), 0)) % 4503599627370496
+        """
 
     func mark(at row: Int64) throws -> Int64? {
         try connection.integer("SELECT \(Self.mark) FROM \(table.clock) AS clock WHERE row = ?", .integer(row))

@@ -89,10 +89,12 @@ struct KeptRows {
         guard session.hasKept else { return [] }
         // Each table's clock records say whether the row that is waited for is as it was.
         let waited = try connection.rows(
-            "SELECT DISTINCT waits_table FROM logsync_kept WHERE state = 'parked' AND table_name = ?", .text(table.name))
+            "SELECT DISTINCT waits_table FROM logsync_kept WHERE state = 'parked' AND table_name = ?",
+            .text(table.name))
         var found: [Row] = []
         for entry in waited {
-            let selected = "SELECT table_name, identity, state, reason, clock, integer, folded FROM logsync_kept AS kept"
+            let selected =
+                "SELECT table_name, identity, state, reason, clock, integer, folded FROM logsync_kept AS kept"
             let rest = "state = 'parked' AND table_name = ?1 AND waits_table IS ?2"
             guard let other = tables.first(where: { .integer($0.id) == entry[0] }) else {
                 found += try connection.rows("\(selected) WHERE \(rest)", .text(table.name), entry[0])

@@ -127,6 +127,8 @@ struct PendingEvents {
     mutating func end(_ location: Location) {
         guard let life = lives.removeValue(forKey: location) else { return }
         sorted = nil
+        // Displaced without an event, it may have displaced another row before.
+        hasIntermediateKeys = true
         for record in [life.origin, life.former].compactMap({ $0 }) {
             add(Death(record: record, milliseconds: life.milliseconds, location: location))
         }
@@ -187,7 +189,8 @@ struct PendingEvents {
             milliseconds: milliseconds, rowid: rowid)
         if let record = deathAt[location] {
             life.restarted = true
-            if table.kind == .natural {
+            // A row with a NULL in its key is told apart by its rowid alone: what came later is another row.
+            if table.kind == .natural, location.key != nil || table.schema.integerKey != nil {
                 life.former = record
                 deaths[record] = nil
             }
