@@ -76,7 +76,7 @@ uninstall:
 
 # Measures beside plain SQLite and its session extension: see Benchmarks/README.md. ARGS="--rows 20000" for less.
 bench: deps
-	SWIFT="$(SWIFT)" Benchmarks/run $(ARGS)
+	@SWIFT="$(SWIFT)" Benchmarks/run $(ARGS)
 
 # Real stores, a courier that does everything a folder can do, processes killed anywhere, and an oracle that says what
 # has to come of it: see Tests/Simulation/README.md. SEED=n replays one, CRASHES=1 kills it everywhere.
