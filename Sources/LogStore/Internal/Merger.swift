@@ -357,25 +357,11 @@ final class Merger {
 extension Merger {
     /// Counts a change of a table, with the row's key where it is known.
     func note(_ table: String, _ kind: RowGroup.Kind, _ key: [Value]?, _ row: FullRow?) {
-        var changes = tables[table] ?? TableChanges()
-        switch kind {
-        case .insert: changes.counts.inserted += 1
-        case .update: changes.counts.updated += 1
-        case .delete: changes.counts.deleted += 1
-        }
-        tables[table] = changes
-        if let key { noteKey(key, kind, in: table) }
+        // In place: a copy would take the list of keys along, once a row.
+        tables[table, default: TableChanges()].note(kind, key)
     }
 
     func noteKey(_ key: [Value], _ kind: RowGroup.Kind, in table: String) {
-        let most = TableChanges.maximumKeys
-        switch kind {
-        case .insert:
-            if tables[table]?.inserted.count ?? 0 < most { tables[table, default: TableChanges()].inserted.append(key) }
-        case .update:
-            if tables[table]?.updated.count ?? 0 < most { tables[table, default: TableChanges()].updated.append(key) }
-        case .delete:
-            if tables[table]?.deleted.count ?? 0 < most { tables[table, default: TableChanges()].deleted.append(key) }
-        }
+        tables[table, default: TableChanges()].noteKey(kind, key)
     }
 }
