@@ -46,7 +46,7 @@ final class Deciding {
 
     /// Throws ``Wanted`` where other rows have to be decided too.
     func decide() throws {
-        try index()
+        index()
         repeat {
             isOutOfOrder = false
             try decideOnce()
@@ -73,14 +73,13 @@ final class Deciding {
 
     // MARK: The graph
 
-    private func index() throws {
-        let byValue = Dictionary(
-            grouping: contenders.all.flatMap { contender in rules.to(contender.table).map { (contender, $0) } },
-            by: { $0.0.table.id })
-        for (contender, rule) in byValue.values.joined() where !rule.isByInteger {
-            guard let key = key(of: contender, rule) else { continue }
-            if !(parentIndex[key]?.contains { $0 === contender } ?? false) {
-                parentIndex[key, default: []].append(contender)
+    private func index() {
+        for contender in contenders.all {
+            for rule in rules.to(contender.table) where !rule.isByInteger {
+                guard let key = key(of: contender, rule) else { continue }
+                if !(parentIndex[key]?.contains { $0 === contender } ?? false) {
+                    parentIndex[key, default: []].append(contender)
+                }
             }
         }
     }

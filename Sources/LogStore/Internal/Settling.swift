@@ -116,8 +116,8 @@ struct Settling {
                 continue
             }
             // What others knew it by is not there any more.
-            let changed = contenders.all.compactMap { contender in
-                contender.former.flatMap { contender.stands && !isOtherwiseCalled(contender) ? nil : $0 }
+            let changed = try contenders.all.compactMap { contender in
+                try contender.former.flatMap { try contender.stands && !isOtherwiseCalled(contender) ? nil : $0 }
             }
             let children = try neighbours.children(of: changed)
             // Nor is what others waited for as it was.
@@ -132,20 +132,17 @@ struct Settling {
     }
 
     /// Whether a column that children name it by shows something else than before.
-    private func isOtherwiseCalled(_ contender: Contender) -> Bool {
+    private func isOtherwiseCalled(_ contender: Contender) throws -> Bool {
         let named = Set(
             rules.to(contender.table).flatMap(\.parts).compactMap { part in
                 if case .column(let position) = part { position } else { nil }
             })
-        guard !named.isEmpty else { return false }
+        guard !named.isEmpty, let former = contender.former else { return false }
         let shown = contender.shown
-        return named.contains { position in
-            let column = contender.table.columns[position]
-            return contender.former.map { former in
-                // One that cannot be translated is another, to be safe.
-                (try? standing.identityValue(former.values[position], position, in: contender.table)) != shown[position]
-                    && column.reference == nil
-            } ?? false
+        return try named.contains { position in
+            // A reference is called by what it names, whatever its integer is here.
+            guard contender.table.columns[position].reference == nil else { return false }
+            return try standing.identityValue(former.values[position], position, in: contender.table) != shown[position]
         }
     }
 
