@@ -32,7 +32,7 @@ extension Store {
     ///
     /// - Parameters:
     ///   - table: only this one's.
-    ///   - all: also cells whose policy makes one value of all versions (`max`, `min`, `union`).
+    ///   - all: also cells whose policy makes one value of all versions (`max`, `min`, `sum`, `union`).
     package func conflicts(table: String?, all: Bool) throws -> [StoreConflict] {
         try database.read { session in
             var found: [StoreConflict] = []

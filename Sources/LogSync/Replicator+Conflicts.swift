@@ -7,7 +7,7 @@ extension Replicator {
     ///
     /// - Parameters:
     ///   - table: only this table's.
-    ///   - all: also cells whose policy makes one value of all versions (`max`, `min`, `union`).
+    ///   - all: also cells whose policy makes one value of all versions (`max`, `min`, `sum`, `union`).
     public func conflicts(table: String? = nil, all: Bool = false) async throws -> ConflictReport {
         try look { store in
             let names = try store.names()

@@ -29,7 +29,7 @@ struct ConflictsList: AsyncParsableCommand {
     @Option(help: "Only this table's.")
     var table: String?
 
-    @Flag(help: "Also cells whose policy makes one value of all versions: max, min, union.")
+    @Flag(help: "Also cells whose policy makes one value of all versions (max, min, sum, union), and folded rows.")
     var all = false
 
     @OptionGroup var common: CommonOptions

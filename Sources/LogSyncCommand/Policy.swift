@@ -60,8 +60,8 @@ struct PolicySet: AsyncParsableCommand {
         commandName: "set",
         abstract: "Set a merge policy; it is in force on every peer that has imported it.",
         discussion: """
-            By column: last-writer, first-writer, prefer NAME,NAME…, max, min, union, manual; by table also
-            last-writer-row, delete-wins, unique-park.
+            By column: last-writer, first-writer, prefer NAME,NAME…, max, min, sum, union, manual; by table also
+            last-writer-row, delete-wins, delete-loses, unique-park, unique-merge.
 
             EXAMPLE
               logsync policy set music.db Track.Milliseconds max

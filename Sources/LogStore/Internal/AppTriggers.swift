@@ -28,7 +28,7 @@ struct AppTriggers {
         let tracked = Set(catalog.tables.map { $0.schema.name.lowercased() })
         for trigger in candidates {
             guard let written = writes[trigger.name.lowercased()], !written.isEmpty, written.isDisjoint(with: tracked),
-                let body = Self.afterName(trigger.sql)
+                let body = SQLName.rest(of: trigger.sql, after: "TRIGGER")
             else { continue }
             try connection.execute("CREATE TEMP TRIGGER \(SQL.name("logsync_copy_" + trigger.name))\(body)")
         }
@@ -49,28 +49,6 @@ struct AppTriggers {
             """
         ).map { Trigger(name: String(text: $0[0]), table: String(text: $0[1]), sql: String(text: $0[2])) }
             .filter { catalog.hasLocal($0.table) }
-    }
-
-    /// What stands behind the name: SQLite keeps a trigger's SQL as `CREATE TRIGGER name …`.
-    private static func afterName(_ sql: String) -> Substring? {
-        let prefix = "CREATE TRIGGER "
-        guard sql.hasPrefix(prefix) else { return nil }
-        let rest = sql.dropFirst(prefix.count).drop { $0.isWhitespace }
-        let closing: [Character: Character] = ["\"": "\"", "`": "`", "[": "]", "'": "'"]
-        guard let first = rest.first else { return nil }
-        guard let close = closing[first] else { return rest[(rest.firstIndex { $0.isWhitespace } ?? rest.endIndex)...] }
-        var index = rest.index(after: rest.startIndex)
-        while index < rest.endIndex {
-            let next = rest.index(after: index)
-            if rest[index] == close {
-                // A doubled quote stands for itself.
-                guard next < rest.endIndex, rest[next] == close, close != "]" else { return rest[next...] }
-                index = rest.index(after: next)
-            } else {
-                index = next
-            }
-        }
-        return nil
     }
 
     // MARK: What triggers write

@@ -84,7 +84,7 @@ final class Joiner {
         session.countFull(1, joined)
         let former = GoneRow(table: table, integer: position, values: row.values)
         if joined.isAlive {
-            note(table.name, .update, key(of: row, position, in: table))
+            note(table.name, .update, table.primaryKey(of: row, at: position))
             if try standing.rewrite(joined, from: record, row, at: position, in: table) {
                 if session.foreignRules.to(table).contains(where: { !$0.isByInteger }) { gone.append(former) }
             } else {
@@ -94,7 +94,7 @@ final class Joiner {
             return
         }
         gone.append(former)
-        note(table.name, .delete, key(of: row, position, in: table))
+        note(table.name, .delete, table.primaryKey(of: row, at: position))
         try standing.float(joined, at: position, uniques: record.uniques, in: table)
         let comesBack = try joined.hasCells && lose(joined, formerly: ours, in: table)
         if !comesBack, let integer = joined.integer {
@@ -170,17 +170,11 @@ final class Joiner {
         tables[table, default: TableChanges()].note(kind, key)
     }
 
-    func key(of row: TableReader.Row, _ rowid: Int64?, in table: TrackedTable) -> [Value] {
-        if table.schema.integerKey != nil { return [.integer(rowid ?? 0)] }
-        let key = table.schema.keyColumns.compactMap { table.localPositions[$0.name.lowercased()] }
-        return key.isEmpty ? rowid.map { [.integer($0)] } ?? [] : key.map { row.values[$0] }
-    }
-
     private func noteKey(of full: FullRow, in table: TrackedTable) throws {
         guard let position = try standing.locate(full.identity, in: table),
             let row = try standing.currentRow(full.identity, at: position, in: table)
         else { return }
-        tables[table.name]?.noteKey(.insert, key(of: row, position, in: table))
+        tables[table.name]?.noteKey(.insert, table.primaryKey(of: row, at: position))
     }
 }
 

@@ -261,7 +261,7 @@ final class Merger {
                 identity: stores ? identity : nil, uniques: uniques, breaksCheck: inserted.breaksCheck),
             at: inserted.rowid)
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
-        note(table.name, .insert, key(of: row, inserted.rowid, in: table), nil)
+        note(table.name, .insert, table.primaryKey(of: row, at: inserted.rowid), nil)
     }
 
     /// An update or delete whose author had seen every entry that it touches. False where it had not.
@@ -284,7 +284,7 @@ final class Merger {
             dangling.note(position, identity, in: table)
             standing.free(position, of: identity, in: table)
             noteGone(row, at: position, in: table)
-            note(table.name, .delete, row.map { key(of: $0, position, in: table) }, nil)
+            note(table.name, .delete, row.map { table.primaryKey(of: $0, at: position) }, nil)
             return true
         case .update:
             guard target.isKnown, target.hasNoKey, !record.isReplaced, !names(table, target.positions),
@@ -349,7 +349,7 @@ final class Merger {
         if !table.findsByKeyDigest { record.uniques = table.uniqueDigests { row.values[$0] } }
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: former.uniques)
-        note(table.name, .update, self.key(of: row, position, in: table), nil)
+        note(table.name, .update, table.primaryKey(of: row, at: position), nil)
         return true
     }
 }

@@ -26,10 +26,10 @@ extension Merger {
                 standing.free(integer, of: full.identity, in: table)
             }
             noteGone(former.row, at: former.position, in: table)
-            note(table.name, .delete, former.row.map { key(of: $0, former.position, in: table) }, nil)
+            note(table.name, .delete, former.row.map { table.primaryKey(of: $0, at: former.position) }, nil)
             return
         }
-        note(table.name, .update, former.row.map { key(of: $0, former.position, in: table) }, nil)
+        note(table.name, .update, former.row.map { table.primaryKey(of: $0, at: former.position) }, nil)
         if try standing.rewrite(full, from: former.record, former.row, at: former.position, in: table) {
             if session.foreignRules.to(table).contains(where: { !$0.isByInteger }) {
                 noteGone(former.row, at: former.position, in: table)
@@ -187,17 +187,11 @@ extension Merger {
 
     // MARK: What changed, for those who listen
 
-    func key(of row: TableReader.Row, _ rowid: Int64?, in table: TrackedTable) -> [Value] {
-        if table.schema.integerKey != nil { return [.integer(rowid ?? 0)] }
-        let key = table.schema.keyColumns.compactMap { table.localPositions[$0.name.lowercased()] }
-        return key.isEmpty ? rowid.map { [.integer($0)] } ?? [] : key.map { row.values[$0] }
-    }
-
     func noteKey(of full: FullRow, _ kind: RowGroup.Kind, in table: TrackedTable) throws {
         guard let position = try standing.locate(full.identity, in: table),
             let row = try standing.currentRow(full.identity, at: position, in: table)
         else { return }
-        noteKey(key(of: row, position, in: table), kind, in: table.name)
+        noteKey(table.primaryKey(of: row, at: position), kind, in: table.name)
     }
 }
 

@@ -92,11 +92,6 @@ struct Showing {
     }
 
     private func key(_ contender: Contender) -> [Value]? {
-        guard let row = contender.row else { return nil }
-        if contender.table.schema.integerKey != nil { return contender.position.map { [.integer($0)] } }
-        let key = contender.table.schema.keyColumns.compactMap {
-            contender.table.localPositions[$0.name.lowercased()]
-        }
-        return key.isEmpty ? contender.position.map { [.integer($0)] } : key.map { row.values[$0] }
+        contender.row.map { contender.table.primaryKey(of: $0, at: contender.position) }
     }
 }
