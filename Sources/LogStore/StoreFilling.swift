@@ -49,6 +49,7 @@ extension Store {
                 if !deferred.isEmpty { next.deferred[next.frames] = deferred }
                 next.frames += 1
             } while ContinuousClock.now < deadline
+            try filler.flush()
             try filler.joiner.settle()
             try next.save(session)
             return isDone

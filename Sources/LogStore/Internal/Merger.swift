@@ -30,6 +30,8 @@ final class Merger {
     /// What was recorded to bring them back.
     private(set) var revived: RecordedTransaction?
 
+    private var plainInserter: PlainRowInserter?
+
     private var connection: Connection { session.connection }
 
     init(_ session: Session, _ header: TransactionHeader) throws {
@@ -52,8 +54,9 @@ final class Merger {
                 updated: group.kind == .update ? group.rowCount : 0,
                 deleted: group.kind == .delete ? group.rowCount : 0)
             let target = GroupTarget(group, session.catalog[group.table])
-            for index in 0..<group.rowCount { try apply(group, index, target, mayDefer: true) }
+            for index in try applyPlain(group, target) { try apply(group, index, target, mayDefer: true) }
         }
+        try flushPlain()
         try applyDeferred()
         try advance(to: incoming.chain)
         revived = try Reviving(session, standing: standing).revive(lost, in: &floating)
@@ -72,6 +75,28 @@ final class Merger {
         try session.peers.keepDependencies(
             dependencies, changed: header.dependencyChanges, of: stamp.peer, on: connection)
         try History.append(header, peer: stamp.peer, counts: counts, on: connection)
+    }
+
+    /// Applies the changes of a group that nothing contests, and returns the others, by index.
+    private func applyPlain(_ group: RowGroup, _ target: GroupTarget) throws -> [Int] {
+        guard let plain = try PlainMerging(group, target, self), let table = target.table else {
+            try flushPlain()
+            return try PlainChanging(group, target, self)?.apply() ?? Array(0..<group.rowCount)
+        }
+        if plainInserter?.table !== table {
+            try flushPlain()
+            plainInserter = try PlainRowInserter(table, session, standing, stamp)
+        }
+        guard let plainInserter else { return [] }
+        let left = try plain.insert(with: plainInserter)
+        if !left.isEmpty { try flushPlain() }
+        return left
+    }
+
+    /// Others may look for rows that were inserted in this way, and insert such themselves.
+    private func flushPlain() throws {
+        try plainInserter?.flush()
+        plainInserter = nil
     }
 
     private func applyDeferred() throws {

@@ -6,6 +6,7 @@ import LogModel
 /// Plain rows go straight in, in the order in which they come, with the integers that they have at their author.
 final class SnapshotFiller {
     let joiner: Joiner
+    private var inserter: PlainRowInserter?
     private let session: Session
     /// Whether values stand in this store's columns just as they are given.
     private let takesAsGiven: Bool
@@ -24,7 +25,9 @@ final class SnapshotFiller {
         {
             var cursors = PlainCursors(plain)
             var refused: Set<Int> = []
+            let inserter = try inserter(plain, target)
             for index in plain.identities.indices {
+                if let inserter, try insert(index, plain, target, &cursors, inserter) { continue }
                 switch try insert(index, plain, target, &cursors) {
                 case .done: continue
                 case .waits: deferred.append(index)
@@ -46,6 +49,45 @@ final class SnapshotFiller {
             session.countFull(1, full)
             joiner.float(full)
         }
+    }
+
+    /// Puts down what was kept back. Call it when all rows of an SQLite transaction have been filled in.
+    func flush() throws {
+        try inserter?.flush()
+        inserter = nil
+    }
+
+    /// What inserts rows that nothing contests, where the rows' columns are the table's; nil where they are not.
+    private func inserter(_ rows: PlainRows, _ target: PlainTarget) throws -> PlainRowInserter? {
+        let table = target.table
+        guard target.absent == table.droppedColumns, let stamp = rows.stamps.first,
+            try PlainRowInserter.suits(table, session, joiner.standing)
+        else {
+            try flush()
+            return nil
+        }
+        if inserter?.table !== table {
+            try flush()
+            inserter = try PlainRowInserter(table, session, joiner.standing, joiner.terms.stamp(stamp))
+        }
+        return inserter
+    }
+
+    /// False where the row goes another way.
+    private func insert(
+        _ index: Int, _ rows: PlainRows, _ target: PlainTarget, _ cursors: inout PlainCursors,
+        _ inserter: PlainRowInserter
+    ) throws -> Bool {
+        var cells: [Int: Stamp] = [:]
+        for (place, position) in target.positions.enumerated() {
+            guard let own = cursors.exception(of: place, at: index) else { continue }
+            cells[target.table.columns[position].id] = joiner.terms.stamp(own)
+        }
+        let inserted = try inserter.insert(
+            rows.identities[index], hint: rows.integers.isEmpty ? nil : rows.integers[index],
+            joiner.terms.stamp(rows.stamps[index]), cells: cells, omitsKey: false
+        ) { [columns = rows.columns, places = target.byPosition] in columns[places[$0]].values?[index] ?? .null }
+        return inserted != nil
     }
 
     /// - Parameter deferred: by frame.
@@ -74,6 +116,8 @@ final class SnapshotFiller {
         let positions: [Int]
         /// The group's columns by position.
         let places: [Int: Int]
+        /// The same; 0 for a column that is none of theirs.
+        let byPosition: [Int]
         /// Ids of columns that the rows have no cell of.
         let absent: [Int]
 
@@ -90,6 +134,7 @@ final class SnapshotFiller {
             }
             self.positions = positions
             places = Dictionary(uniqueKeysWithValues: zip(positions, positions.indices))
+            byPosition = table.columns.indices.map { [places] in places[$0] ?? 0 }
             absent = (0..<table.columnCount).filter { !ids.contains($0) }
             // A key that is not among the cells is the identity's to say.
             guard table.key.allSatisfy({ positions.contains($0.index) }) else { return nil }

@@ -104,6 +104,9 @@ final class TransactionWriter {
         if sizes[key, default: 0] > 1 << 19 { try flush(key) }
     }
 
+    /// Encodes a whole group at once.
+    func append(_ group: RowGroup) throws { try encoder.append(group) }
+
     /// Encodes what has been collected; called when a table is done.
     func flush() throws {
         // In one order wherever it is made: a seed has the same bytes on every peer.
