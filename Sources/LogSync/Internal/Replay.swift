@@ -7,7 +7,7 @@ import LogStore
 /// A history merged from the start into a scratch database, with stops wherever its state can be compared.
 struct Replay {
     let replica: ReplicatedStore
-    private let plan: ImportPlan
+    private var plan: ImportPlan
     private let scan: ContainerScan
     private let folder: ContentFolder
     private var transactions = 0
@@ -27,7 +27,7 @@ struct Replay {
         replica = try ReplicatedStore(
             path: path, configuration: configuration, files: files, nonce: "verify",
             library: FileLibrary(content: folder))
-        plan = ImportPlan(scan, except: replica.peer, library: replica.library, configuration: configuration)
+        plan = try replica.plan(scan)
     }
 
     /// A state that somebody says to have been in.
@@ -48,12 +48,12 @@ struct Replay {
         for stop in try stops(store) {
             guard stop.vector.includes(try replica.store.vector()) else { continue }
             plan.limit = stop.vector
-            repeat { try await importAll(store, progress) } while try joinSnapshot(within: stop.vector)
+            repeat { try await importAll(store, progress) } while try findBranches() || joinSnapshot(within: stop.vector)
             guard try replica.store.vector() == stop.vector else { continue }
             try compare(with: stop, store)
         }
         plan.limit = nil
-        repeat { try await importAll(nil, progress) } while try joinSnapshot(within: nil)
+        repeat { try await importAll(nil, progress) } while try findBranches() || joinSnapshot(within: nil)
         let names = try replica.names()
         for held in plan.held {
             let isDamage = held.reason == .fork || held.reason == .damaged
@@ -135,6 +135,14 @@ struct Replay {
             try Task.checkCancellation()
             await Task.yield()
         }
+    }
+
+    private mutating func findBranches() throws -> Bool {
+        guard try replica.findBranches(plan, scan) else { return false }
+        let limit = plan.limit
+        plan = try replica.plan(scan)
+        plan.limit = limit
+        return true
     }
 
     /// What the store has recorded and not published is in no file.
