@@ -134,7 +134,7 @@ struct ForkTests {
         // What the digests say is what the rows' entries are.
         for machine in [a, b, c, d] {
             let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
-            #expect(report.store == true)
+            #expect(report.store == true, "\(report)")
             #expect(report.findings.filter { $0.severity == .damage }.map(\.what) == [String]())
         }
     }

@@ -16,6 +16,8 @@ final class ImportPlan {
     /// Nothing beyond this is handed out; nil for no limit.
     var limit: VersionVector?
     private var cursor = 0
+    /// Where the store stood when it last refused a transaction.
+    private var refusedAt: VersionVector?
     private var vector = VersionVector()
     private var chains: [PeerID: ChainHash] = [:]
     /// The file that the transaction handed out last is from; a step that throws failed in it.
@@ -44,6 +46,9 @@ final class ImportPlan {
 
     /// Takes where the store stands, before a step and after one that was undone.
     func begin(vector: VersionVector, chain: (PeerID) throws -> ChainHash) throws {
+        if vector != self.refusedAt {
+            for queue in queues { queue.refused = nil }
+        }
         self.vector = vector
         current = nil
         streamFailure = nil
@@ -136,7 +141,8 @@ final class ImportPlan {
     }
 
     private func ready(_ queue: PeerQueue) throws -> TransactionPlace? {
-        queue.held = nil
+        queue.held = queue.refused
+        if queue.refused != nil { return nil }
         let own = vector[queue.line] + 1
         let sequence = own + queue.offset
         guard sequence <= queue.reach, own <= limit?[queue.line] ?? .max else { return nil }
@@ -170,10 +176,17 @@ final class ImportPlan {
             || branches.contains { $0.origin == origin && place > $0.offset && vector[$0.id] >= place - $0.offset }
     }
 
-    /// Lets the transaction handed out last wait for another.
-    func wait(_ reason: NotReady) {
+    /// Lets the transaction handed out last wait until something else has been imported.
+    ///
+    /// - Parameter vector: where the store stands.
+    func wait(_ reason: NotReady, at vector: VersionVector) {
+        guard let current, let queue = queues.first(where: { $0.line == current.peer }) else { return }
         let what = reason.waitsFor.map(\.description) ?? "others"
-        block(.dependency, reason.isOtherBranch ? "it has seen another transaction \(what)" : "it waits for \(what)")
+        queue.refused = HeldTransaction(
+            dot: Dot(queue.peer, current.sequence + queue.offset), file: current.file.name, reason: .dependency,
+            detail: reason.isOtherBranch ? "it has seen another transaction \(what)" : "it waits for \(what)",
+            waitsFor: reason.isOtherBranch ? nil : reason.waitsFor)
+        refusedAt = vector
         guard reason.isOtherBranch, let peer = reason.waitsFor?.peer else { return }
         suspects.insert(branches.first { $0.id == peer }?.origin ?? peer)
     }

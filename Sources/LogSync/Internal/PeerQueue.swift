@@ -31,6 +31,8 @@ final class PeerQueue {
     var acceptsClock = false
     /// Why the next transaction cannot be imported.
     var held: HeldTransaction?
+    /// The next transaction, where the store refused it.
+    var refused: HeldTransaction?
     /// A branch of this peer's history that contradicts the one imported.
     var contradiction: HeldTransaction?
     /// Files that a step failed in.

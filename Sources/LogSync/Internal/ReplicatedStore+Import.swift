@@ -42,7 +42,7 @@ extension ReplicatedStore {
         do {
             step = try store.importStep { try plan.next() }
         } catch let reason as NotReady {
-            plan.wait(reason)
+            plan.wait(reason, at: try store.vector())
             return .undone
         } catch let gone as RowGone {
             try record(gone)
