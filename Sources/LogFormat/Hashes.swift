@@ -40,8 +40,10 @@ package struct ChainHash: LogHash {
         bytes = withUnsafeBytes(of: mark.rawValue.bigEndian, Array.init) + [UInt8](repeating: 0, count: 24)
     }
 
-    /// Whether it only stands for one.
-    package var isJustMark: Bool { bytes.dropFirst(8).allSatisfy { $0 == 0 } }
+    /// Whether this is `other`, or stands for it.
+    package func means(_ other: ChainHash) -> Bool {
+        self == other || (mark == other.mark && bytes.dropFirst(8).allSatisfy { $0 == 0 })
+    }
 
     /// The chain hash before a peer's first transaction: 32 zero bytes.
     package static let zero = ChainHash(zeros: ())

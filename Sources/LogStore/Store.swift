@@ -222,7 +222,7 @@ package final class Store: Sendable {
         let sequence = known?.sequence ?? 0
         if header.dot.sequence <= sequence { return .alreadyImported }
         if header.dot.sequence > sequence + 1 { return .gap(sequence + 1) }
-        if chainBefore != known?.chain ?? .zero { return .fork }
+        guard (known?.chain ?? .zero).means(chainBefore) else { return .fork }
         switch try peers.dependencies(of: header, on: session.connection) {
         case .seen: break
         case .missing(let dots): return .missing(dots)

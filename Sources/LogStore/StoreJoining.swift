@@ -55,6 +55,11 @@ extension Store {
     package func join(_ open: () throws -> SnapshotReader) throws -> JoinedSnapshot {
         for _ in 0..<Self.joinsToTry {
             let reader = try open()
+            guard try adoptBranches(of: reader.manifest) else {
+                throw LogSyncError(
+                    .malformedLog, "a snapshot knows other branches of histories than this store; it was not joined",
+                    help: "A newer snapshot, or the log files, are used instead.")
+            }
             // Peers that are new here get their numbers, so that what is put aside can name them.
             try database.write { _ = try SnapshotTerms(reader.manifest, $0) }
             let (stage, vector) = try put(aside: reader)

@@ -30,7 +30,6 @@ struct BranchAdoption {
         while let (node, before, marks) = try nextFork(places) {
             guard try fork(after: node, into: marks, before: before) else { break }
         }
-        try completeChains(places)
     }
 
     /// The first place where transactions follow of which one is not known yet, with the marks of all that do.
@@ -80,18 +79,6 @@ struct BranchAdoption {
 
     /// The sequence in its file of a transaction that follows.
     private func start(after node: Node) -> UInt64 { peers.branches.offset(of: node.number) + node.sequence + 1 }
-
-    /// Where a snapshot gave only the mark of where a peer stands, files give the whole hash.
-    private func completeChains(_ places: [BranchPlace]) throws {
-        for number in peers.branches.family(of: origin) ?? [] {
-            guard let entry = peers.entries[number], entry.chain.isJustMark else { continue }
-            let place = peers.branches.offset(of: number) + entry.sequence
-            for chain in places.flatMap({ [($0.sequence - 1, $0.before), ($0.sequence, $0.after)] })
-            where chain.0 == place && chain.1.mark == entry.chain.mark && chain.1 != entry.chain {
-                try peers.advance(number, to: entry.sequence, chain: chain.1, on: connection)
-            }
-        }
-    }
 
     // MARK: From a snapshot
 

@@ -71,7 +71,7 @@ final class PeerQueue {
     func place(_ sequence: UInt64, after chain: ChainHash, _ library: FileLibrary) throws -> TransactionPlace? {
         if let file, file.name.covers(sequence) {
             let place = places[Int(sequence - file.name.first)]
-            if place.chainBefore == chain, isWanted(place) { return place }
+            if chain.means(place.chainBefore), isWanted(place) { return place }
         }
         let before = file
         file = nil
@@ -82,10 +82,10 @@ final class PeerQueue {
             if chosen != nil, !isNews(name) { continue }
             guard let places = try sound(name, sequence, library, &failures) else { continue }
             let place = places[Int(sequence - name.first)]
-            if hasBranches, place.chainBefore != chain || !isWanted(place) {
+            if hasBranches, !chain.means(place.chainBefore) || !isWanted(place) {
                 // Another branch's, or it is found to be a new one when all files are compared.
                 continue
-            } else if place.chainBefore != chain {
+            } else if !chain.means(place.chainBefore) {
                 fork = (name, place.chainBefore)
             } else if let chosen {
                 if chosen.chain != place.chain { fork = (name, place.chain) }
