@@ -76,7 +76,9 @@ extension Store {
             let isDone = try database.write { session in
                 guard !manifest.branches.contains(where: { $0.origin == session.ownID }) else { return false }
                 for branch in manifest.branches.sorted(by: { ($0.origin, $0.start) < ($1.origin, $1.start) }) {
-                    guard try BranchAdoption(session, origin: branch.origin).adopt(branch, manifest) else { return false }
+                    guard try BranchAdoption(session, origin: branch.origin).adopt(branch, manifest) else {
+                        return false
+                    }
                 }
                 return true
             }

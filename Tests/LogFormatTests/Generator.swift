@@ -33,7 +33,8 @@ struct Generator {
         }
         let areMarked = random.chance(2)
         return TransactionHeader(
-            dot: dot, time: time(), dependencyChanges: others.sorted().map {
+            dot: dot, time: time(),
+            dependencyChanges: others.sorted().map {
                 Dependency($0, mark: areMarked ? ChainMark(rawValue: random.next()) : nil)
             },
             schema: random.chance(2) ? SchemaFingerprint(bytes: random.bytes(16)) : nil,

@@ -95,7 +95,9 @@ struct ForkTests {
         #expect(try await b.status().conflicts == 0)
     }
 
-    @Test("Histories that fork, in any order and at any place, end in one state", arguments: UInt64(1)...(UInt64(ProcessInfo.processInfo.environment["LOGSYNC_FORKS"] ?? "") ?? 8))
+    @Test(
+        "Histories that fork, in any order and at any place, end in one state",
+        arguments: UInt64(1)...(UInt64(ProcessInfo.processInfo.environment["LOGSYNC_FORKS"] ?? "") ?? 8))
     func random(_ seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let c = try await world.clone("c")
@@ -199,7 +201,9 @@ struct Twin {
     }
 
     private func swap() throws {
-        for (a, b) in [((original.path as NSString).deletingLastPathComponent, store), (original.world.container, folder)] {
+        for (a, b) in [
+            ((original.path as NSString).deletingLastPathComponent, store), (original.world.container, folder),
+        ] {
             try FileManager.default.moveItem(atPath: a, toPath: a + "-aside")
             try FileManager.default.moveItem(atPath: b, toPath: a)
             try FileManager.default.moveItem(atPath: a + "-aside", toPath: b)
@@ -209,7 +213,8 @@ struct Twin {
     /// Brings what lies in the copy of the folder into the original, as a sync engine does.
     func foldersMeet(_ isWanted: (String) -> Bool = { _ in true }) throws {
         let files = FileManager.default
-        for name in files.enumerator(atPath: folder)?.compactMap({ $0 as? String }).sorted() ?? [] where isWanted(name) {
+        for name in files.enumerator(atPath: folder)?.compactMap({ $0 as? String }).sorted() ?? [] where isWanted(name)
+        {
             var isDirectory: ObjCBool = false
             let target = original.world.container + "/" + name
             guard files.fileExists(atPath: folder + "/" + name, isDirectory: &isDirectory),

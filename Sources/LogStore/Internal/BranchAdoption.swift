@@ -139,7 +139,8 @@ struct BranchAdoption {
             try session.reloadPeers()
             try BranchRows(session, from: node.number, after: node.sequence, to: branch).move()
         }
-        if let place = manifest?.peers.first(where: { $0.id == peers.id(node.number) }), place.sequence == node.sequence {
+        if let place = manifest?.peers.first(where: { $0.id == peers.id(node.number) }), place.sequence == node.sequence
+        {
             try peers.advance(node.number, to: node.sequence, chain: place.chain, on: connection)
             try peers.join(place.dependencies, of: node.number, at: node.sequence, on: connection)
         }

@@ -71,7 +71,10 @@ struct BranchRows {
         func move(_ stamp: inout Stamp) { (stamp.peer, stamp.sequence) = place(stamp.peer, stamp.sequence) }
         for index in state.inserts.indices { move(&state.inserts[index]) }
         for index in state.deletes.indices { move(&state.deletes[index]) }
-        if state.base != nil { move(&state.base!) }
+        if var base = state.base {
+            move(&base)
+            state.base = base
+        }
         for column in state.cells.keys { state.cells[column] = state.cells[column].map(moved) }
         for name in state.unknown.keys { state.unknown[name] = state.unknown[name].map(moved) }
     }

@@ -48,8 +48,9 @@ struct FullRow {
     }
 
     /// - Parameter ancestors: what the adding branch goes off from; its sum counts what they had added by then.
-    mutating func add(_ name: String, _ addition: Addition, replacing ancestors: [(number: Int64, sequence: UInt64)] = [])
-    {
+    mutating func add(
+        _ name: String, _ addition: Addition, replacing ancestors: [(number: Int64, sequence: UInt64)] = []
+    ) {
         var cell = state.unknown[name] ?? CellState()
         cell.additions.removeAll { old in
             old.basePeer == addition.basePeer && old.baseSequence == addition.baseSequence

@@ -27,7 +27,8 @@ enum History {
     static func mark(of peer: Int64, _ sequence: UInt64, on connection: Connection) throws -> ChainMark? {
         let mark =
             try connection.integer(
-                "SELECT mark FROM logsync_transaction WHERE peer = ? AND sequence = ? AND mark IS NOT NULL", .integer(peer),
+                "SELECT mark FROM logsync_transaction WHERE peer = ? AND sequence = ? AND mark IS NOT NULL",
+                .integer(peer),
                 .integer(Int64(sequence)))
             ?? connection.integer(
                 "SELECT mark FROM logsync_mark WHERE peer = ? AND sequence = ?", .integer(peer),

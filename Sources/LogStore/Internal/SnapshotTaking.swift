@@ -75,7 +75,9 @@ struct SnapshotTaking {
                         marks.append(mark)
                         continue
                     }
-                    if !marks.isEmpty { runs.append(SnapshotManifest.Marks(peer: entry.id, first: first, marks: marks)) }
+                    if !marks.isEmpty {
+                        runs.append(SnapshotManifest.Marks(peer: entry.id, first: first, marks: marks))
+                    }
                     (first, marks) = (next + 1, [])
                 }
                 if !marks.isEmpty { runs.append(SnapshotManifest.Marks(peer: entry.id, first: first, marks: marks)) }

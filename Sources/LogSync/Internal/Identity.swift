@@ -61,7 +61,8 @@ extension IdentityEvidence {
         guard let state, machinesAgree else {
             guard isConfirmedByItself else { return .copied(from: nil) }
             guard let folder else { return sequence == 0 ? .same : .unknown }
-            return verdict(from: folder, state: nil) ?? (isContradicted ? .shared : movedOrSame(from: registration.path))
+            return verdict(from: folder, state: nil)
+                ?? (isContradicted ? .shared : movedOrSame(from: registration.path))
         }
         if state.sequence > sequence { return .restored(ahead: state.sequence) }
         if state.sequence == sequence, state.chain != chain { return .restored(ahead: sequence) }

@@ -50,7 +50,9 @@ struct Replay {
         for stop in try stops(store) {
             guard stop.vector.includes(try replica.store.vector()) else { continue }
             plan.limit = stop.vector
-            repeat { try await importAll(store, progress) } while try findBranches() || joinSnapshot(within: stop.vector)
+            repeat {
+                try await importAll(store, progress)
+            } while try findBranches() || joinSnapshot(within: stop.vector)
             guard try replica.store.vector() == stop.vector else { continue }
             try compare(with: stop, store)
         }
