@@ -122,6 +122,17 @@ final class ClockAppender {
         return true
     }
 
+    /// Takes back what was appended.
+    func remove(at row: Int64, _ identity: RowIdentity, _ stamp: Stamp, cells: [Int: Stamp]) throws {
+        try session.connection.run(table.deleteClock, .integer(row))
+        var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
+        for column in table.droppedColumns { state.setCell(column, CellState()) }
+        for (column, stamp) in cells {
+            state.setCell(column, CellState(versions: [Version(stamp: stamp, value: nil)]))
+        }
+        session.count(-1, state, row: session.rowDigest(table, identity), table: table)
+    }
+
     private func count(_ row: UInt64) {
         var sum: UInt64 = 0
         for share in shares { sum &+= Digest.mix(row &+ share, dot) }

@@ -92,18 +92,26 @@ final class ClockUpdater {
         }
     }
 
-    private var last: (changed: UInt64, stamp: Stamp, extra: Bytes)?
+    /// By time, of the columns and the transaction that came last.
+    private var extras: [HybridTime: Bytes] = [:]
+    private var last: (changed: UInt64, peer: Int64, sequence: UInt64)?
 
     /// What a record that was nothing but its base says once cells have been set. Rows that one statement changed within
     /// one millisecond say the same.
     private func extra(_ changed: UInt64, _ positions: [Int], _ stamp: Stamp) -> Bytes {
-        if let last, last.changed == changed, last.stamp == stamp { return last.extra }
+        if let last, last == (changed, stamp.peer, stamp.sequence) {
+            if let extra = extras[stamp.time] { return extra }
+        } else {
+            last = (changed, stamp.peer, stamp.sequence)
+            extras.removeAll(keepingCapacity: true)
+        }
         var state = ClockState(insertedBy: base, columnCount: table.columnCount)
         for position in positions {
             state.setCell(table.columns[position].id, CellState(versions: [Version(stamp: stamp, value: nil)]))
         }
         let extra = (ClockCodec.encodeExtra(state) ?? [])[...]
-        last = (changed, stamp, extra)
+        if extras.count > 1 << 12 { extras.removeAll(keepingCapacity: true) }
+        extras[stamp.time] = extra
         return extra
     }
 }

@@ -132,21 +132,26 @@ final class PlainChanges {
     // MARK: Reading
 
     private func read() throws {
-        let statement = try connection.prepare(table.selectPlainChanges)
+        // Programs insert rows in the order in which they stand, and change them in any.
+        let first = try connection.integer(
+            "SELECT kind FROM \(table.pending) WHERE number > ? ORDER BY number LIMIT 1", .integer(table.recorded))
+        let isByRow = first != Capture.Kind.insert.rawValue
+        let statement = try connection.prepare(table.selectPlainChanges(isByRow: isByRow))
         statement.bind(table.recorded, at: 1)
         defer { statement.reset() }
         let keyCount = table.capturesKey ? table.key.count : 0
         while try statement.step() {
-            lastNumber = statement.integer(0)
             var entry = Entry(
-                number: lastNumber, milliseconds: statement.integer(3), rowid: statement.integer(2),
+                number: statement.integer(0), milliseconds: statement.integer(3), rowid: statement.integer(2),
                 keyStart: keys.count, keyLength: 0, kind: UInt8(truncatingIfNeeded: statement.integer(1)),
                 isPlain: false)
             let isKnown = appendKey(of: statement, keyCount, rowid: entry.rowid)
             entry.keyLength = Int32(keys.count - entry.keyStart)
             entry.isPlain = isKnown && !statement.isNull(2) && isPlain(entry, statement)
+            lastNumber = max(lastNumber, entry.number)
             entries.append(entry)
         }
+        if isByRow { entries.sort { $0.number < $1.number } }
     }
 
     private func isPlain(_ entry: Entry, _ statement: Statement) -> Bool {
@@ -342,7 +347,9 @@ final class PlainChanges {
 
 extension TrackedTable {
     /// Pending rows; whether the row is now where and under which key it was captured; what clock record stands there.
-    var selectPlainChanges: String {
+    ///
+    /// - Parameter isByRow: whether they come in the order in which the rows stand, or in the order of their numbers.
+    func selectPlainChanges(isByRow: Bool) -> String {
         let keys = capturesKey ? key.indices.map { ", p.k\($0)" }.joined() : ""
         var isThere = ["t.\(rowid) IS NOT NULL"]
         if capturesKey {
@@ -352,11 +359,13 @@ extension TrackedTable {
             CASE WHEN c.row IS NULL THEN \(PlainChanges.Record.none.rawValue) \
             WHEN \(ClockUpdater.condition(self)) THEN \(PlainChanges.Record.plain.rawValue) ELSE \(PlainChanges.Record.other.rawValue) END
             """
+        // Without a limit SQLite may leave out an inner order that the outer query does not ask for.
+        let sorted = "(SELECT * FROM \(pending) WHERE number > ? ORDER BY row LIMIT -1)"
         return """
             SELECT p.number, p.kind, p.row, p.ms, coalesce(\(isThere.joined(separator: " AND ")), 0), \(record)\(keys)
-            FROM \(pending) AS p LEFT JOIN \(quoted) AS t ON t.\(rowid) = p.row
+            FROM \(isByRow ? sorted : pending) AS p LEFT JOIN \(quoted) AS t ON t.\(rowid) = p.row
                 LEFT JOIN \(clock) AS c ON c.row = p.row
-            WHERE p.number > ? ORDER BY p.number
+            \(isByRow ? "" : "WHERE p.number > ? ORDER BY p.number")
             """
     }
 }

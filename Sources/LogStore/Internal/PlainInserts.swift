@@ -165,7 +165,7 @@ struct PlainInserts {
 }
 
 extension TrackedTable {
-    /// The rows of all pending rows, in the order of ``selectPlainChanges``.
+    /// The rows of all pending rows, in the order of ``selectPlainChanges(isByRow:)``.
     var selectPlainRows: String {
         let cells = columns.map { "t.\(SQL.name($0.local))" }.joined(separator: ", ")
         return """

@@ -34,7 +34,7 @@ struct PlainMerging {
         for (place, position) in target.positions.enumerated() {
             if let position { places[position] = place }
         }
-        let areNew = try inserter.areNew(group.identities)
+        try inserter.expect(group.integers)
         // All that is asked of the group, once a row.
         let (group, columns) = (group, group.columns)
         var changes = merger.tables.removeValue(forKey: table.name) ?? TableChanges()
@@ -43,7 +43,7 @@ struct PlainMerging {
         for index in 0..<group.rowCount {
             stamp.time = group.times[index]
             let identity = group.identities[index]
-            guard try areNew || inserter.isNew(identity),
+            guard
                 let rowid = try inserter.insert(
                     identity, hint: group.integers.isEmpty ? nil : group.integers[index], stamp,
                     omitsKey: true,

@@ -57,17 +57,17 @@ final class PlainRowInserter {
     /// Puts down what was kept back. Call it before anything looks for one of the rows by its key.
     func flush() throws { try clock.flush() }
 
-    /// Whether no row here has one of these identities, as far as that can be told at once.
-    func areNew(_ identities: [RowIdentity]) throws -> Bool {
-        guard table.storesIdentity, let first = identities.min(), let last = identities.max() else { return true }
-        let sql = "SELECT EXISTS(SELECT 1 FROM \(table.clock) WHERE identity BETWEEN ? AND ?)"
-        return try connection.integer(sql, .blob(first.bytes), .blob(last.bytes)) == 0
+    /// Looks at the integers that the next rows would take, all at once: rows that come together have them in a row.
+    func expect(_ hints: [Int64]) throws {
+        areTaken = nil
+        guard !table.schema.isAutoincrement, let first = hints.min(), let last = hints.max(), first > 0,
+            last <= highest, last - first < 2 * Int64(hints.count)
+        else { return }
+        let sql = "SELECT count(*) FROM \(table.quoted) WHERE \(table.rowid) BETWEEN ? AND ?"
+        if try connection.integer(sql, .integer(first), .integer(last)) == last - first + 1 { areTaken = first...last }
     }
 
-    func isNew(_ identity: RowIdentity) throws -> Bool {
-        guard table.storesIdentity else { return true }
-        return try ClockTable(table: table, connection: connection).row(of: identity) == nil
-    }
+    private var areTaken: ClosedRange<Int64>?
 
     // MARK: One row
 
@@ -86,16 +86,11 @@ final class PlainRowInserter {
         guard identity.isSurrogate == (table.kind == .surrogate), try gather(omitsKey ? identity : nil, value) else {
             return nil
         }
-        var integer: Int64?
-        if table.localInteger != nil {
-            guard let free = try freeInteger(hint) else { return nil }
-            integer = free
-            statement.bind(free, at: 1)
-        }
-        bindValues(from: integer == nil ? 1 : 2)
-        guard try statement.writeOrRefuse() else { return nil }
-        let rowid = integer ?? connection.lastInsertedRow
         for position in values.indices { clock.digests[position] = Digest.of(values[position]) }
+        if table.localInteger != nil { return try insertNumbered(identity, hint, stamp, cells) }
+        bindValues(from: 1)
+        guard try statement.writeOrRefuse() else { return nil }
+        let rowid = connection.lastInsertedRow
         let isRecorded = try identity.bytes.withUnsafeBytes {
             try clock.append(at: rowid, identity: $0, stamp, cells: cells)
         }
@@ -103,11 +98,27 @@ final class PlainRowInserter {
             try connection.run(table.deleteByRowid, .integer(rowid))
             return nil
         }
-        if let integer {
-            standing.take(integer, in: table)
-            highest = max(highest, integer)
-        }
         return rowid
+    }
+
+    /// A row whose integer is this store's to give. Its record goes first: it tells whether the identity is new.
+    private func insertNumbered(
+        _ identity: RowIdentity, _ hint: Int64?, _ stamp: Stamp, _ cells: [Int: Stamp]
+    ) throws -> Int64? {
+        guard let integer = try freeInteger(hint) else { return nil }
+        let isNew = try identity.bytes.withUnsafeBytes {
+            try clock.append(at: integer, identity: $0, stamp, cells: cells)
+        }
+        guard isNew else { return nil }
+        statement.bind(integer, at: 1)
+        bindValues(from: 2)
+        guard try statement.writeOrRefuse() else {
+            try clock.remove(at: integer, identity, stamp, cells: cells)
+            return nil
+        }
+        standing.take(integer, in: table)
+        highest = max(highest, integer)
+        return integer
     }
 
     /// The primary key of the row that was inserted last.
@@ -157,7 +168,7 @@ final class PlainRowInserter {
     private func freeInteger(_ hint: Int64?) throws -> Int64? {
         if let hint, hint <= Standing.greatestInteger {
             if hint > highest { return hint }
-            if !table.schema.isAutoincrement {
+            if !table.schema.isAutoincrement, areTaken?.contains(hint) != true {
                 exists.reset()
                 exists.bind(hint, at: 1)
                 defer { exists.reset() }

@@ -26,7 +26,7 @@ final class SnapshotFiller {
             var cursors = PlainCursors(plain)
             var refused: Set<Int> = []
             let inserter = try inserter(plain, target)
-            for index in plain.identities.indices {
+            for index in inserter == nil ? Array(plain.identities.indices) : Self.order(plain, target.table) {
                 if let inserter, try insert(index, plain, target, &cursors, inserter) { continue }
                 switch try insert(index, plain, target, &cursors) {
                 case .done: continue
@@ -71,6 +71,22 @@ final class SnapshotFiller {
             inserter = try PlainRowInserter(table, session, joiner.standing, joiner.terms.stamp(stamp))
         }
         return inserter
+    }
+
+    /// Rows in about the order of their keys: the key's index is written place by place, and not all over.
+    private static func order(_ rows: PlainRows, _ table: TrackedTable) -> [Int] {
+        guard table.findsByKeyDigest, rows.columns.allSatisfy(\.exceptions.isEmpty) else {
+            return Array(rows.identities.indices)
+        }
+        // Of an identity of one text, where the text begins; any order is right.
+        let start = 6
+        let prefixes = rows.identities.map { identity in
+            identity.bytes.withUnsafeBytes { bytes in
+                bytes.count < start + 8
+                    ? 0 : UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self))
+            }
+        }
+        return rows.identities.indices.sorted { prefixes[$0] < prefixes[$1] }
     }
 
     /// False where the row goes another way.
