@@ -1,5 +1,5 @@
 import Crypto
-import LogModel
+package import LogModel
 
 /// 32 bytes of SHA-256.
 package protocol LogHash: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -31,6 +31,19 @@ package struct ChainHash: LogHash {
     init(_ digest: SHA256.Digest) { bytes = Array(digest) }
 
     private init(zeros: Void) { bytes = [UInt8](repeating: 0, count: 32) }
+
+    /// Its first eight bytes.
+    package var mark: ChainMark { ChainMark(rawValue: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }) }
+
+    /// Stands for a chain hash of which only the mark is known: the rest is zeros.
+    package init(_ mark: ChainMark) {
+        bytes = withUnsafeBytes(of: mark.rawValue.bigEndian, Array.init) + [UInt8](repeating: 0, count: 24)
+    }
+
+    /// Whether this is `other`, or stands for it.
+    package func means(_ other: ChainHash) -> Bool {
+        self == other || (mark == other.mark && bytes.dropFirst(8).allSatisfy { $0 == 0 })
+    }
 
     /// The chain hash before a peer's first transaction: 32 zero bytes.
     package static let zero = ChainHash(zeros: ())

@@ -13,6 +13,24 @@ package struct SnapshotManifest: Hashable, Sendable {
     package var peers: [Peer]
     /// The greatest number that each AUTOINCREMENT table gave out at the author, by the table's name in logs.
     package var sequences: [String: Int64]
+    /// The branches of peers under whose ids two stores have written, by ascending id.
+    package var branches: [Branch]
+    /// Of those peers and branches: which transactions they are.
+    package var marks: [Marks]
+
+    /// The marks of consecutive transactions.
+    package struct Marks: Hashable, Sendable {
+        package var peer: PeerID
+        /// The sequence of the first.
+        package var first: UInt64
+        package var marks: [ChainMark]
+
+        package init(peer: PeerID, first: UInt64, marks: [ChainMark]) {
+            self.peer = peer
+            self.first = first
+            self.marks = marks
+        }
+    }
 
     /// A peer's place in the vector.
     package struct Peer: Hashable, Sendable {
@@ -34,7 +52,7 @@ package struct SnapshotManifest: Hashable, Sendable {
 
     package init(
         taken: Int64, digest: UInt64, schema: SchemaFingerprint, schemaText: String, peers: [Peer],
-        sequences: [String: Int64] = [:]
+        sequences: [String: Int64] = [:], branches: [Branch] = [], marks: [Marks] = []
     ) {
         self.taken = taken
         self.digest = digest
@@ -42,6 +60,8 @@ package struct SnapshotManifest: Hashable, Sendable {
         self.schemaText = schemaText
         self.peers = peers.sorted { $0.id < $1.id }
         self.sequences = sequences
+        self.branches = branches.sorted { $0.id < $1.id }
+        self.marks = marks
     }
 
     package var vector: VersionVector {
@@ -85,6 +105,7 @@ extension SnapshotManifest {
             out.append(table)
             out.append(zigzag: number)
         }
+        if !branches.isEmpty { encodeBranches(to: out) }
         guard out.count <= Limits.recordLength else {
             throw LogSyncError(
                 .unsupportedTable, "The schema, with what its local tables hold, is larger than a snapshot can hold",
@@ -130,8 +151,10 @@ extension SnapshotManifest {
                 throw reader.damaged("a table stands twice")
             }
         }
+        let (branches, marks) = reader.isAtEnd ? ([], []) : try Self.branches(from: &reader)
         guard reader.isAtEnd else { throw reader.damaged("bytes after the manifest") }
         self.init(
-            taken: Int64(taken), digest: digest, schema: schema, schemaText: text, peers: peers, sequences: sequences)
+            taken: Int64(taken), digest: digest, schema: schema, schemaText: text, peers: peers, sequences: sequences,
+            branches: branches, marks: marks)
     }
 }

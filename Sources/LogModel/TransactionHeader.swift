@@ -6,14 +6,14 @@ public struct TransactionHeader: Hashable, Sendable {
     /// The entries of the author's version vector that moved since its previous transaction, by peer; the author's own
     /// entry, always `sequence − 1`, is not among them. Added to the previous transaction's dependencies
     /// they give this one's.
-    public var dependencyChanges: [Dot]
+    public var dependencyChanges: [Dependency]
     /// Names the app's schema at the author; nil where it is of no table (settings only).
     public var schema: SchemaFingerprint?
     public var author: String?
     public var context: String?
 
     public init(
-        dot: Dot, time: HybridTime, dependencyChanges: [Dot] = [], schema: SchemaFingerprint? = nil,
+        dot: Dot, time: HybridTime, dependencyChanges: [Dependency] = [], schema: SchemaFingerprint? = nil,
         author: String? = nil, context: String? = nil
     ) {
         self.dot = dot

@@ -33,6 +33,18 @@ package final class Store: Sendable {
                     .newerFormat, "\(path) was written by a newer logsync (store format \(version)); it was left alone",
                     help: "Use that version here too.")
             }
+            if version < StoreSchema.formatVersion {
+                try connection.execute("BEGIN IMMEDIATE")
+                do {
+                    // Another process may have been faster.
+                    let version = try Facts(connection).value("format")?.asInteger ?? 0
+                    try StoreSchema.upgrade(from: version, on: connection)
+                    try connection.execute("COMMIT")
+                } catch {
+                    try connection.execute("ROLLBACK")
+                    throw error
+                }
+            }
         }
         return Store(database)
     }
@@ -210,11 +222,12 @@ package final class Store: Sendable {
         let sequence = known?.sequence ?? 0
         if header.dot.sequence <= sequence { return .alreadyImported }
         if header.dot.sequence > sequence + 1 { return .gap(sequence + 1) }
-        if chainBefore != known?.chain ?? .zero { return .fork }
-        let dependencies = try peers.dependencies(of: header, on: session.connection)
-        let vector = peers.vector
-        let missing = dependencies.dots.filter { !vector.covers($0) }
-        if !missing.isEmpty { return .missing(missing) }
+        guard (known?.chain ?? .zero).means(chainBefore) else { return .fork }
+        switch try peers.dependencies(of: header, on: session.connection) {
+        case .seen: break
+        case .missing(let dots): return .missing(dots)
+        case .otherBranch(let dot): return .otherBranch(dot)
+        }
         let ahead = header.time.milliseconds - session.configuration.clock.now()
         if ahead > session.configuration.maximumDrift, !(known?.acceptsClock ?? false) { return .clock(ahead) }
         return .ready
@@ -231,6 +244,13 @@ package final class Store: Sendable {
             repeat {
                 guard let incoming = try next() else { break }
                 let readiness = try Self.readiness(of: incoming.header, chainBefore: incoming.chainBefore, session)
+                switch readiness {
+                case .missing(let dots):
+                    throw NotReady(dot: incoming.header.dot, waitsFor: dots.first, isOtherBranch: false)
+                case .otherBranch(let dot):
+                    throw NotReady(dot: incoming.header.dot, waitsFor: dot, isOtherBranch: true)
+                default: break
+                }
                 guard readiness == .ready else {
                     throw LogSyncError(
                         .malformedLog,

@@ -24,8 +24,12 @@ package struct JoinedSnapshot: Sendable {
 
 /// Joining snapshots that other peers have taken (MODEL.md, joining a snapshot).
 extension Store {
+    /// What the snapshot says of branches is taken over first.
     package func joinability(of manifest: SnapshotManifest) throws -> Joinability {
-        try database.read { Self.joinability(of: manifest, $0) }
+        guard try adoptBranches(of: manifest) else {
+            return .fork(manifest.branches.first?.origin ?? manifest.peers.first?.id ?? PeerID(high: 0, low: 0))
+        }
+        return try database.read { Self.joinability(of: manifest, $0) }
     }
 
     private static func joinability(of manifest: SnapshotManifest, _ session: Session) -> Joinability {
@@ -34,7 +38,7 @@ extension Store {
             let known = session.peers[peer.id]
             let sequence = known?.sequence ?? 0
             if peer.id == session.ownID, peer.sequence > sequence { return .ahead(peer.sequence) }
-            if let known, peer.sequence == sequence, peer.chain != known.chain { return .fork(peer.id) }
+            if let known, peer.sequence == sequence, peer.chain.mark != known.chain.mark { return .fork(peer.id) }
             if peer.sequence > sequence { count += peer.sequence - sequence }
         }
         return count == 0 ? .nothingNew : .ready(count)
@@ -51,6 +55,11 @@ extension Store {
     package func join(_ open: () throws -> SnapshotReader) throws -> JoinedSnapshot {
         for _ in 0..<Self.joinsToTry {
             let reader = try open()
+            guard try adoptBranches(of: reader.manifest) else {
+                throw LogSyncError(
+                    .malformedLog, "a snapshot knows other branches of histories than this store; it was not joined",
+                    help: "A newer snapshot, or the log files, are used instead.")
+            }
             // Peers that are new here get their numbers, so that what is put aside can name them.
             try database.write { _ = try SnapshotTerms(reader.manifest, $0) }
             let (stage, vector) = try put(aside: reader)
@@ -119,12 +128,19 @@ extension Store {
 extension Session {
     /// Raises the version vector to a snapshot's where that is further, with what goes along with each place in it.
     func advance(to manifest: SnapshotManifest) throws {
+        for run in manifest.marks {
+            guard let number = peers[run.peer]?.number else { continue }
+            for (index, mark) in run.marks.enumerated() {
+                try connection.run(
+                    "INSERT OR IGNORE INTO logsync_mark(peer, sequence, mark) VALUES(?, ?, ?)", .integer(number),
+                    .integer(Int64(run.first) + Int64(index)), .integer(Int64(bitPattern: mark.rawValue)))
+            }
+        }
         for peer in manifest.peers {
             let number = try peers.number(of: peer.id, on: connection)
             guard peer.sequence > peers.entries[number]?.sequence ?? 0 else { continue }
             try peers.advance(number, to: peer.sequence, chain: peer.chain, on: connection)
-            try peers.keepDependencies(
-                peer.dependencies, changed: peer.dependencies.dots, of: number, on: connection)
+            try peers.join(peer.dependencies, of: number, at: peer.sequence, on: connection)
         }
     }
 }

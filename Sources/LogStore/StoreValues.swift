@@ -67,10 +67,21 @@ package enum Readiness: Sendable, Equatable {
     case gap(UInt64)
     /// It depends on these, which have not been imported.
     case missing([Dot])
+    /// It depends on another transaction of this dot than the one imported here: two stores wrote under one id.
+    case otherBranch(Dot)
     /// Its time lies this many milliseconds ahead of this machine's clock, beyond the allowed drift.
     case clock(Int64)
     /// Its author's history differs from the one imported here: one dot, different bytes.
     case fork
+}
+
+/// A transaction that was handed out to be merged and has to wait.
+package struct NotReady: Error {
+    package var dot: Dot
+    /// What it depends on.
+    package var waitsFor: Dot?
+    /// Whether that dot has been imported, and is another transaction.
+    package var isOtherBranch: Bool
 }
 
 /// What an imported transaction changed in the store.

@@ -109,7 +109,7 @@ extension ShownTransaction {
             time: Timestamp(milliseconds: header.time.milliseconds), author: header.author, context: header.context,
             schema: header.schema?.description,
             dependencyChanges: VersionVector(
-                Dictionary(header.dependencyChanges.map { ($0.peer, $0.sequence) }, uniquingKeysWith: max)))
+                Dictionary(header.dependencyChanges.map { ($0.dot.peer, $0.dot.sequence) }, uniquingKeysWith: max)))
     }
 }
 

@@ -1,4 +1,5 @@
 import LogContainer
+import LogFormat
 public import LogModel
 import LogStore
 import Logging
@@ -113,8 +114,12 @@ extension ReplicatedStore {
     ) throws -> [StoreStatus.Peer] {
         let retired = try store.retiredPeers()
         let overviews = scan?.peers.mapValues(\.overview) ?? [:]
-        return Set(overviews.keys).union(vector.sequences.keys).subtracting([peer]).sorted().map { id in
-            let imported = vector[id]
+        // A branch is a part of what its origin published.
+        let branches = try store.branches()
+        let others = Set(overviews.keys).union(vector.sequences.keys).subtracting([peer] + branches.map(\.id))
+        return others.sorted().map { id in
+            let further = branches.filter { $0.origin == id && vector[$0.id] > 0 }.map { vector[$0.id] + $0.offset }
+            let imported = max(vector[id], further.max() ?? 0)
             let published = max(overviews[id]?.published ?? 0, imported)
             return StoreStatus.Peer(
                 id: id, name: names[id].name, published: published, imported: imported, behind: published - imported,

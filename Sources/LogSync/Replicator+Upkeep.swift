@@ -43,7 +43,7 @@ extension ReplicatedStore {
         let state = try store.collection()
         let plan = CollectionPlan(
             peer: peer, scan: scan, retired: try store.retiredPeers(), covered: places.map(\.vector), state: state,
-            now: configuration.clock.now(), grace: Self.defaultGrace)
+            now: configuration.clock.now(), grace: Self.defaultGrace, forks: try forks())
         var marked = state
         return marked.mark(plan.coverage) || plan.logDecisions().contains { $0.action == .delete }
             || plan.snapshotDecisions(places).contains { $0.action == .delete }

@@ -133,6 +133,7 @@ public actor Replicator {
             }
             try Task.checkCancellation()
         }
+        if try await step({ try $0.findBranches(plan, scan) }) { return try await importAll(scan, &result) }
         if try await joinSnapshot(plan, scan, &result) { return try await importAll(scan, &result) }
         let isOutdated = try await step { store in
             store.held = try store.heldItems(plan, scan)

@@ -133,7 +133,7 @@ import Testing
         #expect(try read(flags: 2, [0, 1, 0x61]) == .sound)
         #expect(try read(flags: 2, [0, 1, 0xFF]) == .damaged, "an author that is not UTF-8")
         #expect(try read(flags: 1, [0, 1, 2, 3]) == .damaged, "a fingerprint cut off")
-        #expect(try read(flags: 8, [0]) == .newerFormat)
+        #expect(try read(flags: 16, [0]) == .newerFormat)
     }
 
     @Test func `a segment whose blocks are missing or out of order is damage`() throws {

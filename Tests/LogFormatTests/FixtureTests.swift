@@ -48,7 +48,8 @@ import Testing
         return [
             Transaction(
                 header: TransactionHeader(
-                    dot: Dot(.b, 41), time: time, dependencyChanges: [Dot(.a, 300), Dot(PeerID(high: 0xC, low: 3), 1)],
+                    dot: Dot(.b, 41), time: time,
+                    dependencyChanges: [Dependency(Dot(.a, 300)), Dependency(Dot(PeerID(high: 0xC, low: 3), 1))],
                     schema: SchemaFingerprint(bytes: [UInt8](0..<16)), author: "böb", context: ""),
                 groups: [
                     RowGroup(

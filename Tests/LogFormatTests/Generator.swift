@@ -31,8 +31,12 @@ struct Generator {
         let others = (0..<random.below(4)).map { _ in
             Dot(PeerID.random(using: &random), 1 + random.next() % 1_000_000)
         }
+        let areMarked = random.chance(2)
         return TransactionHeader(
-            dot: dot, time: time(), dependencyChanges: others.sorted(),
+            dot: dot, time: time(),
+            dependencyChanges: others.sorted().map {
+                Dependency($0, mark: areMarked ? ChainMark(rawValue: random.next()) : nil)
+            },
             schema: random.chance(2) ? SchemaFingerprint(bytes: random.bytes(16)) : nil,
             author: random.chance(2) ? random.pick(["", "ann", "bob@laptop", "名前"]) : nil,
             context: random.chance(3) ? String(repeating: "why ", count: random.below(50)) : nil)

@@ -189,7 +189,8 @@ import Testing
         for changes in [[Dot(.a, 1)], [Dot(.b, 0)], [Dot(.b, 1), Dot(.b, 2)]] {
             #expect(throws: LogSyncError.self) {
                 try TransactionEncoder(
-                    header: TransactionHeader(dot: Dot(.a, 2), time: .zero, dependencyChanges: changes),
+                    header: TransactionHeader(
+                        dot: Dot(.a, 2), time: .zero, dependencyChanges: changes.map { Dependency($0) }),
                     previous: .zero
                 ) { _ in }
             }

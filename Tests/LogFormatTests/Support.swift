@@ -143,7 +143,7 @@ func smallTransactions(_ count: Int = 2) -> [Transaction] {
         let time = HybridTime(milliseconds: 1_700_000_000_000 + Int64(sequence))
         return Transaction(
             header: TransactionHeader(
-                dot: Dot(.a, sequence), time: time, dependencyChanges: [Dot(.b, sequence)], author: "ann"),
+                dot: Dot(.a, sequence), time: time, dependencyChanges: [Dependency(Dot(.b, sequence))], author: "ann"),
             groups: [
                 RowGroup(
                     table: "note", kind: .insert,

@@ -4,6 +4,21 @@ import LogModel
 import LogSync
 import Testing
 
+/// A small generator whose run is its seed.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ z >> 30) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ z >> 27) &* 0x94D0_49BB_1331_11EB
+        return z ^ z >> 31
+    }
+}
+
 @Suite("Histories that contradict each other, and formats not yet known")
 struct ForkTests {
     let world: World
@@ -17,53 +32,123 @@ struct ForkTests {
         try await settle(a, b)
     }
 
-    @Test("One dot with different bytes is reported as a fork; what does not depend on it goes on")
+    @Test("Two stores that wrote under one id: both histories go on, the same way whichever came first")
     func fork() async throws {
         let c = try await world.clone("c")
         try await settle(a, b, c)
         let peer = try await a.peer()
-        try a.checkpoint()
-        let twin = world.root + "/twin.db"
-        try FileManager.default.copyItem(atPath: a.path, toPath: twin)
-        try FileManager.default.copyItem(
-            atPath: a.configuration.stateDirectory, toPath: a.configuration.stateDirectory + "-twin")
-        let apart = world.container + "-apart"
-        try FileManager.default.copyItem(atPath: world.container, toPath: apart)
-
-        // Here it goes on as it was …
+        let twin = try Twin(of: a)
         try a.insert("here")
         try await a.sync()
         try a.insert("here too")
-        try await a.sync()
-        // … and in another copy of the folder its twin does, with its own state and in its own place.
-        try FileManager.default.moveItem(atPath: a.path, toPath: world.root + "/a.db")
-        try FileManager.default.moveItem(atPath: world.container, toPath: world.container + "-real")
-        try FileManager.default.moveItem(atPath: apart, toPath: world.container)
-        try FileManager.default.moveItem(atPath: twin, toPath: a.path)
-        var other = a
-        other.configuration.stateDirectory += "-twin"
-        try other.insert("there")
-        try await other.sync()
-        #expect(try await other.peer() == peer)
-        let branch = try #require(try world.logs(peer).last)
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(world.logsPath(peer))/\(branch)"))
-        try FileManager.default.moveItem(atPath: world.container, toPath: apart)
-        try FileManager.default.moveItem(atPath: world.container + "-real", toPath: world.container)
-        try FileManager.default.removeItem(atPath: a.path)
-        try FileManager.default.moveItem(atPath: world.root + "/a.db", toPath: a.path)
+        try await settle(a, b)
+        try await twin.live {
+            try $0.insert("there")
+            try await $0.sync()
+            #expect(try await $0.peer() == peer)
+            // This one knows the other history first.
+            try await c.sync()
+        }
+        #expect(try b.ids() == ["here", "here too", "one"])
+        #expect(try c.ids() == ["one", "there"])
+        try twin.foldersMeet()
+        try await settle(b, c)
+        let all = ["here", "here too", "one", "there"]
+        #expect(try b.ids() == all && c.ids() == all)
+        try await expectSame(b, c)
+        #expect(try await b.sync().held.isEmpty)
+        // Whoever was one of them goes on as somebody else, and has everything too.
+        try await settle(a, b, c)
+        #expect(try await a.peer() != peer)
+        #expect(try await a.status().identity?.kind == .shared)
+        let d = try await world.clone("d")
+        try d.insert("new")
+        try await settle(a, b, c, d)
+        for machine in [a, b, c, d] { #expect(try machine.ids() == ["here", "here too", "new", "one", "there"]) }
+        try await expectSame(a, b, c, d)
+    }
 
-        // The folders meet.
-        try bytes.write(to: URL(fileURLWithPath: "\(world.logsPath(peer))/\(branch)"))
-        try c.insert("from c")
-        try await c.sync()
-        let result = try await b.sync()
-        #expect(result.outcome == .integrity)
-        #expect(result.held.contains { $0.reason == .fork && $0.peer.id == peer })
-        #expect(try b.ids().contains("from c"))
-        // Its owner says so too, and leaves the other branch where it is.
-        let own = try await a.sync()
-        #expect(own.held.contains { $0.reason == .fork && $0.peer.id == peer && $0.file == branch })
-        #expect(try world.logs(peer).contains(branch))
+    @Test("What was written upon one history waits for that history, and supersedes what it had seen")
+    func writtenUpon() async throws {
+        let c = try await world.clone("c")
+        try await settle(a, b, c)
+        let twin = try Twin(of: a)
+        try a.insert("x", "here")
+        try await settle(a, b)
+        try b.execute("UPDATE note SET body = 'seen here' WHERE id = 'x'")
+        try await b.sync()
+        try await twin.live {
+            try $0.insert("y", "there")
+            try await settle($0, c)
+            try c.execute("UPDATE note SET body = 'seen there' WHERE id = 'y'")
+            try await c.sync()
+        }
+        // The answers come before what they answer.
+        let peer = try await c.status().peers.first { $0.name == "a" }?.id.description ?? ""
+        try twin.foldersMeet { !$0.contains("\(peer)/logs/") }
+        try await b.sync()
+        #expect(try b.notes() == ["one=", "x=seen here"])
+        try twin.foldersMeet()
+        try await settle(a, b, c)
+        for machine in [a, b, c] { #expect(try machine.notes() == ["one=", "x=seen here", "y=seen there"]) }
+        try await expectSame(a, b, c)
+        #expect(try await b.status().conflicts == 0)
+    }
+
+    @Test(
+        "Histories that fork, in any order and at any place, end in one state",
+        arguments: UInt64(1)...(UInt64(ProcessInfo.processInfo.environment["LOGSYNC_FORKS"] ?? "") ?? 8))
+    func random(_ seed: UInt64) async throws {
+        var random = SeededGenerator(seed: seed)
+        let c = try await world.clone("c")
+        try await settle(a, b, c)
+        func write(_ machine: Machine) throws {
+            let id = "r\(random.next() % 6)"
+            switch random.next() % 4 {
+            case 0: try machine.execute("DELETE FROM note WHERE id = '\(id)'")
+            case 1: try machine.execute("UPDATE note SET body = body || '\(random.next() % 100)' WHERE id = '\(id)'")
+            default:
+                try machine.execute("INSERT OR REPLACE INTO note(id, body) VALUES('\(id)', '\(random.next() % 100)')")
+            }
+        }
+        func live(_ machines: [Machine], _ steps: UInt64) async throws {
+            for _ in 0..<(1 + random.next() % steps) {
+                let machine = machines[Int(random.next() % UInt64(machines.count))]
+                if random.next() % 3 > 0 { try write(machine) }
+                try await machine.sync()
+            }
+        }
+        try await live([a, b, c], 4)
+        try await a.sync()
+        let twin = try Twin(of: a)
+        try await live([a, b], 6)
+        try await twin.live { try await live([$0, c], 6) }
+        if random.next() % 2 == 0 { try await live([a, b], 3) }
+        try twin.foldersMeet()
+        try await live([b, c], 3)
+        try await settle(a, b, c)
+        let d = try await world.clone("d")
+        try await live([a, b, c, d], 4)
+        try await settle(a, b, c, d)
+        try await expectSame(a, b, c, d)
+        let notes = try a.notes()
+        for machine in [b, c, d] { #expect(try machine.notes() == notes) }
+        // What the digests say is what the rows' entries are.
+        for machine in [a, b, c, d] {
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.store == true, "\(report)")
+            #expect(report.findings.filter { $0.severity == .damage }.map(\.what) == [String]())
+        }
+    }
+
+    private func expectSame(_ machines: Machine..., sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        var states: Set<String> = []
+        for machine in machines {
+            let status = try await machine.status()
+            let vector = status.vector.dots.map(\.description).joined(separator: " ")
+            states.insert("\(vector) \(status.digest)")
+        }
+        #expect(states.count == 1, "\(states.sorted().joined(separator: "\n"))", sourceLocation: sourceLocation)
     }
 
     @Test("A file of a newer format is held, and not taken for damage")
@@ -85,5 +170,61 @@ struct ForkTests {
         #expect(result.held.map(\.reason) == [.newerFormat])
         #expect(result.held.first?.file == newName)
         #expect(result.outcome == .held)
+    }
+}
+
+/// A copy of a machine, its state and its folder, that takes itself for the original.
+struct Twin {
+    private let original: Machine
+    private let store: String
+    private let folder: String
+    private var machine: Machine
+
+    init(of machine: Machine) throws {
+        original = machine
+        store = machine.world.root + "/twin"
+        folder = machine.world.root + "/twin-folder"
+        try machine.checkpoint()
+        let files = FileManager.default
+        try files.copyItem(atPath: (machine.path as NSString).deletingLastPathComponent, toPath: store)
+        try files.copyItem(atPath: machine.configuration.stateDirectory, toPath: store + "-state")
+        try files.copyItem(atPath: machine.world.container, toPath: folder)
+        self.machine = machine
+        self.machine.configuration.stateDirectory = store + "-state"
+    }
+
+    /// Runs `body` with the copies in the originals' places.
+    func live(_ body: (Machine) async throws -> Void) async throws {
+        try swap()
+        try await body(machine)
+        try swap()
+    }
+
+    private func swap() throws {
+        for (a, b) in [
+            ((original.path as NSString).deletingLastPathComponent, store), (original.world.container, folder),
+        ] {
+            try FileManager.default.moveItem(atPath: a, toPath: a + "-aside")
+            try FileManager.default.moveItem(atPath: b, toPath: a)
+            try FileManager.default.moveItem(atPath: a + "-aside", toPath: b)
+        }
+    }
+
+    /// Brings what lies in the copy of the folder into the original, as a sync engine does.
+    func foldersMeet(_ isWanted: (String) -> Bool = { _ in true }) throws {
+        let files = FileManager.default
+        for name in files.enumerator(atPath: folder)?.compactMap({ $0 as? String }).sorted() ?? [] where isWanted(name)
+        {
+            var isDirectory: ObjCBool = false
+            let target = original.world.container + "/" + name
+            guard files.fileExists(atPath: folder + "/" + name, isDirectory: &isDirectory),
+                !files.fileExists(atPath: target)
+            else { continue }
+            if isDirectory.boolValue {
+                try files.createDirectory(atPath: target, withIntermediateDirectories: true)
+            } else {
+                try files.copyItem(atPath: folder + "/" + name, toPath: target)
+            }
+        }
     }
 }

@@ -6,25 +6,31 @@ extension TransactionHeader {
         static let schema: UInt8 = 1
         static let author: UInt8 = 2
         static let context: UInt8 = 4
-        static let known: UInt8 = 7
+        /// Each dependency says which transaction of its dot it means.
+        static let marks: UInt8 = 8
+        static let known: UInt8 = 15
     }
 
     func encode(to out: ByteWriter) throws {
-        let changes = dependencyChanges.sorted()
-        let areDistinct = zip(changes, changes.dropFirst()).allSatisfy { $0.peer != $1.peer }
-        guard dot.sequence >= 1, areDistinct, changes.allSatisfy({ $0.peer != dot.peer && $0.sequence >= 1 }) else {
+        let changes = dependencyChanges.sorted { $0.dot < $1.dot }
+        let areDistinct = zip(changes, changes.dropFirst()).allSatisfy { $0.dot.peer != $1.dot.peer }
+        guard dot.sequence >= 1, areDistinct,
+            changes.allSatisfy({ $0.dot.peer != dot.peer && $0.dot.sequence >= 1 })
+        else {
             throw LogSyncError(
                 .malformedLog, "Transaction \(dot) has impossible dependencies; no log was made of it")
         }
+        let areMarked = !changes.isEmpty && changes.allSatisfy { $0.mark != nil }
         out.append(word: dot.sequence)
         out.append(word: time.rawValue)
         out.append(
             (schema == nil ? 0 : Flags.schema) | (author == nil ? 0 : Flags.author)
-                | (context == nil ? 0 : Flags.context))
+                | (context == nil ? 0 : Flags.context) | (areMarked ? Flags.marks : 0))
         out.append(varint: UInt64(changes.count))
         for change in changes {
-            out.append(change.peer.bytes)
-            out.append(varint: change.sequence)
+            out.append(change.dot.peer.bytes)
+            out.append(varint: change.dot.sequence)
+            if areMarked, let mark = change.mark { out.append(word: mark.rawValue) }
         }
         if let schema { out.append(schema.bytes) }
         if let author { out.append(author) }
@@ -40,16 +46,17 @@ extension TransactionHeader {
         let time = HybridTime(rawValue: try reader.word())
         let flags = try reader.byte()
         guard flags & ~Flags.known == 0 else { throw reader.newer("transaction flags \(flags)") }
-        var changes: [Dot] = []
-        for _ in 0..<(try reader.count(of: "dependencies", size: 17)) {
+        var changes: [Dependency] = []
+        for _ in 0..<(try reader.count(of: "dependencies", size: flags & Flags.marks == 0 ? 17 : 25)) {
             guard let other = PeerID(bytes: reader.bytes(try reader.take(16))) else {
                 throw reader.damaged("no peer id")
             }
             let change = Dot(other, try reader.varint())
-            guard change.sequence >= 1, other != peer, changes.last.map({ $0.peer < other }) ?? true else {
+            guard change.sequence >= 1, other != peer, changes.last.map({ $0.dot.peer < other }) ?? true else {
                 throw reader.damaged("a dependency on \(change) cannot stand here")
             }
-            changes.append(change)
+            let mark = flags & Flags.marks == 0 ? nil : ChainMark(rawValue: try reader.word())
+            changes.append(Dependency(change, mark: mark))
         }
         let schema =
             flags & Flags.schema == 0 ? nil : SchemaFingerprint(bytes: reader.bytes(try reader.take(16)))

@@ -47,10 +47,15 @@ struct FullRow {
         state.unknown[name] = cell
     }
 
-    mutating func add(_ name: String, _ addition: Addition) {
+    /// - Parameter ancestors: what the adding branch goes off from; its sum counts what they had added by then.
+    mutating func add(
+        _ name: String, _ addition: Addition, replacing ancestors: [(number: Int64, sequence: UInt64)] = []
+    ) {
         var cell = state.unknown[name] ?? CellState()
-        cell.additions.removeAll {
-            $0.basePeer == addition.basePeer && $0.baseSequence == addition.baseSequence && $0.peer == addition.peer
+        cell.additions.removeAll { old in
+            old.basePeer == addition.basePeer && old.baseSequence == addition.baseSequence
+                && (old.peer == addition.peer
+                    || ancestors.contains { $0.number == old.peer && $0.sequence >= old.stamp.sequence })
         }
         cell.additions.append(addition)
         state.unknown[name] = cell

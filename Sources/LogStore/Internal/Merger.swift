@@ -14,7 +14,7 @@ final class Merger {
     let coverage: Coverage
     /// Whether values have to be read back, because this store's columns may change what they are given.
     let readsBack: Bool
-    private let dependencies: VersionVector
+    let dependencies: VersionVector
     var tables: [String: TableChanges] = [:]
     private var counts: [String: ChangeCounts] = [:]
     /// Rows that refer to rows still to come.
@@ -37,7 +37,10 @@ final class Merger {
         self.header = header
         standing = Standing(session)
         dangling = Dangling(session)
-        dependencies = try session.peers.dependencies(of: header, on: session.connection)
+        guard case .seen(let dependencies) = try session.peers.dependencies(of: header, on: session.connection) else {
+            throw LogSyncError(.malformedLog, "transaction \(header.dot) depends on others that are not here")
+        }
+        self.dependencies = dependencies
         let author = try session.peers.number(of: header.dot.peer, on: session.connection)
         coverage = Coverage(dependencies, peers: session.peers)
         stamp = Stamp(peer: author, sequence: header.dot.sequence, time: header.time)
@@ -69,9 +72,8 @@ final class Merger {
 
     private func advance(to chain: ChainHash) throws {
         try session.peers.advance(stamp.peer, to: header.dot.sequence, chain: chain, on: connection)
-        try session.peers.keepDependencies(
-            dependencies, changed: header.dependencyChanges, of: stamp.peer, on: connection)
-        try History.append(header, peer: stamp.peer, counts: counts, on: connection)
+        try session.peers.keepDependencies(dependencies, of: stamp.peer, on: connection)
+        try History.append(header, peer: stamp.peer, chain: chain, counts: counts, session)
     }
 
     private func applyDeferred() throws {

@@ -129,12 +129,13 @@ extension Merger {
                 case .set: full.set(name, column.values[index], own, coverage)
                 case .fill: full.fill(name, column.values[index], own)
                 case .add:
-                    let base = column.bases[index]
+                    let base = session.peers.place(of: column.bases[index], seenBy: dependencies)
                     full.add(
                         name,
                         Addition(
-                            basePeer: session.peers[base.peer]?.number ?? 0, baseSequence: base.sequence,
-                            peer: stamp.peer, stamp: own, cumulative: column.values[index]))
+                            basePeer: base.number, baseSequence: base.sequence, peer: stamp.peer, stamp: own,
+                            cumulative: column.values[index]),
+                        replacing: session.peers.branches.ancestors(of: stamp.peer))
                 }
             }
         }

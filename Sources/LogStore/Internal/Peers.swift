@@ -10,16 +10,20 @@ final class Peers {
         var chain: ChainHash
         var declared: UInt64
         var acceptsClock: Bool
+        /// Up to here a snapshot brought it.
+        var joined: UInt64 = 0
     }
 
     private(set) var entries: [Int64: Entry] = [:]
+    private(set) var branches: Branches
     private var numbers: [PeerID: Int64] = [:]
     /// Per author, the dependencies of its last imported transaction; read when first needed.
     private var dependencies: [Int64: VersionVector] = [:]
 
     init(on connection: Connection) throws {
+        branches = try Branches(on: connection)
         for row in try connection.rows(
-            "SELECT number, id, sequence, chain, declared, accepts_clock FROM logsync_peer")
+            "SELECT number, id, sequence, chain, declared, accepts_clock, joined FROM logsync_peer")
         {
             guard case .blob(let bytes) = row[1], let id = PeerID(bytes: bytes) else { continue }
             var chain = ChainHash.zero
@@ -27,7 +31,8 @@ final class Peers {
             add(
                 Entry(
                     number: row[0].asInteger, id: id, sequence: UInt64(row[2].asInteger), chain: chain,
-                    declared: UInt64(row[4].asInteger), acceptsClock: row[5].asInteger != 0))
+                    declared: UInt64(row[4].asInteger), acceptsClock: row[5].asInteger != 0,
+                    joined: UInt64(row[6].asInteger)))
         }
     }
 
@@ -65,16 +70,24 @@ final class Peers {
     }
 
     /// The entries that moved since our last transaction said so; marks them as said.
-    func declareDependencies(of own: Int64, on connection: Connection) throws -> [Dot] {
-        var changes: [Dot] = []
+    func declareDependencies(of own: Int64, on connection: Connection) throws -> [Dependency] {
+        var changes: [Dependency] = []
         for entry in entries.values where entry.number != own && entry.sequence != entry.declared {
-            changes.append(Dot(entry.id, entry.sequence))
+            // 0 has nothing to say: what was seen of it goes by another id now, which says so.
+            if entry.sequence > 0 {
+                changes.append(Dependency(Dot(entry.id, entry.sequence), mark: entry.chain.mark))
+            }
             try connection.run(
                 "UPDATE logsync_peer SET declared = ?2 WHERE number = ?1", .integer(entry.number),
                 .integer(Int64(entry.sequence)))
             entries[entry.number]?.declared = entry.sequence
         }
-        return changes.sorted()
+        return changes.sorted { $0.dot < $1.dot }
+    }
+
+    func reloadBranches(on connection: Connection) throws {
+        branches = try Branches(on: connection)
+        dependencies = [:]
     }
 
     func acceptClock(of number: Int64, on connection: Connection) throws {
@@ -84,22 +97,52 @@ final class Peers {
 
     // MARK: Dependencies of imported transactions
 
-    /// What `header`'s transaction depends on: its author's previous dependencies with its changes,
-    /// and the author's own previous transaction.
-    func dependencies(of header: TransactionHeader, on connection: Connection) throws -> VersionVector {
-        var vector = VersionVector()
-        if let author = self[header.dot.peer] {
-            vector = try lastDependencies(of: author.number, on: connection)
-        }
-        for change in header.dependencyChanges where change.peer != header.dot.peer {
-            vector[change.peer] = max(vector[change.peer], change.sequence)
-        }
-        vector[header.dot.peer] = header.dot.sequence - 1
-        return vector
+    /// What a transaction depends on.
+    enum Dependencies {
+        /// All of it has been imported.
+        case seen(VersionVector)
+        case missing([Dot])
+        /// This dot has been imported, and is another transaction.
+        case otherBranch(Dot)
     }
 
-    private func lastDependencies(of author: Int64, on connection: Connection) throws -> VersionVector {
+    /// What `header`'s transaction depends on: its author's previous dependencies with its changes,
+    /// and the author's own previous transaction.
+    func dependencies(of header: TransactionHeader, on connection: Connection) throws -> Dependencies {
+        var vector = VersionVector()
+        if let author = self[header.dot.peer] {
+            if let branch = branches.entries[author.number], author.sequence == 0 {
+                let last = Dot(id(branch.parent), branch.offset - branches.offset(of: branch.parent))
+                guard self.vector.covers(last) else { return .missing([last]) }
+            }
+            guard let last = try lastDependencies(of: author.number, on: connection) else {
+                return .otherBranch(header.dot)
+            }
+            vector = last
+        }
+        var missing: [Dot] = []
+        for change in header.dependencyChanges where change.dot.peer != header.dot.peer {
+            switch try resolve(change, on: connection) {
+            case .seen(let seen): vector.formUnion(seen)
+            case .missing: missing.append(change.dot)
+            case .otherBranch(let dot): return .otherBranch(dot)
+            }
+        }
+        vector[header.dot.peer] = header.dot.sequence - 1
+        return missing.isEmpty ? .seen(vector) : .missing(missing)
+    }
+
+    /// nil where a branch goes off so early that nobody here knows what came before.
+    func lastDependencies(of author: Int64, on connection: Connection) throws -> VersionVector? {
         if let known = dependencies[author] { return known }
+        if entries[author]?.sequence == 0, let branch = branches.entries[author] {
+            // A branch begins with what its parent had seen where it goes off.
+            let last = branch.offset - branches.offset(of: branch.parent)
+            guard var vector = try dependencies(of: branch.parent, at: last, on: connection) else { return nil }
+            vector[id(branch.parent)] = last
+            dependencies[author] = vector
+            return vector
+        }
         var vector = VersionVector()
         for row in try connection.rows(
             "SELECT other, sequence FROM logsync_dependency WHERE peer = ?", .integer(author))
@@ -111,14 +154,34 @@ final class Peers {
     }
 
     /// Remembers an imported transaction's dependencies for its author's next one.
-    func keepDependencies(_ vector: VersionVector, changed: [Dot], of author: Int64, on connection: Connection) throws {
-        for change in changed where change.peer != id(author) {
+    func keepDependencies(_ vector: VersionVector, of author: Int64, on connection: Connection) throws {
+        // A branch's first transaction writes down what it begins with.
+        let isFirst = vector[id(author)] == 0
+        let former = try isFirst ? VersionVector() : lastDependencies(of: author, on: connection) ?? VersionVector()
+        let ownID = id(author)
+        for (peer, sequence) in vector.sequences where peer != ownID && former[peer] != sequence {
             try connection.run(
                 "INSERT OR REPLACE INTO logsync_dependency(peer, other, sequence) VALUES(?, ?, ?)",
-                .integer(author), .integer(try number(of: change.peer, on: connection)),
-                .integer(Int64(change.sequence)))
+                .integer(author), .integer(try number(of: peer, on: connection)), .integer(Int64(sequence)))
         }
         dependencies[author] = vector
+        dependencies[author]?[ownID] = 0
+    }
+
+    /// Takes the dependencies of a snapshot's peer, as they were where the snapshot has it.
+    func join(_ vector: VersionVector, of author: Int64, at sequence: UInt64, on connection: Connection) throws {
+        for table in ["logsync_dependency", "logsync_joined"] {
+            try connection.run("DELETE FROM \(table) WHERE peer = ?", .integer(author))
+            for dot in vector.dots where dot.peer != id(author) {
+                try connection.run(
+                    "INSERT INTO \(table)(peer, other, sequence) VALUES(?, ?, ?)", .integer(author),
+                    .integer(try number(of: dot.peer, on: connection)), .integer(Int64(dot.sequence)))
+            }
+        }
+        try connection.run(
+            "UPDATE logsync_peer SET joined = ?2 WHERE number = ?1", .integer(author), .integer(Int64(sequence)))
+        entries[author]?.joined = sequence
+        dependencies[author] = nil
     }
 }
 

@@ -52,7 +52,38 @@ struct SnapshotTaking {
         }
         return SnapshotManifest(
             taken: max(session.configuration.clock.now(), 0), digest: session.stateDigest, schema: fingerprint,
-            schemaText: text, peers: peers, sequences: try sequences(session))
+            schemaText: text, peers: peers, sequences: try sequences(session), branches: session.branches,
+            marks: try marks(session))
+    }
+
+    /// Of peers that have branches, and of those: which transactions they are, from the first fork on.
+    private static func marks(_ session: Session) throws -> [SnapshotManifest.Marks] {
+        let branches = session.peers.branches
+        var runs: [SnapshotManifest.Marks] = []
+        for origin in Set(branches.entries.values.map(\.origin)).sorted() {
+            let family = branches.family(of: origin) ?? []
+            let fork = family.compactMap { branches.entries[$0]?.start }.min() ?? 1
+            for number in family {
+                guard let entry = session.peers.entries[number] else { continue }
+                let offset = branches.offset(of: number)
+                var first = fork > offset ? fork - offset : 1
+                var marks: [ChainMark] = []
+                // One that nobody has told this store leaves a gap.
+                while first + UInt64(marks.count) <= entry.sequence {
+                    let next = first + UInt64(marks.count)
+                    if let mark = try session.peers.mark(of: entry, next, on: session.connection) {
+                        marks.append(mark)
+                        continue
+                    }
+                    if !marks.isEmpty {
+                        runs.append(SnapshotManifest.Marks(peer: entry.id, first: first, marks: marks))
+                    }
+                    (first, marks) = (next + 1, [])
+                }
+                if !marks.isEmpty { runs.append(SnapshotManifest.Marks(peer: entry.id, first: first, marks: marks)) }
+            }
+        }
+        return runs
     }
 
     /// What AUTOINCREMENT has given out.
@@ -204,12 +235,6 @@ extension Session {
             let others = peers.entries.values.filter { $0.number != own }
             return VersionVector(Dictionary(others.map { ($0.id, $0.declared) }, uniquingKeysWith: max))
         }
-        var vector = VersionVector()
-        for row in try connection.rows(
-            "SELECT other, sequence FROM logsync_dependency WHERE peer = ?", .integer(entry.number))
-        {
-            vector[peers.id(row[0].asInteger)] = UInt64(row[1].asInteger)
-        }
-        return vector
+        return try peers.lastDependencies(of: entry.number, on: connection) ?? VersionVector()
     }
 }

@@ -3,7 +3,7 @@ import LogModel
 /// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
 enum StoreSchema {
     /// Raised when an older logsync could no longer work with the tables; an older binary then refuses the store.
-    static let formatVersion: Int64 = 1
+    static let formatVersion: Int64 = 2
 
     static let sql = """
         -- Facts about this store: who it is, where its container is.
@@ -14,7 +14,9 @@ enum StoreSchema {
             sequence INTEGER NOT NULL DEFAULT 0,  -- imported up to here: the version vector
             chain BLOB,                           -- its chain hash there
             declared INTEGER NOT NULL DEFAULT 0,  -- its sequence in the dependencies of our last transaction
-            accepts_clock INTEGER NOT NULL DEFAULT 0);
+            accepts_clock INTEGER NOT NULL DEFAULT 0,
+            joined INTEGER NOT NULL DEFAULT 0,    -- up to here a snapshot brought it
+            files INTEGER);                       -- its log files whose ends were compared with what was imported
         -- The dependencies of each peer's last imported transaction.
         CREATE TABLE logsync_dependency(
             peer INTEGER NOT NULL, other INTEGER NOT NULL, sequence INTEGER NOT NULL,
@@ -42,8 +44,11 @@ enum StoreSchema {
         -- The history: every transaction recorded or imported here.
         CREATE TABLE logsync_transaction(
             token INTEGER PRIMARY KEY, peer INTEGER NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL,
-            author TEXT, context TEXT, changes TEXT NOT NULL);
+            author TEXT, context TEXT, changes TEXT NOT NULL,
+            mark INTEGER,                         -- the start of the peer's chain hash there
+            dependencies BLOB);                   -- what moved in its dependencies, as it named it
         CREATE UNIQUE INDEX logsync_transaction_dot ON logsync_transaction(peer, sequence);
+        \(branches)
         -- Integers promised to rows that have not come: references that dangle.
         CREATE TABLE logsync_reserved(
             table_id INTEGER NOT NULL, integer INTEGER NOT NULL, identity BLOB NOT NULL,
@@ -66,6 +71,40 @@ enum StoreSchema {
         CREATE TABLE logsync_setting(
             kind TEXT NOT NULL, target TEXT NOT NULL, value TEXT, PRIMARY KEY(kind, target));
         """
+
+    private static let branches = """
+        -- What peers had seen where they stood at logsync_peer.joined.
+        CREATE TABLE logsync_joined(
+            peer INTEGER NOT NULL, other INTEGER NOT NULL, sequence INTEGER NOT NULL,
+            PRIMARY KEY(peer, other)) WITHOUT ROWID;
+        -- Parts of a peer's history that go by another id, because two stores wrote under the peer's.
+        CREATE TABLE logsync_branch(
+            number INTEGER PRIMARY KEY, origin INTEGER NOT NULL, start INTEGER NOT NULL, mark INTEGER NOT NULL,
+            parent INTEGER NOT NULL, kept INTEGER NOT NULL);
+        -- Marks that a snapshot brought.
+        CREATE TABLE logsync_mark(
+            peer INTEGER NOT NULL, sequence INTEGER NOT NULL, mark INTEGER NOT NULL,
+            PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
+        """
+
+    /// Brings the tables of an older store up to date.
+    ///
+    /// - Parameter version: the format that it says it has.
+    static func upgrade(from version: Int64, on connection: Connection) throws {
+        guard version < 2 else { return }
+        try connection.execute(
+            """
+            ALTER TABLE logsync_peer ADD COLUMN joined INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE logsync_peer ADD COLUMN files INTEGER;
+            ALTER TABLE logsync_transaction ADD COLUMN mark INTEGER;
+            ALTER TABLE logsync_transaction ADD COLUMN dependencies BLOB;
+            \(branches)
+            -- Which transactions were imported before nobody noted.
+            UPDATE logsync_peer SET joined = sequence;
+            INSERT INTO logsync_joined SELECT * FROM logsync_dependency;
+            """)
+        try Facts(connection).set("format", .integer(formatVersion))
+    }
 
     /// The clock records of one tracked table, and the digests of unique keys where it needs them.
     static func clockTable(_ id: Int64, hasUniqueDigests: Bool) -> String {

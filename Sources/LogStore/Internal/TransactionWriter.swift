@@ -1,4 +1,3 @@
-import Foundation
 import LogFormat
 import LogModel
 
@@ -133,7 +132,7 @@ final class TransactionWriter {
             .blob(chain.bytes[...]), .integer(Int64(sink.byteCount)))
         try session.peers.advance(session.own, to: header.dot.sequence, chain: chain, on: connection)
         try session.facts.set("last_time", .integer(Int64(bitPattern: header.time.rawValue)))
-        try History.append(header, peer: session.own, counts: counts, on: connection)
+        try History.append(header, peer: session.own, chain: chain, counts: counts, session)
         return RecordedTransaction(dot: header.dot, chain: chain, counts: counts)
     }
 }
@@ -147,22 +146,5 @@ extension Value {
         case .text(let bytes), .blob(let bytes): bytes.count + 2
         case .reference(let identity): identity.bytes.count
         }
-    }
-}
-
-/// The transactions recorded and imported here, in the order in which they came.
-enum History {
-    static func append(
-        _ header: TransactionHeader, peer: Int64, counts: [String: ChangeCounts], on connection: Connection
-    ) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        let changes = String(decoding: try encoder.encode(counts), as: UTF8.self)
-        try connection.run(
-            """
-            INSERT INTO logsync_transaction(peer, sequence, time, author, context, changes) VALUES(?, ?, ?, ?, ?, ?)
-            """, .integer(peer), .integer(Int64(header.dot.sequence)),
-            .integer(Int64(bitPattern: header.time.rawValue)), header.author.map { .text($0) } ?? .null,
-            header.context.map { .text($0) } ?? .null, .text(changes))
     }
 }

@@ -13,6 +13,8 @@ struct CollectionPlan {
     /// Unix milliseconds.
     let now: Int64
     let grace: Duration
+    /// From which transaction on the logs of peers hold more than one history: those stay.
+    var forks: [PeerID: UInt64] = [:]
 
     /// A file of which something is decided.
     struct Decision<Name: PublishedName> {
@@ -38,7 +40,7 @@ struct CollectionPlan {
     var coverage: VersionVector {
         var vector = VersionVector()
         for id in owned {
-            let reach = scan.peers[id]?.logFiles.reach ?? 0
+            let reach = min(scan.peers[id]?.logFiles.reach ?? 0, forks[id].map { $0 - 1 } ?? .max)
             vector[id] = min(covered.map { $0[id] }.max() ?? 0, reach)
         }
         return vector
@@ -70,7 +72,7 @@ struct CollectionPlan {
     }
 
     private func isCovered(_ name: LogFileName, of id: PeerID) -> Bool {
-        covered.contains { $0[id] >= name.last }
+        name.last < forks[id] ?? .max && covered.contains { $0[id] >= name.last }
     }
 
     /// The live peers that have not said that they have all of a log file, in a receipt written after they were asked.

@@ -101,6 +101,13 @@ final class FileLibrary {
         return header
     }
 
+    /// The chain hash after a file's last transaction, as its trailer says; nil where it is not whole.
+    func end(of name: LogFileName, of peer: PeerID) -> ChainHash? {
+        // What cannot be read proves nothing.
+        guard let reader = try? reader(name, of: peer), agrees(reader.header, name, peer) else { return nil }
+        return try? reader.chainAfter()
+    }
+
     private func agrees(_ header: LogFileHeader, _ name: LogFileName, _ peer: PeerID) -> Bool {
         header.content == content.name.description && header.peer == peer
             && header.sequences == name.first...name.last

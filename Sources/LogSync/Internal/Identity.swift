@@ -17,6 +17,8 @@ struct IdentityEvidence {
     var chain: String
     /// What the container tells of this peer; nil where it is not available.
     var folder: FolderEvidence?
+    /// Whether files of this peer's hold another history than the store recorded.
+    var isContradicted = false
 }
 
 /// What the container tells of the peer that a store says it is.
@@ -59,11 +61,13 @@ extension IdentityEvidence {
         guard let state, machinesAgree else {
             guard isConfirmedByItself else { return .copied(from: nil) }
             guard let folder else { return sequence == 0 ? .same : .unknown }
-            return verdict(from: folder, state: nil) ?? movedOrSame(from: registration.path)
+            return verdict(from: folder, state: nil)
+                ?? (isContradicted ? .shared : movedOrSame(from: registration.path))
         }
         if state.sequence > sequence { return .restored(ahead: state.sequence) }
         if state.sequence == sequence, state.chain != chain { return .restored(ahead: sequence) }
         if let folder, let verdict = verdict(from: folder, state: state) { return verdict }
+        if isContradicted { return .shared }
         return movedOrSame(from: state.path)
     }
 

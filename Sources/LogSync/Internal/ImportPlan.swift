@@ -16,6 +16,8 @@ final class ImportPlan {
     /// Nothing beyond this is handed out; nil for no limit.
     var limit: VersionVector?
     private var cursor = 0
+    /// Where the store stood when it last refused a transaction.
+    private var refusedAt: VersionVector?
     private var vector = VersionVector()
     private var chains: [PeerID: ChainHash] = [:]
     /// The file that the transaction handed out last is from; a step that throws failed in it.
@@ -23,23 +25,35 @@ final class ImportPlan {
     /// Why the stream of that transaction broke off, where the file is to blame.
     private(set) var streamFailure: LogFileError?
 
-    init(_ scan: ContainerScan, except own: PeerID, library: FileLibrary, configuration: SyncConfiguration) {
+    /// The branches that were known when the plan was made.
+    private let branches: [Branch]
+    /// Peers under whose ids two stores seem to have written.
+    private(set) var suspects: Set<PeerID> = []
+
+    init(
+        _ scan: ContainerScan, except own: PeerID, library: FileLibrary, configuration: SyncConfiguration,
+        branches: [Branch] = []
+    ) {
         self.library = library
         clock = configuration.clock
         maximumDrift = configuration.storeConfiguration.maximumDrift
-        queues = scan.peers.values.filter { $0.id != own && !$0.logs.isEmpty }.map(PeerQueue.init)
-            .sorted { $0.peer < $1.peer }
+        self.branches = branches
+        queues = scan.peers.values.filter { $0.id != own && !$0.logs.isEmpty }.flatMap { peer in
+            [PeerQueue(peer, of: branches)]
+                + branches.filter { $0.origin == peer.id }.map { PeerQueue(peer, $0, of: branches) }
+        }.sorted { $0.line < $1.line }
     }
-
-    var peers: [PeerID] { queues.map(\.peer) }
 
     /// Takes where the store stands, before a step and after one that was undone.
     func begin(vector: VersionVector, chain: (PeerID) throws -> ChainHash) throws {
+        if vector != self.refusedAt {
+            for queue in queues { queue.refused = nil }
+        }
         self.vector = vector
         current = nil
         streamFailure = nil
         for queue in queues {
-            chains[queue.peer] = try chain(queue.peer)
+            chains[queue.line] = try chain(queue.line)
         }
     }
 
@@ -47,7 +61,7 @@ final class ImportPlan {
     func next() throws -> IncomingTransaction? {
         guard let (queue, place) = try nextPlace(), let file = queue.file else { return nil }
         let dot = place.header.dot
-        current = (queue.peer, file, dot.sequence)
+        current = (queue.line, file, dot.sequence)
         advance(place)
         return IncomingTransaction(
             header: place.header, chainBefore: place.chainBefore, chain: place.chain,
@@ -74,7 +88,7 @@ final class ImportPlan {
 
     /// How many transactions lie in files beyond where the store stands.
     func remaining() -> Int {
-        queues.reduce(0) { $0 + Int(clamping: $1.reach - min($1.reach, vector[$1.peer])) }
+        queues.filter { !$0.hasBranches }.reduce(0) { $0 + Int(clamping: $1.reach - min($1.reach, vector[$1.peer])) }
     }
 
     /// What the last calls found no way past.
@@ -82,7 +96,7 @@ final class ImportPlan {
 
     /// Holds the file that a step failed in; the other files of its peer may do.
     func block(_ reason: HeldItem.Reason, _ detail: String) {
-        guard let current, let queue = queues.first(where: { $0.peer == current.peer }) else { return }
+        guard let current, let queue = queues.first(where: { $0.line == current.peer }) else { return }
         queue.bad[current.file.name] = (reason, detail)
         queue.file = nil
     }
@@ -91,17 +105,17 @@ final class ImportPlan {
     ///
     /// - Returns: false where that was done before.
     func readAgain() -> Bool {
-        guard let current, let queue = queues.first(where: { $0.peer == current.peer }),
+        guard let current, let queue = queues.first(where: { $0.line == current.peer }),
             queue.readAgain.insert(current.file.name).inserted
         else { return false }
-        library.forget(current.file.name, of: current.peer)
+        library.forget(current.file.name, of: queue.peer)
         queue.file = nil
         return true
     }
 
     /// Times of this peer are accepted, however far ahead they lie.
     func acceptClock(of peer: PeerID) {
-        queues.first { $0.peer == peer }?.acceptsClock = true
+        queues.first { $0.line == peer }?.acceptsClock = true
     }
 
     /// The transactions that wait for nothing but the clock, to ask the store whether it lets them in.
@@ -127,11 +141,18 @@ final class ImportPlan {
     }
 
     private func ready(_ queue: PeerQueue) throws -> TransactionPlace? {
-        queue.held = nil
-        let sequence = vector[queue.peer] + 1
-        guard sequence <= min(queue.reach, limit?[queue.peer] ?? .max) else { return nil }
-        guard let place = try queue.place(sequence, after: chains[queue.peer] ?? .zero, library) else { return nil }
-        let missing = place.header.dependencyChanges.filter { !vector.covers($0) && $0.peer != queue.peer }
+        queue.held = queue.refused
+        if queue.refused != nil { return nil }
+        let own = vector[queue.line] + 1
+        let sequence = own + queue.offset
+        guard sequence <= queue.reach, own <= limit?[queue.line] ?? .max else { return nil }
+        guard var place = try queue.place(sequence, after: chains[queue.line] ?? .zero, library) else {
+            if queue.contradiction != nil { suspects.insert(queue.peer) }
+            return nil
+        }
+        if queue.contradiction != nil { suspects.insert(queue.peer) }
+        place.header.dot = Dot(queue.line, own)
+        let missing = place.header.dependencyChanges.map(\.dot).filter { !isSeen($0) && $0.peer != queue.peer }
         if let first = missing.first {
             queue.hold(sequence, .dependency, "it waits for \(first)", place)
             queue.held?.waitsFor = first
@@ -145,12 +166,45 @@ final class ImportPlan {
         return place
     }
 
+    /// Whether a dependency may have been imported; where the peer's history forks, the store says for certain.
+    private func isSeen(_ dot: Dot) -> Bool {
+        if vector.covers(dot) { return true }
+        let named = branches.first { $0.id == dot.peer }
+        let origin = named?.origin ?? dot.peer
+        let place = dot.sequence + (named?.offset ?? 0)
+        return vector[origin] >= place
+            || branches.contains { $0.origin == origin && place > $0.offset && vector[$0.id] >= place - $0.offset }
+    }
+
+    /// Lets the transaction handed out last wait until something else has been imported.
+    ///
+    /// - Parameter vector: where the store stands.
+    func wait(_ reason: NotReady, at vector: VersionVector) {
+        guard let current, let queue = queues.first(where: { $0.line == current.peer }) else { return }
+        let what = reason.waitsFor.map(\.description) ?? "others"
+        queue.refused = HeldTransaction(
+            dot: Dot(queue.peer, current.sequence + queue.offset), file: current.file.name, reason: .dependency,
+            detail: reason.isOtherBranch ? "it has seen another transaction \(what)" : "it waits for \(what)",
+            waitsFor: reason.isOtherBranch ? nil : reason.waitsFor)
+        refusedAt = vector
+        guard reason.isOtherBranch, let peer = reason.waitsFor?.peer else { return }
+        suspects.insert(branches.first { $0.id == peer }?.origin ?? peer)
+    }
+
+    /// Every transaction in a peer's files, however many of one dot.
+    func allPlaces(of peer: PeerID) throws -> [BranchPlace] {
+        guard let queue = queues.first(where: { $0.peer == peer }) else { return [] }
+        return try queue.allPlaces(library).map {
+            BranchPlace(sequence: $0.header.dot.sequence, before: $0.chainBefore, after: $0.chain)
+        }
+    }
+
     // MARK: Streaming
 
     private func open(_ queue: PeerQueue, _ file: FoundFile<LogFileName>, _ place: TransactionPlace) throws
         -> SegmentReader
     {
-        let sequence = place.header.dot.sequence
+        let sequence = place.header.dot.sequence + queue.offset
         if queue.reader?.file != file.name || (queue.reader?.next ?? .max) > sequence {
             queue.reader = PeerQueue.OpenFile(
                 reader: try guarding { try library.reader(file.name, of: queue.peer) }, file: file.name,

@@ -2,7 +2,9 @@ import LogContainer
 import LogFormat
 import LogModel
 
-/// One peer's log files, and how far they were read.
+/// The log files of one peer, or of one branch of its history, and how far they were read.
+///
+/// Sequences are those that files have; a branch's own are lower by its offset.
 final class PeerQueue {
     struct OpenFile {
         var reader: LogFileReader
@@ -11,7 +13,15 @@ final class PeerQueue {
         var next: UInt64
     }
 
+    /// In whose folder the files are.
     let peer: PeerID
+    /// The peer, or the branch, whose transactions are taken from them.
+    let line: PeerID
+    let offset: UInt64
+    /// Whether the files hold other branches too.
+    let hasBranches: Bool
+    /// Which transaction goes on where the history forks, by sequence.
+    private let required: [UInt64: ChainMark]
     private let files: LogFileSet
     private let found: [LogFileName: FoundFile<LogFileName>]
     /// The file that transactions are taken from.
@@ -21,6 +31,8 @@ final class PeerQueue {
     var acceptsClock = false
     /// Why the next transaction cannot be imported.
     var held: HeldTransaction?
+    /// The next transaction, where the store refused it.
+    var refused: HeldTransaction?
     /// A branch of this peer's history that contradicts the one imported.
     var contradiction: HeldTransaction?
     /// Files that a step failed in.
@@ -28,7 +40,18 @@ final class PeerQueue {
     /// Files that were read a second time because they changed under the first reading.
     var readAgain: Set<LogFileName> = []
 
-    init(_ scan: PeerScan) {
+    /// - Parameters:
+    ///   - branch: nil for the peer itself.
+    ///   - branches: all that are known.
+    init(_ scan: PeerScan, _ branch: Branch? = nil, of branches: [Branch] = []) {
+        let line = branch?.id ?? scan.id
+        var required = Dictionary(
+            branches.filter { $0.parent == line }.map { ($0.start, $0.kept) }, uniquingKeysWith: min)
+        if let branch { required[branch.start] = branch.mark }
+        self.required = required
+        self.line = line
+        offset = branch?.offset ?? 0
+        hasBranches = branches.contains { $0.origin == scan.id }
         peer = scan.id
         files = scan.logFiles
         found = Dictionary(scan.logs.map { ($0.name, $0) }) { first, _ in first }
@@ -48,7 +71,7 @@ final class PeerQueue {
     func place(_ sequence: UInt64, after chain: ChainHash, _ library: FileLibrary) throws -> TransactionPlace? {
         if let file, file.name.covers(sequence) {
             let place = places[Int(sequence - file.name.first)]
-            if place.chainBefore == chain { return place }
+            if chain.means(place.chainBefore), isWanted(place) { return place }
         }
         let before = file
         file = nil
@@ -59,7 +82,10 @@ final class PeerQueue {
             if chosen != nil, !isNews(name) { continue }
             guard let places = try sound(name, sequence, library, &failures) else { continue }
             let place = places[Int(sequence - name.first)]
-            if place.chainBefore != chain {
+            if hasBranches, !chain.means(place.chainBefore) || !isWanted(place) {
+                // Another branch's, or it is found to be a new one when all files are compared.
+                continue
+            } else if !chain.means(place.chainBefore) {
                 fork = (name, place.chainBefore)
             } else if let chosen {
                 if chosen.chain != place.chain { fork = (name, place.chain) }
@@ -75,8 +101,21 @@ final class PeerQueue {
             contradiction = HeldTransaction(
                 dot: Dot(peer, sequence), file: fork.file, reason: .fork, detail: detail, place: nil)
         }
-        if chosen == nil, fork == nil { held = failures.first ?? gap(sequence) }
+        if chosen == nil, fork == nil { held = failures.first ?? (hasBranches ? nil : gap(sequence)) }
         return chosen
+    }
+
+    private func isWanted(_ place: TransactionPlace) -> Bool {
+        required[place.header.dot.sequence].map { $0 == place.chain.mark } ?? true
+    }
+
+    /// Every transaction in the files that can be read, however many of one dot.
+    func allPlaces(_ library: FileLibrary) throws -> [TransactionPlace] {
+        var all: [TransactionPlace] = []
+        for file in found.values {
+            if case .sound(let places) = try library.examine(file, of: peer) { all += places }
+        }
+        return all
     }
 
     private var seen: Set<LogFileName> = []

@@ -7,13 +7,15 @@ import LogStore
 /// A history merged from the start into a scratch database, with stops wherever its state can be compared.
 struct Replay {
     let replica: ReplicatedStore
-    private let plan: ImportPlan
+    private var plan: ImportPlan
     private let scan: ContainerScan
     private let folder: ContentFolder
     private var transactions = 0
     private var compared: [VerifyReport.Comparison] = []
     private(set) var agreesWithStore: Bool?
     private var findings: [Finding] = []
+    /// The states that were reached, and whether they were what was said of them.
+    private var reached: [(stop: Stop, isEqual: Bool)] = []
 
     init(
         _ path: String, folder: ContentFolder, _ scan: ContainerScan, configuration: SyncConfiguration,
@@ -27,7 +29,7 @@ struct Replay {
         replica = try ReplicatedStore(
             path: path, configuration: configuration, files: files, nonce: "verify",
             library: FileLibrary(content: folder))
-        plan = ImportPlan(scan, except: replica.peer, library: replica.library, configuration: configuration)
+        plan = try replica.plan(scan)
     }
 
     /// A state that somebody says to have been in.
@@ -48,12 +50,15 @@ struct Replay {
         for stop in try stops(store) {
             guard stop.vector.includes(try replica.store.vector()) else { continue }
             plan.limit = stop.vector
-            repeat { try await importAll(store, progress) } while try joinSnapshot(within: stop.vector)
+            repeat {
+                try await importAll(store, progress)
+            } while try findBranches() || joinSnapshot(within: stop.vector)
             guard try replica.store.vector() == stop.vector else { continue }
             try compare(with: stop, store)
         }
         plan.limit = nil
-        repeat { try await importAll(nil, progress) } while try joinSnapshot(within: nil)
+        repeat { try await importAll(nil, progress) } while try findBranches() || joinSnapshot(within: nil)
+        try judge(store)
         let names = try replica.names()
         for held in plan.held {
             let isDamage = held.reason == .fork || held.reason == .damaged
@@ -137,6 +142,14 @@ struct Replay {
         }
     }
 
+    private mutating func findBranches() throws -> Bool {
+        guard try replica.findBranches(plan, scan) else { return false }
+        let limit = plan.limit
+        plan = try replica.plan(scan)
+        plan.limit = limit
+        return true
+    }
+
     /// What the store has recorded and not published is in no file.
     private func importFromOutbox(of store: ReplicatedStore) throws -> Bool {
         let next = try replica.store.vector()[store.peer] + 1
@@ -180,38 +193,50 @@ struct Replay {
     // MARK: Comparing
 
     private mutating func compare(with stop: Stop, _ store: ReplicatedStore?) throws {
-        let names = try replica.names()
         let isEqual = try replica.store.summary().digest == stop.digest
-        if let snapshot = stop.snapshot {
-            if !isEqual {
-                findings.append(
-                    Finding(
-                        "digest-differs", .damage, "a snapshot holds another state than its transactions make",
-                        at: snapshot, why: "equal version vectors must have equal digests",
-                        help: "remove it, and run logsync snapshot on the store of \(names[stop.peer].name)"))
-            }
-            return
-        }
-        if !isEqual {
-            let name = names[stop.peer].name
-            findings.append(
-                Finding(
-                    "digest-differs", .damage,
-                    stop.isStore
-                        ? "the store is in another state than its transactions make"
-                        : "\(name) is in another state than the same transactions make here",
-                    at: stop.isStore ? store?.place.path ?? "" : folder.peer(stop.peer).receiptPath,
-                    why: "equal version vectors must have equal digests",
-                    help: stop.isStore
-                        ? "clone the content anew beside it" : "run logsync verify on the store of \(name)"))
-        }
-        guard stop.isStore, let store else {
-            compared.append(VerifyReport.Comparison(peer: names[stop.peer], equal: isEqual))
-            return
-        }
+        reached.append((stop, isEqual))
+        guard stop.isStore, let store else { return }
         agreesWithStore = isEqual
         guard isEqual, try !store.store.hasPendingChanges() else { return }
         try compareRows(with: store)
+    }
+
+    /// Says what was found where states were compared, when all branches are known.
+    private mutating func judge(_ store: ReplicatedStore?) throws {
+        let names = try replica.names()
+        let branches = try replica.store.branches()
+        for (stop, isEqual) in reached {
+            // Whoever did not know of a branch meant something else by its parent's id.
+            let isAmbiguous = branches.contains { branch in
+                let offset = branches.first { $0.id == branch.parent }?.offset ?? 0
+                return stop.vector[branch.parent] >= branch.start - offset && stop.vector[branch.id] == 0
+            }
+            if isAmbiguous, !stop.isStore { continue }
+            if !stop.isStore, stop.snapshot == nil {
+                compared.append(VerifyReport.Comparison(peer: names[stop.peer], equal: isEqual))
+            }
+            guard !isEqual else { continue }
+            let name = names[stop.peer].name
+            let place = stop.isStore ? store?.place.path ?? "" : folder.peer(stop.peer).receiptPath
+            let (what, help) =
+                if stop.snapshot != nil {
+                    (
+                        "a snapshot holds another state than its transactions make",
+                        "remove it, and run logsync snapshot on the store of \(name)"
+                    )
+                } else if stop.isStore {
+                    ("the store is in another state than its transactions make", "clone the content anew beside it")
+                } else {
+                    (
+                        "\(name) is in another state than the same transactions make here",
+                        "run logsync verify on the store of \(name)"
+                    )
+                }
+            findings.append(
+                Finding(
+                    "digest-differs", .damage, what, at: stop.snapshot ?? place,
+                    why: "equal version vectors must have equal digests", help: help))
+        }
     }
 
     private mutating func compareRows(with store: ReplicatedStore) throws {

@@ -40,7 +40,8 @@ extension ReplicatedStore {
         let places = try snapshots.places(scan).filter { try snapshots.isIntact($0.file.name, of: $0.peer) }
         let plan = CollectionPlan(
             peer: peer, scan: scan, retired: try store.retiredPeers(), covered: places.map(\.vector),
-            state: try store.collection(), now: configuration.clock.now(), grace: grace)
+            state: try store.collection(), now: configuration.clock.now(), grace: grace,
+            forks: try forks())
         return (plan, places)
     }
 

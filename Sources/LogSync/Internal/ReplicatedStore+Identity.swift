@@ -20,7 +20,7 @@ extension ReplicatedStore {
         let evidence = IdentityEvidence(
             registration: registration, place: place, machine: configuration.machineID, state: state,
             original: try pathOfOriginal(), sequence: sequence, chain: try store.chain(of: peer).description,
-            folder: try scan.map { try folderEvidence($0) })
+            folder: try scan.map { try folderEvidence($0) }, isContradicted: try scan.map(isContradicted) ?? false)
         switch evidence.verdict {
         case .same:
             try remember(evidence.folder)
@@ -105,6 +105,12 @@ extension ReplicatedStore {
             evidence.highest = file.last
         }
         return evidence
+    }
+
+    /// Whether own files that the store has recorded otherwise lie in the folder.
+    private func isContradicted(_ scan: ContainerScan) throws -> Bool {
+        for file in scan.peers[peer]?.logs ?? [] where try isForeign(file.name) { return true }
+        return false
     }
 
     private func lookForDependents(_ scan: ContainerScan) throws {

@@ -28,7 +28,8 @@ extension ReplicatedStore {
 
     func plan(_ scan: ContainerScan) throws -> ImportPlan {
         library.forgetImported(try store.vector())
-        return ImportPlan(scan, except: peer, library: library, configuration: configuration)
+        return ImportPlan(
+            scan, except: peer, library: library, configuration: configuration, branches: try store.branches())
     }
 
     /// Merges what is ready, in one SQLite transaction that is kept short.
@@ -40,6 +41,9 @@ extension ReplicatedStore {
         let step: ImportStep
         do {
             step = try store.importStep { try plan.next() }
+        } catch let reason as NotReady {
+            plan.wait(reason, at: try store.vector())
+            return .undone
         } catch let gone as RowGone {
             try record(gone)
             return .undone
@@ -108,15 +112,12 @@ extension ReplicatedStore {
                     peer: names[held.dot.peer], sequence: held.dot.sequence, file: held.file?.description,
                     reason: held.reason, detail: held.detail))
         }
-        let vector = try store.vector()
-        for other in scan.peers.values where other.id != peer {
-            guard let said = other.receipt.value?.content, said.published > 0,
-                said.published == vector[other.id], try store.chain(of: other.id).description != said.chain,
-                !items.contains(where: { $0.peer.id == other.id && $0.reason == .fork })
-            else { continue }
+        for id in try contradictedReceipts(scan)
+        where !items.contains(where: { $0.peer.id == id && $0.reason == .fork }) {
             items.append(
                 HeldItem(
-                    peer: names[other.id], sequence: said.published, file: nil, reason: .fork,
+                    peer: names[id], sequence: scan.peers[id]?.receipt.value?.content.published ?? 0, file: nil,
+                    reason: .fork,
                     detail: "the peer says that this transaction is another than the one imported here"))
         }
         for name in foreignFiles {

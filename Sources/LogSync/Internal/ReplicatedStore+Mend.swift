@@ -112,14 +112,15 @@ extension ReplicatedStore {
     /// Whether a sound file of this peer's holds another history than this store recorded: somebody else wrote it.
     func isForeign(_ name: LogFileName) throws -> Bool {
         if let known = foreignness[name] { return known }
-        guard let recorded = try store.outbox(of: peer, name.last...name.last).first else { return false }
-        do {
-            let isForeign = try library.reader(name, of: peer).chainAfter() != recorded.chain
-            foreignness[name] = isForeign
-            return isForeign
-        } catch is LogFileError {
-            // Not sound after all; the next look says so.
+        guard let end = library.end(of: name, of: peer) else { return false }
+        switch try store.knows(peer, name.last, end.mark) {
+        case .unknown where try store.vector()[peer] < name.last: return false
+        case .unknown, .imported:
+            foreignness[name] = false
             return false
+        case .contradicted:
+            foreignness[name] = true
+            return true
         }
     }
 

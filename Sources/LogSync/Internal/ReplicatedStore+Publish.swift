@@ -108,8 +108,9 @@ extension ReplicatedStore {
         let files = LogFileSet(names.map(\.name))
         var missing: [OutboxTransaction] = []
         for transaction in waiting {
-            if case .file = files.choice(for: transaction.dot.sequence) {
-                // It has been there all along, or it is another branch, which whoever imports it will notice.
+            let candidates = files.candidates(for: transaction.dot.sequence)
+            if try candidates.contains(where: { try holds($0, transaction) }) {
+                // It has been there all along.
                 try store.markPublished([transaction.dot])
             } else {
                 missing.append(transaction)
@@ -124,6 +125,15 @@ extension ReplicatedStore {
                 metadata: ["peer": "\(former)", "folder": "\(folder.path)"])
         }
         return try publish(run)
+    }
+
+    /// Whether a file of a former self has this transaction, and not another of the same dot.
+    private func holds(_ name: LogFileName, _ transaction: OutboxTransaction) throws -> Bool {
+        let dot = transaction.dot
+        guard let file = try scanner.scan().peers[dot.peer]?.logs.first(where: { $0.name == name }),
+            case .sound(let places) = try library.examine(file, of: dot.peer)
+        else { return false }
+        return places.contains { $0.header.dot.sequence == dot.sequence && $0.chain == transaction.chain }
     }
 
     // MARK: Receipt

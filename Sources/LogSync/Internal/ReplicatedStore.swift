@@ -32,6 +32,8 @@ final class ReplicatedStore {
     var foreignness: [LogFileName: Bool] = [:]
     /// Those that do, as of the last mending.
     var foreignFiles: [LogFileName] = []
+    /// By peer, which log files had their ends compared with what was imported; nil before the first look.
+    var comparedFiles: [PeerID: UInt64]?
     /// The highest sequence of this peer that another's transaction has seen.
     var seenByOthers: UInt64 = 0
     var publishedSchemas: Set<SchemaFingerprint> = []
@@ -106,6 +108,11 @@ final class ReplicatedStore {
     func names() throws -> PeerNames {
         var names = folderNames
         names.merge(try store.peerNames()) { _, setting in setting }
+        for branch in try store.branches() {
+            // Told from its origin in `log` and where transactions are named.
+            let origin = names[branch.origin] ?? String(branch.origin.description.prefix(8))
+            names[branch.id] = "\(origin)~\(branch.id.description.prefix(4))"
+        }
         names[peer] = names[peer] ?? registration.name
         return PeerNames(names: names)
     }

@@ -81,7 +81,7 @@ final class Ledger {
             throw Failure(.error, "\(dot) follows on \(lasts[dot.peer]): a gap among a peer's own transactions")
         }
         var vector = dependencies[dot.peer] ?? VersionVector()
-        for change in reader.header.dependencyChanges { vector[change.peer] = change.sequence }
+        for change in reader.header.dependencyChanges { vector[change.dot.peer] = change.dot.sequence }
         vector[dot.peer] = dot.sequence - 1
         dependencies[dot.peer] = vector
         lasts[dot.peer] = dot.sequence

@@ -1,0 +1,77 @@
+import LogContainer
+import LogFormat
+import LogModel
+import LogStore
+import Logging
+
+/// Finding that two stores wrote under one id, and going on with both histories.
+extension ReplicatedStore {
+    /// Log files of one look whose ends are noted in the store, so that the next process need not look at them again.
+    private static let manyFiles = 64
+
+    /// Compares what lies in the folder with what was imported, as far as its names are news, and gives branches that
+    /// were not known ids of their own.
+    ///
+    /// - Parameter plan: has nothing left that is ready.
+    /// - Returns: whether there were any: what could not be imported can be now.
+    func findBranches(_ plan: ImportPlan, _ scan: ContainerScan) throws -> Bool {
+        var found: [Branch] = []
+        var compared: [PeerID: UInt64] = [:]
+        var count = 0
+        let known = try comparedFiles ?? store.comparedFiles()
+        comparedFiles = known
+        let suspects = try plan.suspects.union(contradictedReceipts(scan))
+        for other in scan.peers.values.sorted(by: { $0.id < $1.id }) where other.id != peer && !other.logs.isEmpty {
+            let names = other.logs.reduce(into: 0 as UInt64) { $0 &+= $1.name.fileHash.high }
+            let isSuspect = suspects.contains(other.id)
+            if !isSuspect, known[other.id] == names { continue }
+            if try isSuspect || holdsOthers(other) {
+                found += try store.adoptBranches(of: other.id, plan.allPlaces(of: other.id))
+            }
+            count += other.logs.count
+            compared[other.id] = names
+        }
+        comparedFiles?.merge(compared) { _, new in new }
+        if count >= Self.manyFiles { try store.setComparedFiles(compared) }
+        let names = try names()
+        for branch in found {
+            logger.warning(
+                "Two stores wrote under the id of \(names[branch.origin].name): from transaction \(branch.start) on, one of them goes by another id",
+                metadata: ["peer": "\(branch.origin)", "branch": "\(branch.id)"])
+        }
+        return !found.isEmpty
+    }
+
+    /// From which transaction on the files of peers hold more than one history.
+    func forks() throws -> [PeerID: UInt64] {
+        Dictionary(try store.branches().map { ($0.origin, $0.start) }, uniquingKeysWith: min)
+    }
+
+    /// The peers that say they have published another transaction than the one imported here.
+    func contradictedReceipts(_ scan: ContainerScan) throws -> Set<PeerID> {
+        var said: [PeerID: (sequence: UInt64, mark: ChainMark)] = [:]
+        for other in scan.peers.values where other.id != peer {
+            guard let content = other.receipt.value?.content, let mark = content.mark else { continue }
+            said[other.id] = (content.published, mark)
+        }
+        return try store.contradicted(said)
+    }
+
+    /// Whether a file ends on another transaction than the one imported here.
+    private func holdsOthers(_ other: PeerScan) throws -> Bool {
+        for file in other.logs {
+            // One that cannot be read yet is a name the less, and looked at when it can.
+            guard let end = library.end(of: file.name, of: other.id) else { continue }
+            if try store.knows(other.id, file.name.last, end.mark) == .contradicted { return true }
+        }
+        return false
+    }
+}
+
+extension Receipt.Content {
+    /// The mark of the last transaction published.
+    var mark: ChainMark? {
+        guard published > 0, let bytes = Hex.decode(chain) else { return nil }
+        return ChainHash(bytes: bytes)?.mark
+    }
+}
