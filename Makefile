@@ -4,8 +4,10 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-# How many seeds of the simulator `make test` runs, on the debug build.
-TEST_SEEDS = 300
+# How many seeds of the simulator `make test` runs, on the debug build; in how many small scenarios a process dies, and
+# at how many places of each.
+TEST_SEEDS = 200
+TEST_CRASHES = --seeds 2 --deaths 40
 JOBS ?= $(shell nproc)
 
 LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
@@ -55,6 +57,7 @@ test: deps
 	done; \
 	echo "== Simulation"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
+	"$$($(SWIFT) build --show-bin-path)/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 
 lint:
@@ -79,13 +82,14 @@ bench: deps
 	@SWIFT="$(SWIFT)" Benchmarks/run $(ARGS)
 
 # Real stores, a courier that does everything a folder can do, processes killed anywhere, and an oracle that says what
-# has to come of it: see Tests/Simulation/README.md. SEED=n replays one, CRASHES=1 kills it everywhere.
+# has to come of it: see Tests/Simulation/README.md. SEED=n replays one, CRASHES=1 kills small ones everywhere, at
+# DEATHS=n places at most.
 SEEDS ?= $(if $(CRASHES),1,2000)
 FROM ?= 1
 simulate: deps
 	$(SWIFT) build --configuration release --product Simulation --scratch-path .build-simulation
 	.build-simulation/release/Simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM)) \
-	    $(if $(CRASHES),--crashes,$(if $(SEED),,--jobs $(JOBS))) \
+	    $(if $(CRASHES),--crashes $(if $(DEATHS),--deaths $(DEATHS))) $(if $(SEED),,--jobs $(JOBS)) \
 	    $(if $(FEATURES),--features=$(FEATURES)) $(if $(CERTAIN),--certain=$(CERTAIN))
 
 # Breaks the sources on purpose, line by line; each time a named test has to fail.

@@ -213,6 +213,14 @@ extension Founder {
 
     /// Gives the finished file its name, and never the name of another.
     private static func putInPlace(_ temporary: String, _ target: String) throws {
+        // Closing says nothing of a checkpoint that could not be made, and the journal stays behind under its old name.
+        for suffix in ["-wal", "-journal"] {
+            var status = stat()
+            guard lstat(temporary + suffix, &status) == 0, status.st_size > 0 else { continue }
+            throw LogSyncError(
+                .ioError, "\(target) could not be made: what was written is not all in \(temporary); nothing is there",
+                help: "Free some space, close whatever has \(temporary) open, and run the command again")
+        }
         if link(temporary, target) == 0 {
             unlink(temporary)
         } else if [EPERM, ENOTSUP, ENOSYS, EOPNOTSUPP, EMLINK].contains(errno) {

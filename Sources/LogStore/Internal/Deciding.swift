@@ -228,7 +228,7 @@ final class Deciding {
                 }
                 return
             case .missing where rule.strength == .soft:
-                for (position, value) in zip(rule.columns, try replacements(rule)) {
+                for (position, value) in zip(rule.columns, try replacements(rule, also: [contender.name])) {
                     contender.replaced[position] = value
                 }
             case .missing: continue
@@ -251,12 +251,12 @@ final class Deciding {
         }
     }
 
-    /// What a soft reference shows where its row does not stand: NULL, or the default where its row does.
-    private func replacements(_ rule: ForeignRule) throws -> [Value] {
+    /// What a soft reference shows where its row does not stand: NULL, or the default where its row, or one of `also`, does.
+    private func replacements(_ rule: ForeignRule, also: Set<RowName>) throws -> [Value] {
         let nothing = rule.columns.map { _ in Value.null }
         guard rule.replacesByDefault, let defaults = try defaults(rule) else { return nothing }
         let named = parents(defaults, rule)
-        if named.contains(where: \.stands) { return defaults }
+        if named.contains(where: { $0.stands || also.contains($0.name) }) { return defaults }
         if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return nothing }
         return try neighbours.hasParent(defaults, rule, besides: contenders) ? defaults : nothing
     }
@@ -380,7 +380,7 @@ final class Deciding {
                     let leadsOut =
                         row.reference(rule).map { !parents($0, rule).contains { knot.contains($0.name) } } ?? true
                     guard rule.strength == .soft, leadsOut else { return refuse(row, .parked("foreign-key")) }
-                    for (position, value) in zip(rule.columns, try replacements(rule)) {
+                    for (position, value) in zip(rule.columns, try replacements(rule, also: names)) {
                         row.replaced[position] = value
                     }
                 }

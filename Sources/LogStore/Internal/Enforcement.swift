@@ -58,7 +58,9 @@ struct Enforcement {
                 try connection.integer(
                     "SELECT EXISTS(SELECT 1 FROM \(rule.parent.pending) WHERE number > ? AND kind <> ?)",
                     .integer(rule.parent.recorded), .integer(Capture.Kind.insert.rawValue)) == 1
-            guard isMoved || !events.deaths.isEmpty else { return false }
+            // REPLACE says of a row that it was inserted, though it was there and may have been called something else.
+            let isReplaced = events.lives.values.contains { $0.origin != nil || $0.former != nil }
+            guard isMoved || isReplaced || !events.deaths.isEmpty else { return false }
             return try isBroken(rule, where: "1")
         }
         try connection.execute("CREATE TEMP TABLE IF NOT EXISTS logsync_gone(integer INTEGER PRIMARY KEY)")

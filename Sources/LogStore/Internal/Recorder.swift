@@ -30,6 +30,8 @@ final class Recorder {
     var staged: [Int64: [StagedRow]] = [:]
     /// Rows that lost their identity, by table: deleted, unless another row takes the identity in the same transaction.
     var buried: [Int64: [RowIdentity: (stamps: [Stamp], milliseconds: Int64)]] = [:]
+    /// The integers that those rows had.
+    private var buriedAt: [Int64: [RowIdentity: Int64]] = [:]
 
     init(_ session: Session, author: String?, context: String?) {
         self.session = session
@@ -202,6 +204,7 @@ final class Recorder {
             guard let record = try clock.record(at: death.record) else { continue }
             guard let identity = record.identity ?? naturalIdentity(of: death.location, in: table) else { continue }
             bury(identity, record, milliseconds: death.milliseconds, in: table)
+            if table.localInteger != nil { buriedAt[table.id, default: [:]][identity] = death.record }
             let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques
             try clock.delete(death.record, uniques: uniques)
             dangling.note(death.record, identity, in: table)
@@ -282,7 +285,14 @@ final class Recorder {
                 let mayBeReferredTo =
                     former != nil || life.restarted || rowid <= table.high || promised != nil && promised != identity
                 if mayBeReferredTo { try forceReferrers(to: rowid, in: table) }
-                if let left = life.movedFrom { try forceReferrers(to: left, in: table) }
+                // A row that went and came back elsewhere has left its integer too.
+                let left = life.movedFrom ?? identity.flatMap { buriedAt[table.id]?[$0] }
+                if let left, left != rowid {
+                    if try references.reservedIdentity(of: left, in: table) == identity {
+                        try references.release(left, in: table)
+                    }
+                    try forceReferrers(to: left, in: table)
+                }
                 table.high = max(table.high, rowid)
             }
         }

@@ -66,10 +66,7 @@ final class Standing {
         guard case .reference(let identity) = value, let name = reference, let parent = session.catalog[name] else {
             return .null
         }
-        if let former = formerIntegers[parent.id]?[identity], try !reader(parent).exists(former),
-            try references.reservedIdentity(of: former, in: parent) == nil
-        {
-            // Rows that held its integer go on holding it.
+        if let former = try formerInteger(of: identity, in: parent) {
             try references.reserve(former, for: identity, in: parent)
             return .integer(former)
         }
@@ -80,6 +77,14 @@ final class Standing {
         let integer = min(lowest ?? 0, present ?? 0, freed[parent.id]?.min() ?? 0, 0) - 1
         try references.reserve(integer, for: identity, in: parent)
         return .integer(integer)
+    }
+
+    /// The integer of a row that went in this transaction, where nothing else has it: rows that held it go on holding it.
+    func formerInteger(of identity: RowIdentity, in table: TrackedTable) throws -> Int64? {
+        guard let former = formerIntegers[table.id]?[identity], try !reader(table).exists(former),
+            try references.reservedIdentity(of: former, in: table) == nil
+        else { return nil }
+        return former
     }
 
     func reader(_ table: TrackedTable) -> TableReader { TableReader(table: table, session: session) }
