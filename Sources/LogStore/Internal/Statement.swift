@@ -85,6 +85,7 @@ final class Statement {
         case .text(let bytes): bind(text: bytes, at: index)
         case .blob(let bytes): bind(blob: bytes, at: index)
         case .reference(let identity): bind(blob: identity.bytes, at: index)
+        case .external: preconditionFailure("a value is written with its bytes")
         }
     }
 

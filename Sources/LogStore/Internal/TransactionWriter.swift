@@ -94,13 +94,23 @@ final class TransactionWriter {
         groups[key]?.times.append(time)
         if let integer { groups[key]?.integers.append(integer) }
         for (index, cell) in cells.enumerated() {
-            groups[key]?.columns[index].values.append(cell.value)
+            let value = try logged(cell, of: identity, in: table)
+            groups[key]?.columns[index].values.append(value)
             if let time = cell.time { groups[key]?.columns[index].times.append(time) }
             if let base = cell.base { groups[key]?.columns[index].bases.append(base) }
-            size += cell.value.size
+            size += value.size
         }
         sizes[key, default: 0] += size
         if sizes[key, default: 0] > 1 << 19 { try flush(key) }
+    }
+
+    /// A cell's value as the log has it: a large one is in a blob file.
+    @inline(__always)
+    private func logged(_ cell: Cell, of identity: RowIdentity, in table: TrackedTable) throws -> Value {
+        guard cell.value.size > session.configuration.blobThreshold else { return cell.value }
+        return try KeptBlobs(session: session).reference(
+            to: cell.value, at: KeptBlobs.Place(table: table.name, identity: identity, column: cell.column),
+            in: table, of: header.dot)
     }
 
     /// Encodes what has been collected; called when a table is done.
@@ -145,6 +155,7 @@ extension Value {
         case .integer, .real: 8
         case .text(let bytes), .blob(let bytes): bytes.count + 2
         case .reference(let identity): identity.bytes.count
+        case .external: 48
         }
     }
 }
