@@ -112,6 +112,8 @@ package final class Store: Sendable {
             try session.facts.set("succeeds", .text(succeeds))
             try session.facts.set("name", .text(name))
             try session.facts.set("created", .integer(session.configuration.clock.now()))
+            // What the former peer's folder holds is not in this one's.
+            try session.connection.run("UPDATE logsync_blob SET published = 0")
             // Its first transaction says all that it has seen.
             try session.connection.run("UPDATE logsync_peer SET declared = 0")
             try session.reloadPeers()

@@ -122,6 +122,7 @@ extension Founder {
     ) async throws -> (peer: PeerID, imported: Int) {
         let store = try ReplicatedStore(path: temporary, configuration: configuration, files: files, nonce: "clone")
         defer { closeQuietly(store.store) }
+        store.blobs.look(scan, forgetsDoubts: true)
         if let place { try await fill(store, from: place, progress) }
         let plan = try store.plan(scan)
         var imported = Int(clamping: place?.reach ?? 0)
@@ -154,9 +155,13 @@ extension Founder {
                 throw LogFileError.damaged("its bytes do not have the hash that its name says", offset: 0)
             }
             let reader = try store.snapshots.reader(place.file.name, of: place.peer)
+            for id in try reader.blobs() where !store.blobs.isListed(id) {
+                throw LogFileError.damaged("the blob \(id) that it names is not here", offset: 0)
+            }
             let total = Int(clamping: place.reach)
             try store.store.fill(
-                from: try reader.verify(), { try store.snapshots.reader(place.file.name, of: place.peer) }
+                from: try reader.verify(), blobs: { [blobs = store.blobs] in try blobs.read($0) },
+                { try store.snapshots.reader(place.file.name, of: place.peer) }
             ) { frames in
                 // How many frames there are shows at the end only; what was done counts.
                 progress(SyncProgress(imported: 0, total: total, frames: frames))

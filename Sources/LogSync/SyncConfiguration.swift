@@ -22,6 +22,9 @@ public struct SyncConfiguration: Sendable {
     /// A running replicator takes a snapshot when the log files since the last have more bytes than it has, and more than
     /// this many.
     public var snapshotThreshold: UInt64 = 16 << 20
+    /// Texts and BLOBs of more bytes than this are published as files of their own, once however many rows hold them:
+    /// 0 … 1,000,000,000. Peers need not agree on it.
+    public var blobThreshold = StoreConfiguration.defaultBlobThreshold
     /// Merge policies of this program, by the names under which `policy set` and ``InitializeOptions`` know them.
     ///
     /// Every peer should register them alike: where one is missing `last-writer` is shown, and the peer's state digest no

@@ -37,6 +37,7 @@ struct IdentityHash {
         case .reference(let identity):
             combine(5)
             combine(identity.bytes)
+        case .external: preconditionFailure("identities are of what a table returns")
         }
     }
 

@@ -18,7 +18,9 @@ final class Merger {
     var tables: [String: TableChanges] = [:]
     private var counts: [String: ChangeCounts] = [:]
     /// Rows that refer to rows still to come.
-    private var deferred: [(group: RowGroup, index: Int)] = []
+    var deferred: [(group: RowGroup, index: Int)] = []
+    /// Gives the bytes of values that the transaction names.
+    private(set) var blobs: BlobSource?
     /// Rows that a constraint refused, or that were taken out to make room.
     var floating: [FloatingRow] = []
     /// Rows that others may refer to and that are no more, or are called something else.
@@ -51,6 +53,7 @@ final class Merger {
     }
 
     func merge(_ incoming: IncomingTransaction) throws -> ImportedTransaction {
+        blobs = incoming.blobs
         try incoming.forEachGroup { group in
             counts[group.table, default: ChangeCounts()] += ChangeCounts(
                 inserted: group.kind == .insert ? group.rowCount : 0,
@@ -133,7 +136,8 @@ final class Merger {
 
     // MARK: One row
 
-    private func apply(_ group: RowGroup, _ index: Int, _ target: GroupTarget, mayDefer: Bool) throws {
+    func apply(_ group: RowGroup, _ index: Int, _ target: GroupTarget, mayDefer: Bool) throws {
+        if let blobs, group.namesBlobs(at: index) { return try applyWhole(group, index, target, mayDefer, blobs) }
         let identity = group.identities[index]
         var stamp = stamp
         stamp.time = group.times[index]

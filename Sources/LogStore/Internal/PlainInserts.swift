@@ -34,7 +34,12 @@ struct PlainInserts {
         var times: [HybridTime] = []
         var cells: [Cell] = []
         var content = ByteArena()
+        /// Values that do not stand in the content: their bytes are in blob files.
+        var external: [Value] = []
     }
+
+    /// The type of a cell whose word is the index of an external value; none of SQLite's.
+    private static let externalType: UInt8 = 255
 
     init(_ plain: PlainChanges, _ recorder: Recorder) throws {
         self.plain = plain
@@ -65,7 +70,7 @@ struct PlainInserts {
                 guard isNew else { throw Self.alreadyRecorded(table) }
                 portion.rows.append(Int32(portion.times.count))
                 portion.times.append(time)
-                take(statement, into: &portion)
+                try take(statement, index, into: &portion)
             } else {
                 portion.rows.append(-1)
             }
@@ -88,13 +93,21 @@ struct PlainInserts {
     }
 
     @inline(__always)
-    private func take(_ statement: Statement, into portion: inout Portion) {
+    private func take(_ statement: Statement, _ index: Int, into portion: inout Portion) throws {
         for position in positions {
             let type = statement.type(position)
             var cell = Cell(word: 0, count: 0, type: UInt8(type))
             switch type {
             case SQLITE_INTEGER: cell.word = UInt64(bitPattern: statement.integer(position))
             case SQLITE_FLOAT: cell.word = statement.real(position).bitPattern
+            case SQLITE_TEXT where transaction.isLarge(statement.byteCount(position)),
+                SQLITE_BLOB where transaction.isLarge(statement.byteCount(position)):
+                let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
+                cell.type = Self.externalType
+                cell.word = UInt64(portion.external.count)
+                portion.external.append(
+                    try transaction.logged(
+                        statement.value(position), table.columns[position].name, of: identity, in: table))
             case SQLITE_TEXT, SQLITE_BLOB:
                 cell.word = UInt64(portion.content.count)
                 statement.withBytes(position) {
@@ -154,6 +167,7 @@ struct PlainInserts {
                 let identity = try known[integer] ?? recorder.identity(of: integer, in: parent)
                 known[integer] = identity
                 values.append(.reference(identity))
+            case Int32(Self.externalType): values.append(portion.external[Int(cell.word)])
             case SQLITE_FLOAT: values.append(.real(Double(bitPattern: cell.word)))
             case SQLITE_TEXT: values.append(.text(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))
             case SQLITE_BLOB: values.append(.blob(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))

@@ -145,6 +145,7 @@ final class PlainRowInserter {
                 values[position] = .integer(row)
             } else {
                 if parents[position] != nil, !given.isNull { return false }
+                if case .external = given { return false }
                 values[position] = given
             }
         }

@@ -124,6 +124,10 @@ final class PlainUpdates {
             {
                 value = .reference(try recorder.identity(of: integer, in: parent))
             }
+            if try recorder.transaction().isLarge(value.size) {
+                let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
+                value = try recorder.transaction().logged(value, table.columns[position].name, of: identity, in: table)
+            }
             size += value.size
             values.append(value)
         }

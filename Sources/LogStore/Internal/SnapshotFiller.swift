@@ -11,9 +11,9 @@ final class SnapshotFiller {
     /// Whether values stand in this store's columns just as they are given.
     private let takesAsGiven: Bool
 
-    init(_ session: Session, _ manifest: SnapshotManifest) throws {
+    init(_ session: Session, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
         self.session = session
-        joiner = try Joiner(session, manifest)
+        joiner = try Joiner(session, manifest, blobs: blobs)
         takesAsGiven = try session.schemaFingerprint() == manifest.schema
     }
 
@@ -47,7 +47,7 @@ final class SnapshotFiller {
         try joiner.terms.forEachRow(of: rows) { index, full in
             guard indexes.contains(index) else { return }
             session.countFull(1, full)
-            joiner.float(full)
+            try joiner.float(full)
         }
     }
 
@@ -175,7 +175,7 @@ final class SnapshotFiller {
         for id in target.absent { state.setCell(id, CellState()) }
         var values = [Value?](repeating: nil, count: table.columns.count)
         for (place, position) in target.positions.enumerated() {
-            let given = rows.columns[place].values?[index] ?? .null
+            let given = try (rows.columns[place].values?[index] ?? .null).whole(joiner.blobs)
             guard let value = try joiner.standing.local(given, table.columns[position].reference) else { return .waits }
             values[position] = value
             if let own = cursors.exception(of: place, at: index) {

@@ -98,6 +98,7 @@ final class Statement {
         case .text(let bytes): bind(text: bytes, at: index)
         case .blob(let bytes): bind(blob: bytes, at: index)
         case .reference(let identity): bind(blob: identity.bytes, at: index)
+        case .external: preconditionFailure("a value is written with its bytes")
         }
     }
 
@@ -160,6 +161,10 @@ final class Statement {
     // MARK: Columns, from 0
 
     func type(_ column: Int) -> Int32 { sqlite3_column_type(handle, Int32(column)) }
+
+    /// How many bytes a text or BLOB has.
+    @inline(__always)
+    func byteCount(_ column: Int) -> Int { Int(sqlite3_column_bytes(handle, Int32(column))) }
 
     func real(_ column: Int) -> Double { sqlite3_column_double(handle, Int32(column)) }
 

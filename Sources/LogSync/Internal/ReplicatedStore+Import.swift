@@ -21,6 +21,7 @@ extension ReplicatedStore {
     func scan(full: Bool) throws -> ContainerScan {
         let scan = try scanner.scan(full: full)
         if full { library.forgetDoubts() }
+        blobs.look(scan, forgetsDoubts: full)
         for failure in scan.failures { logger.warning("\(failure)") }
         folderNames = scan.peers.compactMapValues { $0.description.value?.name }
         return scan
@@ -29,7 +30,8 @@ extension ReplicatedStore {
     func plan(_ scan: ContainerScan) throws -> ImportPlan {
         library.forgetImported(try store.vector())
         return ImportPlan(
-            scan, except: peer, library: library, configuration: configuration, branches: try store.branches())
+            scan, except: peer, library: library, blobs: blobs, configuration: configuration,
+            branches: try store.branches())
     }
 
     /// Merges what is ready, in one SQLite transaction that is kept short.
@@ -84,6 +86,7 @@ extension ReplicatedStore {
 
     /// Finds the file that a failed step failed in; throws what is not a file's fault.
     private func hold(_ plan: ImportPlan, _ error: any Error) throws {
+        if plan.isBlobToBlame { return }
         if let failure = plan.streamFailure {
             if plan.readAgain() { return }
             switch failure {
@@ -104,12 +107,13 @@ extension ReplicatedStore {
     /// Everything that could not be imported, and why.
     func heldItems(_ plan: ImportPlan, _ scan: ContainerScan) throws -> [HeldItem] {
         let names = try names()
-        var items: [HeldItem] = []
+        var items = heldSnapshots
         noteDependents(plan)
         for held in plan.held {
             items.append(
                 HeldItem(
-                    peer: names[held.dot.peer], sequence: held.dot.sequence, file: held.file?.description,
+                    peer: names[held.dot.peer], sequence: held.dot.sequence,
+                    file: held.blob?.description ?? held.file?.description,
                     reason: held.reason, detail: held.detail))
         }
         for id in try contradictedReceipts(scan)

@@ -52,11 +52,12 @@ extension ReplicatedStore {
         return run.count
     }
 
-    /// Writes one log file and reads it back.
+    /// Writes one log file and reads it back, after the blobs that it names.
     @discardableResult
     func write(_ run: [OutboxTransaction]) throws -> LogFileName? {
         guard let first = run.first, let last = run.last else { return nil }
         let sequences = first.dot.sequence...last.dot.sequence
+        try publishBlobs(of: run)
         let folder = content.peer(first.dot.peer)
         let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(LogFileName.self)
         var writer = try LogFileWriter(

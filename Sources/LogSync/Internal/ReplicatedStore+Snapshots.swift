@@ -11,12 +11,13 @@ extension ReplicatedStore {
     /// Takes a snapshot, publishes it and reads it back; then the outbox lets go of what it stands for, and older
     /// snapshots of this peer go, all but one.
     ///
+    /// - Parameter isForced: takes one even where the newest has everything.
     /// - Returns: nil where this peer's newest snapshot already has everything.
     /// - Throws: `locked` where the store is written so often that no moment could be found; `ioError` where what was
     ///   read back is not what was written.
-    func publishSnapshot(_ scan: ContainerScan) throws -> SnapshotName? {
+    func publishSnapshot(_ scan: ContainerScan, isForced: Bool = false) throws -> SnapshotName? {
         let folder = content.peer(peer)
-        if let newest = try newestSnapshot(scan), try newest.vector == store.vector(),
+        if !isForced, let newest = try newestSnapshot(scan), try newest.vector == store.vector(),
             try !store.hasPendingChanges()
         {
             try store.releaseOutbox(coveredBy: newest.vector)
@@ -24,8 +25,10 @@ extension ReplicatedStore {
         }
         try describe()
         let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(SnapshotName.self)
-        let taken = try store.writeSnapshot { try staged.write($0) }
+        // Each blob is in this peer's own folder before the file that names it.
+        let taken = try store.writeSnapshot(publishBlob: { try self.publishBlob($0, $1) }) { try staged.write($0) }
         try noteRecorded()
+        try store.note(taken.blobs)
         let name = try staged.publish { SnapshotName(sequence: taken.sequence, fileHash: $0) }
         guard try snapshots.isIntact(name, of: peer) else {
             try folder.remove(name)
@@ -51,6 +54,7 @@ extension ReplicatedStore {
     /// - Returns: nil where there is nothing to join.
     func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) throws -> (SnapshotPlace, JoinedSnapshot)? {
         let vector = try store.vector()
+        heldSnapshots = []
         for place in snapshots.places(scan) where brings(place, beyond: vector, plan, scan) {
             switch try store.joinability(of: place.manifest) {
             case .ready: break
@@ -62,15 +66,30 @@ extension ReplicatedStore {
             }
             guard try snapshots.isIntact(place.file.name, of: place.peer) else { continue }
             do {
-                let joined = try store.join { try snapshots.reader(place.file.name, of: place.peer) }
+                let joined = try store.join(blobs: { [blobs] in try blobs.read($0) }) {
+                    try snapshots.reader(place.file.name, of: place.peer)
+                }
                 try noteRecorded()
                 library.forgetImported(try store.vector())
+                heldSnapshots = []
                 return (place, joined)
             } catch let error as LogFileError {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(place.file.name)"])
             } catch let error as LogSyncError where error.code == .malformedLog {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(place.file.name)"])
+                if let item = try lackingBlob(place) { heldSnapshots.append(item) }
             }
+        }
+        return nil
+    }
+
+    /// What keeps a snapshot from being joined, where it is a blob.
+    private func lackingBlob(_ place: SnapshotPlace) throws -> HeldItem? {
+        for id in blobIndex.blobs(of: place.file, place.peer) ?? [] {
+            guard let obstacle = try blobs.obstacle(id) else { continue }
+            return HeldItem(
+                peer: try names()[place.peer], sequence: place.file.name.sequence, file: id.description,
+                reason: obstacle.reason, detail: "the snapshot \(place.file.name) waits: \(obstacle.detail)")
         }
         return nil
     }
