@@ -114,7 +114,7 @@ final class PlainChanging {
         var record = [UInt32](repeating: 0, count: table.columnCount)
         for index in 0..<group.rowCount {
             let identity = group.identities[index]
-            guard try !group.namesBlobs(at: index), find(identity),
+            guard !group.namesBlobs(at: index), try find(identity),
                 clock.stamps(of: positions).allSatisfy(merger.coverage.covers)
             else {
                 left.append(index)
