@@ -54,6 +54,13 @@ final class Contender {
     /// What references show instead, by column position.
     var replaced: [Int: Value] = [:]
 
+    /// Makes it one of whom nothing is known yet.
+    func reset() {
+        decision = .undecided
+        waits = nil
+        replaced = [:]
+    }
+
     init(
         _ full: FullRow, in table: TrackedTable, intact: [Value], age: Stamp?,
         standing: (position: Int64, record: ClockRecord, row: TableReader.Row)? = nil, former: GoneRow? = nil

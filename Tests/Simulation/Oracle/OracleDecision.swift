@@ -150,9 +150,11 @@ struct OracleDecision {
             let isSoft = !isKey && (key.onDelete == .setNull || key.onDelete == .setDefault)
             let column = table[key.columns[0]]
             let replacement = key.onDelete == .setDefault ? column?.defaultValue ?? .null : .null
+            // A row that refers to itself has what it needs, whoever else is called so.
+            let named = parents(values, key)
             let made = Reference(
                 columns: key.columns, strength: isLoose ? .loose : isSoft ? .soft : .hard,
-                parents: parents(values, key),
+                parents: named.contains(node) ? [node] : named,
                 isByIdentity: key.parentColumns == nil && schema[key.parent]?.hasLocalInteger ?? false,
                 replacement: replacement,
                 replacementParent: isSoft ? parents([replacement], key).first : nil)

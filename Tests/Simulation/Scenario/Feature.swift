@@ -16,8 +16,8 @@ enum Feature: String, CaseIterable, Sendable {
     case folders, faults, crashes, powerCuts, restoredStores, snapshots, collection, copiedStores, retirement
     case migrations
 
-    /// What the store does not do yet.
-    static let missing: Set<Feature> = []
+    /// What the store does not do well enough yet for every run to ask for it; to be added by name.
+    static let missing: Set<Feature> = [.migrations]
 }
 
 typealias Features = Set<Feature>

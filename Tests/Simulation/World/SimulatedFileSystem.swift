@@ -50,7 +50,10 @@ final class SimulatedFileSystem: FileSystem {
             plan.made.append(kind)
             let dies = plan.made.count == plan.allowed
             if !dies || plan.extent == .whole || plan.extent == .half && kind == .divisible {
-                if plan.unsynced != nil { note(&plan.unsynced!) }
+                if var unsynced = plan.unsynced {
+                    note(&unsynced)
+                    plan.unsynced = unsynced
+                }
             }
             return dies ? plan.extent : nil
         }

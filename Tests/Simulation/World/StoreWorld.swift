@@ -98,6 +98,7 @@ final class StoreWorld: World {
         case .sync(let peer): try sync(peer, trace)
         case .policy(let peer, let target, let policy):
             peers[peer].awake(now)
+            _ = try peers[peer].store.record()
             try Hand.set(target, policy, peers[peer].store)
             try harvest(peer)
             try check(peer)
