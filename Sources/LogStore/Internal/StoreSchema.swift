@@ -38,6 +38,7 @@ enum StoreSchema {
             peer INTEGER NOT NULL, sequence INTEGER NOT NULL, chain_before BLOB NOT NULL, chain BLOB NOT NULL,
             byte_count INTEGER NOT NULL, published INTEGER NOT NULL DEFAULT 0,
             PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
+        \(outboxIndex)
         CREATE TABLE logsync_outbox_block(
             peer INTEGER NOT NULL, sequence INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL,
             PRIMARY KEY(peer, sequence, part));
@@ -87,6 +88,10 @@ enum StoreSchema {
             PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
         """
 
+    /// Every round asks for what waits, which is little, however long the history.
+    private static let outboxIndex =
+        "CREATE INDEX logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
+
     /// Brings the tables of an older store up to date.
     ///
     /// - Parameter version: the format that it says it has.
@@ -99,6 +104,7 @@ enum StoreSchema {
             ALTER TABLE logsync_transaction ADD COLUMN mark INTEGER;
             ALTER TABLE logsync_transaction ADD COLUMN dependencies BLOB;
             \(branches)
+            \(outboxIndex)
             -- Which transactions were imported before nobody noted.
             UPDATE logsync_peer SET joined = sequence;
             INSERT INTO logsync_joined SELECT * FROM logsync_dependency;
