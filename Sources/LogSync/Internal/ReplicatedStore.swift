@@ -43,6 +43,8 @@ final class ReplicatedStore {
     var folderNames: [PeerID: String] = [:]
     /// What the last import left; nil before the first.
     var held: [HeldItem]?
+    /// The last look at the container, as long as no receipt was written after it.
+    var unacknowledged: ContainerScan?
 
     var logger: Logger { configuration.logger }
     var peer: PeerID { registration.peer }
@@ -96,6 +98,7 @@ final class ReplicatedStore {
         foreignFiles = []
         seenByOthers = 0
         publishedSchemas = []
+        unacknowledged = nil
     }
 
     /// Whether the path still leads to the file that is open.
