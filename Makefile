@@ -14,7 +14,7 @@ LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
 PROGRAMS = sqlite3 python3
 SOURCES = Sources Tests Examples Package.swift $(wildcard Benchmarks)
 
-.PHONY: build deps demo test lint install uninstall bench simulate sabotage
+.PHONY: build deps demo test lint install uninstall bench bench-growth simulate sabotage fuzz sanitize
 
 build: deps
 	$(SWIFT) build
@@ -81,6 +81,10 @@ uninstall:
 bench: deps
 	@SWIFT="$(SWIFT)" Benchmarks/run $(ARGS)
 
+# What a row, a peer and a transaction cost as there are ever more of them; takes long, so it is no part of `bench`.
+bench-growth: deps
+	@SWIFT="$(SWIFT)" Benchmarks/run grow --chart Documentation/growth.svg $(ARGS)
+
 # Real stores, a courier that does everything a folder can do, processes killed anywhere, and an oracle that says what
 # has to come of it: see Tests/Simulation/README.md. SEED=n replays one, CRASHES=1 kills small ones everywhere, at
 # DEATHS=n places at most.
@@ -95,3 +99,22 @@ simulate: deps
 # Breaks the sources on purpose, line by line; each time a named test has to fail.
 sabotage: deps
 	Tests/Sabotage/run
+
+# libFuzzer over everything that reads what others put into the folder: see Tests/Fuzz/README.md. SECONDS=n for each target.
+fuzz: deps
+	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(or $(SECONDS),60)" Tests/Fuzz/run $(TARGET)
+
+# Tests with a sanitizer each: threads where there are some, addresses where bytes are read. Builds everything twice more.
+THREADED = LogContainerTests LogSyncTests CommandTests
+BYTES = LogFormatTests LogStoreTests
+sanitize: deps
+	@sanitize() { \
+	    sanitizer=$$1; shift; \
+	    $(SWIFT) build --build-tests --sanitize=$$sanitizer --scratch-path .build-$$sanitizer || return 1; \
+	    for module in "$$@"; do \
+	        echo "== $$module, $$sanitizer"; \
+	        $(SWIFT) test --skip-build --sanitize=$$sanitizer --scratch-path .build-$$sanitizer \
+	            --filter "^$$module\\." || return 1; \
+	    done; \
+	}; \
+	sanitize thread $(THREADED) && sanitize address $(BYTES)

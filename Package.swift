@@ -119,10 +119,21 @@ let package = Package(
         .executableTarget(
             name: "logsync-benchmarks",
             dependencies: [
-                "LogStore", "LogContainer", "LogFormat", "LogModel", "CZstd", "SQLiteSession",
+                "LogSync", "LogStore", "LogContainer", "LogFormat", "LogModel", "CZstd", "SQLiteSession",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             path: "Benchmarks/Sources", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// libFuzzer brings a main function of its own, so this is built by `make fuzz` alone, which sets the variable.
+if Context.environment["LOGSYNC_FUZZ"] != nil {
+    package.products.append(.library(name: "LogFuzz", type: .static, targets: ["LogFuzz"]))
+    package.targets.append(
+        .target(
+            name: "LogFuzz",
+            dependencies: ["LogContainer", "LogFormat", "LogModel", .product(name: "Crypto", package: "swift-crypto")],
+            path: "Tests/Fuzz/Sources", swiftSettings: settings))
+}

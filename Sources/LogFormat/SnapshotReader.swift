@@ -95,11 +95,14 @@ package final class SnapshotReader {
         return rows
     }
 
-    /// Passes over frames without decoding them; the rows' counts are not compared then.
+    /// Passes over frames without decoding them, up to the end; the rows' counts are not compared then.
     ///
     /// - Throws: ``LogFileError``, and what the source throws.
     package func skip(_ count: Int) throws {
-        for _ in 0..<count where try nextPayload() != nil { countsAreComplete = false }
+        for _ in 0..<count {
+            guard try nextPayload() != nil else { return }
+            countsAreComplete = false
+        }
     }
 
     /// The blobs that its values name, by ascending hash, as its end says; frames are passed over unread.

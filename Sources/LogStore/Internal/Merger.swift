@@ -46,7 +46,7 @@ final class Merger {
         }
         self.dependencies = dependencies
         let author = try session.peers.number(of: header.dot.peer, on: session.connection)
-        coverage = Coverage(dependencies, peers: session.peers)
+        coverage = session.peers.coverage(of: header) ?? Coverage(dependencies, peers: session.peers)
         stamp = Stamp(peer: author, sequence: header.dot.sequence, time: header.time)
         let schema = try session.schemaFingerprint()
         readsBack = header.schema == nil || header.schema != schema
@@ -78,7 +78,8 @@ final class Merger {
 
     private func advance(to chain: ChainHash) throws {
         try session.peers.advance(stamp.peer, to: header.dot.sequence, chain: chain, on: connection)
-        try session.peers.keepDependencies(dependencies, of: stamp.peer, on: connection)
+        try session.peers.keepDependencies(
+            dependencies, hasNews: !header.dependencyChanges.isEmpty, of: stamp.peer, on: connection)
         try History.append(header, peer: stamp.peer, chain: chain, counts: counts, session)
     }
 

@@ -38,6 +38,7 @@ enum StoreSchema {
             peer INTEGER NOT NULL, sequence INTEGER NOT NULL, chain_before BLOB NOT NULL, chain BLOB NOT NULL,
             byte_count INTEGER NOT NULL, published INTEGER NOT NULL DEFAULT 0,
             PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
+        \(outboxIndex)
         CREATE TABLE logsync_outbox_block(
             peer INTEGER NOT NULL, sequence INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL,
             PRIMARY KEY(peer, sequence, part));
@@ -105,12 +106,16 @@ enum StoreSchema {
             PRIMARY KEY(peer, sequence, blob)) WITHOUT ROWID;
         """
 
+    /// Every round asks for what waits, which is little, however long the history.
+    private static let outboxIndex =
+        "CREATE INDEX IF NOT EXISTS logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
+
     /// Brings the tables of an older store up to date.
     ///
     /// - Parameter version: the format that it says it has.
     static func upgrade(from version: Int64, on connection: Connection) throws {
         if version < 2 { try addBranches(on: connection) }
-        if version < 3 { try connection.execute(blobs) }
+        if version < 3 { try connection.execute(blobs + outboxIndex) }
         try Facts(connection).set("format", .integer(formatVersion))
     }
 

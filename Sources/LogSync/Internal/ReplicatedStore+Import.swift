@@ -15,15 +15,26 @@ extension ReplicatedStore {
         case finished
     }
 
-    /// Looks at the whole content folder.
+    /// Looks at the content folder.
     ///
+    /// - Parameters:
+    ///   - full: whether to list all of it again.
+    ///   - peers: where else to look; nil for everywhere.
     /// - Throws: `containerUnavailable`, `newerFormat`, `configuration`, `noPermission`, `ioError`.
-    func scan(full: Bool) throws -> ContainerScan {
-        let scan = try scanner.scan(full: full)
+    func scan(full: Bool, in peers: Set<PeerID>? = nil) throws -> ContainerScan {
+        let scan = try peers.flatMap { try full ? nil : scanner.scan(in: $0) } ?? scanner.scan(full: full)
         if full { library.forgetDoubts() }
         blobs.look(scan, forgetsDoubts: full)
         for failure in scan.failures { logger.warning("\(failure)") }
         folderNames = scan.peers.compactMapValues { $0.description.value?.name }
+        unacknowledged = scan
+        return scan
+    }
+
+    /// A scan with this peer's own folder as it is by now; others' folders may be many.
+    func withOwnFolder(_ scan: ContainerScan) throws -> ContainerScan {
+        var scan = scan
+        scan.peers[peer] = try scanner.scan(only: peer)
         return scan
     }
 
@@ -70,7 +81,8 @@ extension ReplicatedStore {
     }
 
     private func begin(_ plan: ImportPlan) throws {
-        try plan.begin(vector: try store.vector()) { try store.chain(of: $0) }
+        let chains = try store.chains()
+        try plan.begin(vector: try store.vector()) { chains[$0] ?? .zero }
     }
 
     /// Lets in the peers whose clocks somebody has accepted. Returns whether there is one among those that wait.

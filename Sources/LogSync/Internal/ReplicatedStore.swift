@@ -51,6 +51,8 @@ final class ReplicatedStore {
     var heldSnapshots: [HeldItem] = []
     /// What the last import left; nil before the first.
     var held: [HeldItem]?
+    /// The last look at the container, as long as no receipt was written after it.
+    var unacknowledged: ContainerScan?
 
     var logger: Logger { configuration.logger }
     var peer: PeerID { registration.peer }
@@ -110,6 +112,7 @@ final class ReplicatedStore {
         foreignFiles = []
         seenByOthers = 0
         publishedSchemas = []
+        unacknowledged = nil
     }
 
     /// Whether the path still leads to the file that is open.
