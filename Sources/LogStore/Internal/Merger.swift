@@ -23,6 +23,7 @@ final class Merger {
     private(set) var blobs: BlobSource?
     /// Rows that a constraint refused, or that were taken out to make room.
     var floating: [FloatingRow] = []
+    private var floatingNames = FloatingNames()
     /// Rows that others may refer to and that are no more, or are called something else.
     var gone: [GoneRow] = []
 
@@ -156,10 +157,11 @@ final class Merger {
             deferred.append((group, index))
             return
         }
-        if !floating.isEmpty,
+        if !floating.isEmpty, floatingNames.mayContain(identity, of: floating),
             let position = floating.lastIndex(where: { $0.full.identity == identity && $0.full.table == table.name })
         {
             let row = floating.remove(at: position)
+            floatingNames = FloatingNames()
             return try change(group, index, target, stamp, floating: row)
         }
         let position = try standing.locate(identity, in: table)
