@@ -198,6 +198,24 @@ import Testing
         }
     }
 
+    @Test func aKeyOfTwoColumnsThatTwoPeersMadeTogetherIsDecidedAsAWhole() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(k TEXT NOT NULL, l TEXT NOT NULL, PRIMARY KEY(k, l));
+            CREATE TABLE c(
+                k TEXT PRIMARY KEY NOT NULL, x TEXT, y TEXT, FOREIGN KEY(x, y) REFERENCES p(k, l) ON DELETE SET NULL);
+            INSERT INTO p VALUES ('1', '2'), ('3', '4'); INSERT INTO c VALUES ('row', NULL, NULL);
+            """)
+        try a.write("UPDATE c SET x = '1'")
+        try record(a)
+        try b.write("UPDATE c SET y = '4'")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT k, x, y FROM c") == ["row|NULL|NULL"]) }
+        try a.write("INSERT INTO p VALUES ('1', '4')")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT k, x, y FROM c") == ["row|1|4"]) }
+    }
+
     @Test func aRowWhoseDefaultReferenceIsItselfShowsThat() throws {
         let (_, a, b) = try pair(
             """

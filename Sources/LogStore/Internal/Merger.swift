@@ -211,8 +211,9 @@ final class Merger {
             }
             return session.defaultValue(of: table, position)
         }
-        // What cannot be told from this change alone is told when the row is spelled out.
-        return satisfied ?? true
+        // What cannot be told from this change alone is told when the row is spelled out: another column of the same key
+        // may have come from elsewhere.
+        return satisfied ?? false
     }
 
     /// A new row without the parent that it needs.
