@@ -34,23 +34,34 @@ extension Store {
 
     /// Whether the transaction that has this sequence in the folder of `origin`, and this mark, is one imported here.
     package func knows(_ origin: PeerID, _ sequence: UInt64, _ mark: ChainMark) throws -> Acquaintance {
+        try database.read { try Self.knows(origin, sequence, mark, $0) }
+    }
+
+    /// Of the last transactions that peers say they have published, those whose dot is another transaction here.
+    package func contradicted(_ said: [PeerID: (sequence: UInt64, mark: ChainMark)]) throws -> Set<PeerID> {
         try database.read { session in
-            let peers = session.peers
-            guard let number = peers[origin]?.number else { return .unknown }
-            var isContradicted = false
-            for line in peers.branches.family(of: number) ?? [number] {
-                let offset = peers.branches.offset(of: line)
-                guard let entry = peers.entries[line], sequence > offset, sequence - offset <= entry.sequence else {
-                    continue
-                }
-                guard let known = try peers.mark(of: entry, sequence - offset, on: session.connection) else {
-                    return .unknown
-                }
-                if known == mark { return .imported }
-                isContradicted = true
-            }
-            return isContradicted ? .contradicted : .unknown
+            Set(try said.filter { try Self.knows($0, $1.sequence, $1.mark, session) == .contradicted }.keys)
         }
+    }
+
+    private static func knows(
+        _ origin: PeerID, _ sequence: UInt64, _ mark: ChainMark, _ session: Session
+    ) throws -> Acquaintance {
+        let peers = session.peers
+        guard let number = peers[origin]?.number else { return .unknown }
+        var isContradicted = false
+        for line in peers.branches.family(of: number) ?? [number] {
+            let offset = peers.branches.offset(of: line)
+            guard let entry = peers.entries[line], sequence > offset, sequence - offset <= entry.sequence else {
+                continue
+            }
+            guard let known = try peers.mark(of: entry, sequence - offset, on: session.connection) else {
+                return .unknown
+            }
+            if known == mark { return .imported }
+            isContradicted = true
+        }
+        return isContradicted ? .contradicted : .unknown
     }
 
     /// Finds the branches among the transactions in a peer's files, and gives each its id: in what has been imported

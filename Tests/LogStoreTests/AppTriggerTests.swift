@@ -56,4 +56,33 @@ import Testing
         #expect(try a.store.record() == nil)
         #expect(try b.store.record() == nil)
     }
+
+    @Test func ofTriggersThatWriteBothKindsTheOtherHalfFires() throws {
+        let schema = """
+            CREATE TABLE note(id INTEGER PRIMARY KEY, body TEXT, edited INTEGER NOT NULL DEFAULT 0);
+            CREATE TABLE [change log](id INTEGER PRIMARY KEY, what TEXT);
+            CREATE VIRTUAL TABLE found USING fts5(body, content='note', content_rowid='id');
+            CREATE TABLE "told; once"(n);
+            CREATE TRIGGER "note up" AFTER UPDATE OF body ON note WHEN new.body <> 'BEGIN' BEGIN
+              UPDATE OR REPLACE note SET edited = CASE WHEN edited < 9 THEN edited + 1 ELSE 9 END WHERE id = new.id;
+              -- one; comment
+              INSERT INTO found(found, rowid, body) VALUES ('delete', old.id, old.body);
+              INSERT INTO found(rowid, body) VALUES (new.id, new.body);
+              INSERT INTO `change log`(what) VALUES ('a;b');
+              DELETE FROM "told; once" WHERE n > 1000; END;
+            CREATE TRIGGER note_in AFTER INSERT ON note BEGIN
+              INSERT INTO found(rowid, body) VALUES (new.id, new.body);
+              INSERT INTO "told; once" VALUES(1); END;
+            INSERT INTO note(body) VALUES ('red');
+            """
+        let a = try TestPeer(folder, "a", sql: schema) { $0.local = ["told; once"] }
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("UPDATE note SET body = 'green'")
+        try agree(a, b)
+        #expect(try b.strings("SELECT body, edited FROM note") == ["green|1"])
+        #expect(try b.strings("SELECT what FROM \"change log\"") == ["a;b"])
+        #expect(try b.strings("SELECT rowid FROM found WHERE found MATCH 'green'") == ["1"])
+        #expect(try b.strings("SELECT rowid FROM found WHERE found MATCH 'red'") == [])
+        try b.write("INSERT INTO found(found) VALUES ('integrity-check')")
+    }
 }

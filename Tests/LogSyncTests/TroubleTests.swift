@@ -32,6 +32,11 @@ enum Trouble: String, CaseIterable, Sendable {
     case quietChange = "changed-behind"
     case locked = "store-locked"
     case noStateDirectory = "no-state-directory"
+    case moved = "store-moved"
+    case copied = "store-copied"
+    case restored = "backup-restored"
+    case shared = "id-shared"
+    case unknown = "identity-unknown"
 }
 
 @Suite("Every trouble says what happened, what was kept and what helps")
@@ -324,9 +329,63 @@ struct TroubleTests {
             let error = await #expect(throws: LogSyncError.self) { try await stateless.sync() }
             #expect(error?.code == .cannotCreate && error?.help?.contains("XDG_STATE_HOME") == true)
             try await expectRecovery()
+        default: try await identityTrouble(trouble)
+        }
+    }
+
+    private func identityTrouble(_ trouble: Trouble) async throws {
+        let peer = try await a.peer()
+        try a.checkpoint()
+        let copy = world.root + "/copy.db"
+        try files.copyItem(atPath: a.path, toPath: copy)
+        switch trouble {
+        case .moved:
+            try files.removeItem(atPath: copy)
+            try files.moveItem(atPath: a.path, toPath: copy)
+            try a.insert("two", at: copy)
+            try await a.sync(copy)
+            #expect(try await a.status(copy).identity?.kind == .moved)
+            #expect(try await a.peer(copy) == peer)
+            try files.moveItem(atPath: copy, toPath: a.path)
+        case .copied:
+            try a.insert("two", at: copy)
+            try await a.sync(copy)
+            #expect(try await a.status(copy).identity?.kind == .copied)
+            #expect(try await a.peer(copy) != peer)
+            #expect(try await a.peer() == peer)
+        case .restored:
+            try a.insert("two")
+            try await a.sync()
+            try a.checkpoint()
+            try files.removeItem(atPath: a.path)
+            try files.moveItem(atPath: copy, toPath: a.path)
+            try await a.sync()
+            #expect(try await a.status().identity?.kind == .restored)
+            #expect(try await a.status().succeeds == [peer])
+        case .shared:
+            let twin = try Twin(of: a)
+            try a.insert("two")
+            try await a.sync()
+            try await twin.live {
+                try $0.insert("three")
+                try await $0.sync()
+            }
+            try twin.foldersMeet()
+            try await expectRecovery(["one", "three", "two"])
+            #expect(try await a.status().identity?.kind == .shared)
+            #expect(try await a.status().succeeds == [peer])
+            return
+        case .unknown:
+            try files.removeItem(atPath: a.configuration.stateDirectory)
+            try putAside(world.contentPath)
+            var stranger = a
+            stranger.configuration.machineID = nil
+            try await expectRefusal(.containerUnavailable, keeps: "stay in the store", helps: "Mount", as: stranger)
+            try files.moveItem(atPath: aside, toPath: world.contentPath)
         default:
             Issue.record("\(trouble) is not provoked")
         }
+        try await expectRecovery()
     }
 
     @Test("The document lists exactly the troubles that are provoked here")

@@ -4,9 +4,9 @@ import LogModel
 
 /// The app's own triggers during an import.
 ///
-/// Those that write tracked tables stay silent: their effects are in the log already. Those that only keep untracked
-/// tables, such as a full-text index, fire, as TEMP copies on the importing connection, whose main schema's triggers are
-/// off. What a trigger writes is asked of SQLite itself: the authorizer names the trigger on whose behalf a statement
+/// What they write into tracked tables is in the log already. What they write into others, such as a full-text index, is
+/// written anew: by TEMP copies on the importing connection, whose main schema's triggers are off, without the statements
+/// that write tracked tables. What a trigger writes is asked of SQLite itself: the authorizer names the trigger on whose behalf a statement
 /// reads or writes (<https://www.sqlite.org/c3ref/set_authorizer.html>).
 struct AppTriggers {
     let catalog: Catalog
@@ -27,8 +27,10 @@ struct AppTriggers {
         let writes = try triggers.tablesWritten(path: path)
         let tracked = Set(catalog.tables.map { $0.schema.name.lowercased() })
         for trigger in candidates {
-            guard let written = writes[trigger.name.lowercased()], !written.isEmpty, written.isDisjoint(with: tracked),
-                let body = SQLName.rest(of: trigger.sql, after: "TRIGGER")
+            guard let written = writes[trigger.name.lowercased()], !written.isEmpty,
+                let body = written.isDisjoint(with: tracked)
+                    ? SQLName.rest(of: trigger.sql, after: "TRIGGER")
+                    : TriggerBody(trigger.sql)?.text(withoutWritesTo: tracked)
             else { continue }
             try connection.execute("CREATE TEMP TRIGGER \(SQL.name("logsync_copy_" + trigger.name))\(body)")
         }

@@ -20,9 +20,10 @@ extension ReplicatedStore {
         var count = 0
         let known = try comparedFiles ?? store.comparedFiles()
         comparedFiles = known
+        let suspects = try plan.suspects.union(contradictedReceipts(scan))
         for other in scan.peers.values.sorted(by: { $0.id < $1.id }) where other.id != peer && !other.logs.isEmpty {
             let names = other.logs.reduce(into: 0 as UInt64) { $0 &+= $1.name.fileHash.high }
-            let isSuspect = try plan.suspects.contains(other.id) || contradictsReceipt(other)
+            let isSuspect = suspects.contains(other.id)
             if !isSuspect, known[other.id] == names { continue }
             if try isSuspect || holdsOthers(other) {
                 found += try store.adoptBranches(of: other.id, plan.allPlaces(of: other.id))
@@ -46,9 +47,14 @@ extension ReplicatedStore {
         Dictionary(try store.branches().map { ($0.origin, $0.start) }, uniquingKeysWith: min)
     }
 
-    private func contradictsReceipt(_ other: PeerScan) throws -> Bool {
-        guard let said = other.receipt.value?.content, let mark = said.mark else { return false }
-        return try store.knows(other.id, said.published, mark) == .contradicted
+    /// The peers that say they have published another transaction than the one imported here.
+    func contradictedReceipts(_ scan: ContainerScan) throws -> Set<PeerID> {
+        var said: [PeerID: (sequence: UInt64, mark: ChainMark)] = [:]
+        for other in scan.peers.values where other.id != peer {
+            guard let content = other.receipt.value?.content, let mark = content.mark else { continue }
+            said[other.id] = (content.published, mark)
+        }
+        return try store.contradicted(said)
     }
 
     /// Whether a file ends on another transaction than the one imported here.

@@ -116,14 +116,12 @@ extension ReplicatedStore {
                     file: held.blob?.description ?? held.file?.description,
                     reason: held.reason, detail: held.detail))
         }
-        for other in scan.peers.values where other.id != peer {
-            guard let said = other.receipt.value?.content, let mark = said.mark,
-                try store.knows(other.id, said.published, mark) == .contradicted,
-                !items.contains(where: { $0.peer.id == other.id && $0.reason == .fork })
-            else { continue }
+        for id in try contradictedReceipts(scan)
+        where !items.contains(where: { $0.peer.id == id && $0.reason == .fork }) {
             items.append(
                 HeldItem(
-                    peer: names[other.id], sequence: said.published, file: nil, reason: .fork,
+                    peer: names[id], sequence: scan.peers[id]?.receipt.value?.content.published ?? 0, file: nil,
+                    reason: .fork,
                     detail: "the peer says that this transaction is another than the one imported here"))
         }
         for name in foreignFiles {

@@ -122,7 +122,11 @@ final class ReplicatedStore {
     func names() throws -> PeerNames {
         var names = folderNames
         names.merge(try store.peerNames()) { _, setting in setting }
-        for branch in try store.branches() { names[branch.id] = names[branch.origin] }
+        for branch in try store.branches() {
+            // Told from its origin in `log` and where transactions are named.
+            let origin = names[branch.origin] ?? String(branch.origin.description.prefix(8))
+            names[branch.id] = "\(origin)~\(branch.id.description.prefix(4))"
+        }
         names[peer] = names[peer] ?? registration.name
         return PeerNames(names: names)
     }
