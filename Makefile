@@ -14,7 +14,7 @@ LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
 PROGRAMS = sqlite3 python3
 SOURCES = Sources Tests Examples Package.swift $(wildcard Benchmarks)
 
-.PHONY: build deps demo test lint install uninstall bench bench-growth simulate sabotage fuzz sanitize
+.PHONY: build deps demo test test-large lint install uninstall bench bench-growth simulate sabotage fuzz sanitize
 
 build: deps
 	$(SWIFT) build
@@ -59,6 +59,13 @@ test: deps
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
+
+# Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while
+# and about 12 GB of disk; ARGS="clone --scale 0.1" for less. Not part of `test`.
+test-large: deps
+	$(SWIFT) build --configuration release --product logsync --scratch-path .build-large
+	$(SWIFT) build --configuration release --product large-writer --scratch-path .build-large
+	Tests/Large/run .build-large/release/logsync $(ARGS)
 
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)

@@ -112,6 +112,11 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Simulation", exclude: ["README.md"], swiftSettings: settings),
+        // Writes what `make test-large` replicates.
+        .executableTarget(
+            name: "large-writer",
+            dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Tests/Large/Sources",
+            swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
         // No product: `make bench` builds it. In this package, because it measures what has `package` access.
         .target(

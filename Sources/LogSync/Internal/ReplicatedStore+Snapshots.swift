@@ -55,7 +55,7 @@ extension ReplicatedStore {
     func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) throws -> (SnapshotPlace, JoinedSnapshot)? {
         let vector = try store.vector()
         heldSnapshots = []
-        for place in snapshots.places(scan) where brings(place, beyond: vector, plan, scan) {
+        for place in snapshots.places(scan) where try brings(place, beyond: vector, plan, scan) {
             switch try store.joinability(of: place.manifest) {
             case .ready: break
             case .ahead(let sequence):
@@ -97,20 +97,22 @@ extension ReplicatedStore {
     /// Whether a snapshot has transactions that no log file here gives.
     private func brings(
         _ place: SnapshotPlace, beyond vector: VersionVector, _ plan: ImportPlan, _ scan: ContainerScan
-    ) -> Bool {
-        place.vector.sequences.contains { id, sequence in
+    ) throws -> Bool {
+        try place.vector.sequences.contains { id, sequence in
             guard sequence > vector[id] else { return false }
             if id == peer { return true }
             switch plan.obstacle(of: id) {
-            case .none: return isGone(id, sequence, scan)
+            case .none: return try isGone(id, sequence, scan)
             case .some(let reason): return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob].contains(reason)
             }
         }
     }
 
-    /// Whether log files that are not here will hardly come: their author's folder has gone, or says that it has
+    /// Whether log files that are not here will hardly come: their author is no more, or its folder has gone, or says that it has
     /// published them and has them no more.
-    private func isGone(_ id: PeerID, _ sequence: UInt64, _ scan: ContainerScan) -> Bool {
+    private func isGone(_ id: PeerID, _ sequence: UInt64, _ scan: ContainerScan) throws -> Bool {
+        // A retired peer says nothing any more, a former self of some store not even what it published last.
+        if try store.retiredPeers().contains(id) { return true }
         guard let receipt = scan.peers[id]?.receipt.value else { return true }
         return receipt.content.published >= sequence
     }
