@@ -90,7 +90,7 @@ enum StoreSchema {
 
     /// Every round asks for what waits, which is little, however long the history.
     private static let outboxIndex =
-        "CREATE INDEX logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
+        "CREATE INDEX IF NOT EXISTS logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
 
     /// Brings the tables of an older store up to date.
     ///
