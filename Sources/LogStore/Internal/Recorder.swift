@@ -285,8 +285,10 @@ final class Recorder {
                 let mayBeReferredTo =
                     former != nil || life.restarted || rowid <= table.high || promised != nil && promised != identity
                 if mayBeReferredTo { try forceReferrers(to: rowid, in: table) }
-                // A row that went and came back elsewhere has left its integer too.
-                let left = life.movedFrom ?? identity.flatMap { buriedAt[table.id]?[$0] }
+                // A row that went and came back elsewhere has left its integer too, whenever it went.
+                let left =
+                    try life.movedFrom
+                    ?? identity.flatMap { try buriedAt[table.id]?[$0] ?? references.reservedInteger(of: $0, in: table) }
                 if let left, left != rowid {
                     if try references.reservedIdentity(of: left, in: table) == identity {
                         try references.release(left, in: table)
