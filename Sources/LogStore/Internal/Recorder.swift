@@ -290,10 +290,12 @@ final class Recorder {
                     try life.movedFrom
                     ?? identity.flatMap { try buriedAt[table.id]?[$0] ?? references.reservedInteger(of: $0, in: table) }
                 if let left, left != rowid {
+                    // They are found by what they were called.
+                    try forceReferrers(to: left, in: table)
                     if try references.reservedIdentity(of: left, in: table) == identity {
+                        self.former[table.id, default: [:]][left] = .some(identity)
                         try references.release(left, in: table)
                     }
-                    try forceReferrers(to: left, in: table)
                 }
                 table.high = max(table.high, rowid)
             }
