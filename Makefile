@@ -4,15 +4,17 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-# How many seeds of the simulator `make test` runs, on the debug build.
-TEST_SEEDS = 300
+# How many seeds of the simulator `make test` runs, on the debug build; in how many small scenarios a process dies, and
+# at how many places of each.
+TEST_SEEDS = 200
+TEST_CRASHES = --seeds 2 --deaths 40
 JOBS ?= $(shell nproc)
 
 LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
 PROGRAMS = sqlite3 python3
 SOURCES = Sources Tests Examples Package.swift $(wildcard Benchmarks)
 
-.PHONY: build deps demo test lint install uninstall bench simulate sabotage
+.PHONY: build deps demo test test-large lint install uninstall bench bench-growth simulate sabotage fuzz sanitize
 
 build: deps
 	$(SWIFT) build
@@ -46,16 +48,28 @@ demo: deps
 
 # One process a module: what watches folders must not share its few descriptors with what opens a thousand stores.
 MODULES = LogModelTests LogFormatTests LogContainerTests LogStoreTests LogSyncTests CommandTests AcceptanceTests
+# How soon something happens is measured when nothing else does.
+TIMED = ^LogSyncTests\.WatchTests
 
 test: deps
 	$(SWIFT) build --build-tests
 	@for module in $(MODULES); do \
 	    echo "== $$module"; \
-	    $(SWIFT) test --skip-build --filter "^$$module\\." || failed="$$failed $$module"; \
+	    $(SWIFT) test --skip-build --filter "^$$module\\." --skip "$(TIMED)" || failed="$$failed $$module"; \
 	done; \
+	echo "== What is timed"; \
+	$(SWIFT) test --skip-build --filter "$(TIMED)" || failed="$$failed timed"; \
 	echo "== Simulation"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
+	"$$($(SWIFT) build --show-bin-path)/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
+
+# Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while
+# and about 12 GB of disk; ARGS="clone --scale 0.1" for less. Not part of `test`.
+test-large: deps
+	$(SWIFT) build --configuration release --product logsync --scratch-path .build-large
+	$(SWIFT) build --configuration release --product large-writer --scratch-path .build-large
+	Tests/Large/run .build-large/release/logsync $(ARGS)
 
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
@@ -78,16 +92,40 @@ uninstall:
 bench: deps
 	@SWIFT="$(SWIFT)" Benchmarks/run $(ARGS)
 
+# What a row, a peer and a transaction cost as there are ever more of them; takes long, so it is no part of `bench`.
+bench-growth: deps
+	@SWIFT="$(SWIFT)" Benchmarks/run grow --chart Documentation/growth.svg $(ARGS)
+
 # Real stores, a courier that does everything a folder can do, processes killed anywhere, and an oracle that says what
-# has to come of it: see Tests/Simulation/README.md. SEED=n replays one, CRASHES=1 kills it everywhere.
+# has to come of it: see Tests/Simulation/README.md. SEED=n replays one, CRASHES=1 kills small ones everywhere, at
+# DEATHS=n places at most.
 SEEDS ?= $(if $(CRASHES),1,2000)
 FROM ?= 1
 simulate: deps
 	$(SWIFT) build --configuration release --product Simulation --scratch-path .build-simulation
 	.build-simulation/release/Simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --from $(FROM)) \
-	    $(if $(CRASHES),--crashes,$(if $(SEED),,--jobs $(JOBS))) \
+	    $(if $(CRASHES),--crashes $(if $(DEATHS),--deaths $(DEATHS))) $(if $(SEED),,--jobs $(JOBS)) \
 	    $(if $(FEATURES),--features=$(FEATURES)) $(if $(CERTAIN),--certain=$(CERTAIN))
 
 # Breaks the sources on purpose, line by line; each time a named test has to fail.
 sabotage: deps
 	Tests/Sabotage/run
+
+# libFuzzer over everything that reads what others put into the folder: see Tests/Fuzz/README.md. SECONDS=n for each target.
+fuzz: deps
+	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(or $(SECONDS),60)" Tests/Fuzz/run $(TARGET)
+
+# Tests with a sanitizer each: threads where there are some, addresses where bytes are read. Builds everything twice more.
+THREADED = LogContainerTests LogSyncTests CommandTests
+BYTES = LogFormatTests LogStoreTests
+sanitize: deps
+	@sanitize() { \
+	    sanitizer=$$1; shift; \
+	    $(SWIFT) build --build-tests --sanitize=$$sanitizer --scratch-path .build-$$sanitizer || return 1; \
+	    for module in "$$@"; do \
+	        echo "== $$module, $$sanitizer"; \
+	        $(SWIFT) test --skip-build --sanitize=$$sanitizer --scratch-path .build-$$sanitizer \
+	            --filter "^$$module\\." || return 1; \
+	    done; \
+	}; \
+	sanitize thread $(THREADED) && sanitize address $(BYTES)

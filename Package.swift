@@ -112,6 +112,11 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Simulation", exclude: ["README.md"], swiftSettings: settings),
+        // Writes what `make test-large` replicates.
+        .executableTarget(
+            name: "large-writer",
+            dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Tests/Large/Sources",
+            swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
         // No product: `make bench` builds it. In this package, because it measures what has `package` access.
         .target(
@@ -119,10 +124,21 @@ let package = Package(
         .executableTarget(
             name: "logsync-benchmarks",
             dependencies: [
-                "LogStore", "LogContainer", "LogFormat", "LogModel", "CZstd", "SQLiteSession",
+                "LogSync", "LogStore", "LogContainer", "LogFormat", "LogModel", "CZstd", "SQLiteSession",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
             ],
             path: "Benchmarks/Sources", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// libFuzzer brings a main function of its own, so this is built by `make fuzz` alone, which sets the variable.
+if Context.environment["LOGSYNC_FUZZ"] != nil {
+    package.products.append(.library(name: "LogFuzz", type: .static, targets: ["LogFuzz"]))
+    package.targets.append(
+        .target(
+            name: "LogFuzz",
+            dependencies: ["LogContainer", "LogFormat", "LogModel", .product(name: "Crypto", package: "swift-crypto")],
+            path: "Tests/Fuzz/Sources", swiftSettings: settings))
+}

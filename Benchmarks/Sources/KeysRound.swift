@@ -64,6 +64,25 @@ struct KeysRound {
         guard let file else { throw BenchmarkError("nothing was published") }
         try ledger.measure(.importKeys, .logsync) { try replica.import(file) }
         try check()
+
+        try ledger.measure(.references, .plain) { try pointElsewhere(plain) }
+        try ledger.measure(.references, .logsync) { try pointElsewhere(written) }
+        var second: LogsyncSide.Published?
+        try ledger.measure(.recordReferences, .logsync) { second = try author.recordAndPublish() }
+        guard let second else { throw BenchmarkError("nothing was published") }
+        try ledger.measure(.importReferences, .logsync) { try replica.import(second) }
+        try check()
+    }
+
+    private func pointElsewhere(_ database: PlainDatabase) throws {
+        try database.transaction {
+            let update = try database.prepare("UPDATE entries SET list = ? WHERE id = ?")
+            for number in 1...rows {
+                update.bind(Int64((number * 7 + 3) % lists + 1), at: 1)
+                update.bind(Int64(number), at: 2)
+                try update.run()
+            }
+        }
     }
 
     private func check() throws {

@@ -26,6 +26,15 @@ enum Phase: String, CaseIterable {
     case keys = "insert integer keys"
     case recordKeys = "record and publish those"
     case importKeys = "import, all integers taken"
+    case references = "point references elsewhere"
+    case recordReferences = "record and publish that"
+    case importReferences = "import that"
+    case contest = "update rows that another updates too"
+    case recordContest = "record and publish the contested"
+    case importContest = "import the contested"
+    case mix = "inserts, updates, deletes by tens"
+    case recordMix = "record and publish, a tenth at a time"
+    case importMix = "import, a tenth at a time"
 
     /// The plain writing of the same changes.
     var baseline: Phase {
@@ -35,6 +44,9 @@ enum Phase: String, CaseIterable {
         case .update, .recordUpdates, .importUpdates: .update
         case .delete, .recordDeletes, .importDeletes: .delete
         case .keys, .recordKeys, .importKeys: .keys
+        case .references, .recordReferences, .importReferences: .references
+        case .contest, .recordContest, .importContest: .contest
+        case .mix, .recordMix, .importMix: .mix
         }
     }
 }
@@ -49,34 +61,48 @@ enum Volume: String, CaseIterable {
     case replica = "database that imported them"
 }
 
-/// Seconds.
+/// Seconds: CPU time of this process with all its threads, user and system, and wall-clock time.
 struct Cost {
     var cpu: Double
     var wall: Double
+
+    static func measured(_ body: () throws -> Void) rethrows -> Cost {
+        let (cpu, start) = (cpuSeconds(), ContinuousClock.now)
+        try body()
+        return Cost(cpu: cpuSeconds() - cpu, wall: (ContinuousClock.now - start) / .seconds(1))
+    }
+
+    static func measured(_ body: () async throws -> Void) async rethrows -> Cost {
+        let (cpu, start) = (cpuSeconds(), ContinuousClock.now)
+        try await body()
+        return Cost(cpu: cpuSeconds() - cpu, wall: (ContinuousClock.now - start) / .seconds(1))
+    }
+
+    static func + (a: Cost, b: Cost) -> Cost { Cost(cpu: a.cpu + b.cpu, wall: a.wall + b.wall) }
+
+    private static func cpuSeconds() -> Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+        return seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    }
 }
 
 /// Everything that was measured: one cost a round.
 struct Ledger {
     private(set) var costs: [Phase: [Contestant: [Cost]]] = [:]
     private(set) var volumes: [Volume: [Contestant: [Int]]] = [:]
+    var findings: [Finding] = []
 
     mutating func measure(_ phase: Phase, _ contestant: Contestant, _ body: () throws -> Void) rethrows {
-        let cpu = Self.cpuSeconds()
-        let start = ContinuousClock.now
-        try body()
-        let wall = (ContinuousClock.now - start) / .seconds(1)
-        costs[phase, default: [:]][contestant, default: []].append(Cost(cpu: Self.cpuSeconds() - cpu, wall: wall))
+        note(phase, contestant, try Cost.measured(body))
+    }
+
+    mutating func note(_ phase: Phase, _ contestant: Contestant, _ cost: Cost) {
+        costs[phase, default: [:]][contestant, default: []].append(cost)
     }
 
     mutating func note(_ volume: Volume, _ contestant: Contestant, _ bytes: Int) {
         volumes[volume, default: [:]][contestant, default: []].append(bytes)
-    }
-
-    /// Of this process with all its threads, user and system.
-    private static func cpuSeconds() -> Double {
-        var usage = rusage()
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-        return seconds(usage.ru_utime) + seconds(usage.ru_stime)
     }
 }

@@ -80,7 +80,9 @@ final class LogsyncSide {
     }
 
     /// Reads a log file through, as what checks files before they are imported does, and merges its transactions.
-    func `import`(_ file: Published) throws {
+    ///
+    /// - Parameter removing: whether to remove the file afterwards.
+    func `import`(_ file: Published, removing: Bool = false) throws {
         let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: file.path)))
         let examined = try LogFileReader(MemorySource(bytes))
         _ = try examined.verify()
@@ -101,6 +103,7 @@ final class LogsyncSide {
                 return next
             }
         }
+        if removing { try FileManager.default.removeItem(atPath: file.path) }
     }
 
     /// Writes a snapshot into a file.

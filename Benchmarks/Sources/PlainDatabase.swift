@@ -119,8 +119,11 @@ final class PlainStatement {
     /// Runs it to its end and makes it ready to run again.
     func run() throws {
         while try step() {}
-        sqlite3_reset(handle)
+        reset()
     }
+
+    /// Makes it ready to run again; it reads no more and holds no lock.
+    func reset() { sqlite3_reset(handle) }
 
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 

@@ -29,11 +29,13 @@ struct Report: Encodable {
     var rounds: Int
     var measurements: [Measurement] = []
     var sizes: [Size] = []
+    var findings: [Finding]
 
     init(_ ledger: Ledger, rows: Int, transactions: Int, rounds: Int) {
         self.rows = rows
         self.transactions = transactions
         self.rounds = rounds
+        findings = ledger.findings
         for phase in Phase.allCases {
             guard let costs = ledger.costs[phase] else { continue }
             let plain = ledger.costs[phase.baseline]?[.plain] ?? []
@@ -57,6 +59,7 @@ struct Report: Encodable {
         }
     }
 
+    /// The mean of the two in the middle where they are of even number; nil for none.
     private static func median(_ values: [Double]) -> Double? {
         let sorted = values.sorted()
         guard !sorted.isEmpty else { return nil }
@@ -87,8 +90,18 @@ struct Report: Encodable {
                         return "\(bytes / 1000)\(ratio)"
                     })
         }
+        var rest = [["", "found", "aim"]]
+        for finding in findings {
+            let aim = finding.target.map { target in
+                String(format: "%.3g ", target) + (finding.isMet == true ? "met" : "missed")
+            }
+            rest.append([finding.what, String(format: "%.4g ", finding.value) + finding.unit, aim ?? "-"])
+        }
+        var tables: [String] = []
+        if !measurements.isEmpty { tables += [Self.aligned(times), Self.aligned(bytes)] }
+        if !findings.isEmpty { tables.append(Self.aligned(rest)) }
         return "\(rows) rows, \(transactions) transactions, medians of \(rounds)\n\n"
-            + Self.aligned(times) + "\n" + Self.aligned(bytes)
+            + tables.joined(separator: "\n")
     }
 
     private static func cell(_ result: Result?) -> String {
@@ -98,7 +111,7 @@ struct Report: Encodable {
         return times + String(format: " (%.2f/%.2f)", cpu, wall)
     }
 
-    private static func aligned(_ rows: [[String]]) -> String {
+    static func aligned(_ rows: [[String]]) -> String {
         let widths = (rows.first ?? []).indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
             row.enumerated().map { column, cell in

@@ -37,7 +37,7 @@ struct Workload {
         deletes = updates.indices.filter { $0.isMultiple(of: 2) }.map { [updates] in updates[$0].id }
     }
 
-    private static func item(_ random: inout SplitMix) -> Item {
+    static func item(_ random: inout SplitMix) -> Item {
         Item(
             id: uuid(&random), title: words(20, &random), body: words(100, &random),
             quantity: Int64.random(in: 0..<1000, using: &random),
@@ -96,7 +96,7 @@ extension PlainDatabase {
     /// One a transaction.
     func insertSingly(_ items: [Workload.Item]) throws { try insertEach(items) }
 
-    private func insertEach(_ items: [Workload.Item]) throws {
+    func insertEach(_ items: [Workload.Item]) throws {
         let statement = try prepare("INSERT INTO items(id, title, body, qty, price, done) VALUES (?, ?, ?, ?, ?, ?)")
         for item in items {
             statement.bind(item.id, at: 1)
@@ -109,25 +109,25 @@ extension PlainDatabase {
         }
     }
 
-    func update(_ items: [Workload.Item]) throws {
-        try transaction {
-            let statement = try prepare("UPDATE items SET title = ?, qty = ? WHERE id = ?")
-            for item in items {
-                statement.bind(item.title, at: 1)
-                statement.bind(item.quantity, at: 2)
-                statement.bind(item.id, at: 3)
-                try statement.run()
-            }
+    func update(_ items: [Workload.Item]) throws { try transaction { try updateEach(items) } }
+
+    func updateEach(_ items: [Workload.Item]) throws {
+        let statement = try prepare("UPDATE items SET title = ?, qty = ? WHERE id = ?")
+        for item in items {
+            statement.bind(item.title, at: 1)
+            statement.bind(item.quantity, at: 2)
+            statement.bind(item.id, at: 3)
+            try statement.run()
         }
     }
 
-    func delete(_ keys: [String]) throws {
-        try transaction {
-            let statement = try prepare("DELETE FROM items WHERE id = ?")
-            for key in keys {
-                statement.bind(key, at: 1)
-                try statement.run()
-            }
+    func delete(_ keys: [String]) throws { try transaction { try deleteEach(keys) } }
+
+    func deleteEach(_ keys: [String]) throws {
+        let statement = try prepare("DELETE FROM items WHERE id = ?")
+        for key in keys {
+            statement.bind(key, at: 1)
+            try statement.run()
         }
     }
 }

@@ -18,6 +18,8 @@ package final class ContainerScanner {
     private let now: @Sendable () -> Duration
     private let trustsDirectoryTimes: Bool?
     private var run = Run()
+    /// What the last scan of everything found strange beside the peers' folders.
+    private var besides: [StrangeEntry] = []
 
     /// - Parameters:
     ///   - trustsDirectoryTimes: overrides what the file system's kind says; for tests.
@@ -80,10 +82,49 @@ package final class ContainerScanner {
         try content.checkAvailable()
         changed.formUnion(peers.keys.filter { !found.contains($0) })
         forgetPeers(except: found)
-        let strange = run.strange + peers.values.flatMap(\.strange)
+        besides = run.strange
+        let strange = besides + peers.values.flatMap(\.strange)
         return ContainerScan(
             peers: peers.mapValues(\.scan), strange: strange.sorted { $0.path < $1.path }, failures: run.failures,
             changed: changed)
+    }
+
+    /// Looks at some peers' folders alone, and takes the others' for what they were found to be.
+    ///
+    /// - Returns: nil where that cannot be done: before the first scan, and on file systems that other machines change.
+    /// - Throws: as ``scan(full:)``.
+    package func scan(in hinted: Set<PeerID>) throws(LogSyncError) -> ContainerScan? {
+        guard !peers.isEmpty, try isTrusted() else { return nil }
+        try content.checkAvailable()
+        run = Run(full: false, time: now())
+        var changed: Set<PeerID> = []
+        for id in hinted {
+            let path = "\(ContentFolder.peersName)/\(id)"
+            if scanPeer(content.peer(id), path) { changed.insert(id) }
+            if isGone(path) { peers[id] = nil }
+        }
+        try content.checkAvailable()
+        let strange = besides + peers.values.flatMap(\.strange)
+        return ContainerScan(
+            peers: peers.mapValues(\.scan), strange: strange.sorted { $0.path < $1.path }, failures: run.failures,
+            changed: changed)
+    }
+
+    private func isGone(_ path: String) -> Bool { directories[path]?.entries.isEmpty != false }
+
+    /// Looks at one peer's folder alone; nil where it is not there.
+    ///
+    /// - Parameter full: whether to list everything in it again.
+    /// - Throws: as ``scan(full:)``.
+    package func scan(only peer: PeerID, full: Bool = false) throws(LogSyncError) -> PeerScan? {
+        try content.checkAvailable()
+        let trusted = try isTrusted()
+        run = Run(full: full || !trusted, time: now())
+        let path = "\(ContentFolder.peersName)/\(peer)"
+        _ = scanPeer(content.peer(peer), path)
+        try content.checkAvailable()
+        if isGone(path) { peers[peer] = nil }
+        return peers[peer]?.scan
     }
 
     private func isTrusted() throws(LogSyncError) -> Bool {

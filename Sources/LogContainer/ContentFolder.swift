@@ -23,7 +23,7 @@ package struct ContentFolder: Sendable {
     package var peersPath: String { "\(path)/\(Self.peersName)" }
 
     static let markerName = "logsync.json"
-    static let peersName = "peers"
+    package static let peersName = "peers"
 
     package func peer(_ id: PeerID) -> PeerFolder { PeerFolder(content: self, id: id) }
 

@@ -63,6 +63,22 @@ package struct PeerFolder: Sendable {
         throw LogSyncError(.malformedLog, "\(path(name)) is longer than \(limit) bytes; it was not read")
     }
 
+    /// A published file as a listing has it; nil where it is not there.
+    ///
+    /// - Throws: ``LogSyncError/Code/ioError``, ``LogSyncError/Code/noPermission``,
+    ///   ``LogSyncError/Code/containerUnavailable``.
+    package func find<Name: PublishedName>(_ name: Name) throws(LogSyncError) -> FoundFile<Name>? {
+        do throws(FileSystemError) {
+            let status = try fileSystem.status(path(name), followingLinks: false)
+            guard status.isFile else { return nil }
+            return FoundFile(name: name, size: status.size, modified: status.modified, inode: status.inode)
+        } catch let error where error.isAbsence {
+            return nil
+        } catch {
+            throw error.explained(kept: Kept.outbox)
+        }
+    }
+
     /// How a published file was found when all of it was read.
     package enum Verdict: Hashable, Sendable {
         case intact

@@ -117,11 +117,13 @@ package final class StagedFile<Name: PublishedName> {
     ///
     /// A file of that name with other bytes is damaged, for the name says the hash, and is replaced.
     ///
-    /// - Parameter name: makes the name from the hash of the bytes written.
+    /// - Parameters:
+    ///   - anew: whether the file takes the place of a sound one of its name, so that a sync engine carries it again.
+    ///   - name: makes the name from the hash of the bytes written.
     /// - Throws: ``LogSyncError/Code/cannotCreate`` where `name` makes none or one of another hash; as
     ///   ``ContentFolder/checkAvailable()``. Either nothing is visible afterwards or the whole file is; the same can
     ///   be tried again.
-    package func publish(as name: (FileHash) -> Name?) throws(LogSyncError) -> Name {
+    package func publish(anew: Bool = false, as name: (FileHash) -> Name?) throws(LogSyncError) -> Name {
         precondition(isOpen, "a staged file is published or discarded once")
         guard let name = name(hash), name.hash == nil || name.hash == hash else {
             discard()
@@ -135,13 +137,13 @@ package final class StagedFile<Name: PublishedName> {
             discard()
             throw error
         }
-        try attempt { () throws(FileSystemError) in try place(folder.path(name), name) }
+        try attempt { () throws(FileSystemError) in try place(folder.path(name), name, anew) }
         return name
     }
 
-    private func place(_ target: String, _ name: Name) throws(FileSystemError) {
+    private func place(_ target: String, _ name: Name, _ anew: Bool) throws(FileSystemError) {
         let fileSystem = folder.fileSystem
-        if try isAlreadyThere(target) {
+        if !anew, try isAlreadyThere(target) {
             fileSystem.removeIfPresent(path)
         } else {
             do throws(FileSystemError) {

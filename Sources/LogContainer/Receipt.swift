@@ -129,20 +129,38 @@ extension Receipt {
         guard StreamingHash.of(body) == checksum else {
             throw LogSyncError(.malformedLog, "receipt.json does not agree with its checksum; it was not read")
         }
-        let document: Document = try Documents.decode(body, currentFormat: Self.currentFormat, called: "receipt.json")
+        let (document, imported, epochs) = try Self.decode(body)
         guard let written = Timestamp.parse(document.written) else {
             throw LogSyncError(.malformedLog, "receipt.json does not say when it was written; it was not read")
-        }
-        var epochs: [PeerID: UInt64] = [:]
-        for (text, epoch) in document.epochsSeen ?? [:] {
-            if let peer = PeerID(text) { epochs[peer] = epoch }
         }
         self.init(
             peer: document.peer, counter: document.counter, nonce: document.nonce, written: written,
             content: Content(
                 formats: document.readsFormats, published: document.published, chain: document.chain,
-                imported: document.imported, held: document.held, digest: document.digest,
+                imported: imported, held: document.held, digest: document.digest,
                 collectionEpoch: document.collectionEpoch, epochsSeen: epochs))
+    }
+
+    /// Reads a document, its vectors by a short way where they stand as they are written.
+    private static func decode(
+        _ body: [UInt8]
+    ) throws(LogSyncError) -> (document: Document, imported: VersionVector, epochs: [PeerID: UInt64]) {
+        func document(_ body: [UInt8]) throws(LogSyncError) -> Document {
+            try Documents.decode(body, currentFormat: currentFormat, called: "receipt.json")
+        }
+        var rest = body
+        let imported = VectorText.cut("imported", from: &rest)
+        let epochs = VectorText.cut("epochsSeen", from: &rest)
+        var read = try document(rest)
+        // What was cut is to be all that these keys say.
+        if imported != nil && !read.imported.sequences.isEmpty || epochs != nil && read.epochsSeen?.isEmpty == false {
+            read = try document(body)
+        } else {
+            if let imported { read.imported = VersionVector(imported) }
+            if let epochs { return (read, read.imported, epochs) }
+        }
+        let texts = (read.epochsSeen ?? [:]).compactMap { text, epoch in PeerID(text).map { ($0, epoch) } }
+        return (read, read.imported, Dictionary(texts, uniquingKeysWith: max))
     }
 }
 

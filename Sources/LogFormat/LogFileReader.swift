@@ -127,7 +127,8 @@ package final class LogFileReader {
             }
             try body(
                 TransactionSummary(
-                    header: transaction, frames: frames, counts: end.counts, range: start..<blocks.offset))
+                    header: transaction, frames: frames, counts: end.counts, blobs: end.blobs,
+                    range: start..<blocks.offset))
         }
     }
 
@@ -174,6 +175,8 @@ package struct TransactionSummary: Hashable, Sendable {
     package var header: TransactionHeader
     package var frames: Int
     package var counts: [String: ChangeCounts]
+    /// The blobs that its values name, by ascending hash.
+    package var blobs: [BlobID]
     /// Where the segment stands in its file.
     package var range: Range<Int>
 }

@@ -21,6 +21,8 @@ package final class SegmentReader {
     private var end: TransactionEnd?
     private var frames = 0
     private var counts: [String: ChangeCounts] = [:]
+    /// The blobs named in the frames that were decoded so far.
+    package private(set) var blobs: Set<BlobID> = []
     private var countsAreComplete = true
     private var position = 0
 
@@ -80,7 +82,8 @@ package final class SegmentReader {
     ///   far as hashes can tell; whether the whole transaction is there shows only when nil is returned.
     package func nextFrame() throws -> [RowGroup]? {
         guard let payload = try nextPayload() else { return nil }
-        let groups = try GroupDecoder.groups(of: payload.bytes, time: header.time, offset: payload.offset)
+        let (groups, named) = try GroupDecoder.groups(of: payload.bytes, time: header.time, offset: payload.offset)
+        if !named.isEmpty { blobs.formUnion(named) }
         for group in groups { counts[group.table, default: ChangeCounts()] += group.counts }
         return groups
     }
@@ -121,7 +124,12 @@ package final class SegmentReader {
             throw LogFileError.damaged(
                 "transaction \(header.dot) has other frames or rows than its end says", offset: payload.offset)
         }
-        end = TransactionEnd(chain: chain.finalize(), frames: said.frames, counts: said.counts)
+        guard !countsAreComplete || Set(said.blobs) == blobs else {
+            throw LogFileError.damaged(
+                "transaction \(header.dot) names other blobs than its end says", offset: payload.offset)
+        }
+        end = TransactionEnd(
+            chain: chain.finalize(), frames: said.frames, counts: said.counts, blobs: said.blobs)
     }
 }
 
@@ -133,4 +141,6 @@ package struct TransactionEnd: Hashable, Sendable {
     package var frames: Int
     /// How many rows it changes, by table.
     package var counts: [String: ChangeCounts]
+    /// The blobs that its values name, by ascending hash.
+    package var blobs: [BlobID]
 }

@@ -1,5 +1,5 @@
 import Crypto
-import LogModel
+package import LogModel
 
 /// Reads a snapshot as a stream, a frame at a time.
 ///
@@ -23,6 +23,7 @@ package final class SnapshotReader {
     private let blocks: FileBlocks
     private let decompressor = Decompressor()
     private var counts: [String: Int] = [:]
+    private var named: Set<BlobID> = []
     private var countsAreComplete = true
     private var isAtEnd = false
 
@@ -86,17 +87,38 @@ package final class SnapshotReader {
         guard let payload = try nextPayload() else { return nil }
         let rows = try payload.bytes.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes, offset: payload.offset)
-            return try SnapshotRowsDecoder(payload: payload.bytes, peers: manifest.peers).decode(from: &reader)
+            let rows = try SnapshotRowsDecoder(payload: payload.bytes, peers: manifest.peers).decode(from: &reader)
+            if !reader.blobs.isEmpty { named.formUnion(reader.blobs) }
+            return rows
         }
         counts[rows.table, default: 0] += rows.count
         return rows
     }
 
-    /// Passes over frames without decoding them; the rows' counts are not compared then.
+    /// Passes over frames without decoding them, up to the end; the rows' counts are not compared then.
     ///
     /// - Throws: ``LogFileError``, and what the source throws.
     package func skip(_ count: Int) throws {
-        for _ in 0..<count where try nextPayload() != nil { countsAreComplete = false }
+        for _ in 0..<count {
+            guard try nextPayload() != nil else { return }
+            countsAreComplete = false
+        }
+    }
+
+    /// The blobs that its values name, by ascending hash, as its end says; frames are passed over unread.
+    ///
+    /// - Throws: ``LogFileError``, and what the source throws.
+    package func blobs() throws -> [BlobID] {
+        let blocks = FileBlocks(source, header.headerLength..<self.blocks.end)
+        while let block = try blocks.peek(), block.type != BlockType.end.rawValue { blocks.skip(block) }
+        let payloads = PayloadReader(nextBlock: blocks.next, onBlock: nil, decompressor: decompressor)
+        guard let payload = try payloads.next(), payload.type == .end else {
+            throw LogFileError.damaged("a snapshot without an end", offset: blocks.end)
+        }
+        return try payload.bytes.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes, offset: payload.offset)
+            return try SnapshotEnd(from: &reader).blobs
+        }
     }
 
     private func nextPayload() throws -> PayloadReader.Payload? {
@@ -119,6 +141,9 @@ package final class SnapshotReader {
             guard said.frames == frame, !countsAreComplete || said.counts == counts, try blocks.peek() == nil else {
                 throw LogFileError.damaged(
                     "a snapshot has other frames or rows than its end says", offset: payload.offset)
+            }
+            guard !countsAreComplete || Set(said.blobs) == named else {
+                throw LogFileError.damaged("a snapshot names other blobs than its end says", offset: payload.offset)
             }
             isAtEnd = true
             return nil

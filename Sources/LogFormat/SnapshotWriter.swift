@@ -62,6 +62,7 @@ package final class SnapshotWriter {
     /// - Returns: the hash that names the file.
     package func finish() throws -> FileHash {
         SnapshotEnd(frames: frames, counts: counts).encode(to: payload)
+        guard payload.count <= Limits.recordLength else { throw LogSyncError.tooManyBlobs }
         try flush(.end)
         let total = UInt64(length + SnapshotHeader.trailerLength)
         try put(withUnsafeBytes(of: total.littleEndian, Array.init))
@@ -87,12 +88,15 @@ struct SnapshotEnd: Equatable {
     var frames: Int
     /// Rows by table.
     var counts: [String: Int]
+    /// The blobs that its frames name, by ascending hash.
+    var blobs: [BlobID] = []
 
     init(frames: Int, counts: [String: Int]) {
         self.frames = frames
         self.counts = counts
     }
 
+    /// The blobs are those that were named in what the writer wrote.
     func encode(to out: ByteWriter) {
         out.append(varint: UInt64(frames))
         out.append(varint: UInt64(counts.count))
@@ -100,6 +104,7 @@ struct SnapshotEnd: Equatable {
             out.append(table)
             out.append(varint: UInt64(count))
         }
+        out.append(sorted: out.blobs)
     }
 
     init(from reader: inout ByteReader) throws {
@@ -116,6 +121,7 @@ struct SnapshotEnd: Equatable {
                 throw reader.damaged("a table stands twice")
             }
         }
+        blobs = try reader.sortedBlobs()
         guard reader.isAtEnd else { throw reader.damaged("bytes after a snapshot's end") }
     }
 }

@@ -79,10 +79,12 @@ package struct TransactionEncoder {
 
     /// Emits what is left and the end block. The encoder is of no use afterwards.
     ///
+    /// - Throws: `LogSyncError.Code.unsupportedTable` where more blobs are named than an end can list.
     /// - Returns: the chain hash after this transaction, and how many rows of each table it changes.
     package mutating func finish() throws -> (chain: ChainHash, counts: [String: ChangeCounts]) {
         try flush()
         SegmentEnd(frames: frames, counts: counts).encode(to: frame)
+        guard frame.count <= Limits.recordLength else { throw LogSyncError.tooManyBlobs }
         try packer.pack(.end, frame.bytes, chain: &chain, emit: emit)
         frame.removeAll()
         return (chain.finalize(), counts)
@@ -223,6 +225,7 @@ extension Value {
         case .real: 8
         case .text(let bytes), .blob(let bytes): bytes.count + 5
         case .reference(let identity): identity.bytes.count + 5
+        case .external: BlobID.encodedSize + 4
         }
     }
 }

@@ -117,6 +117,7 @@ extension Value {
         case .text: 2
         case .blob: 3
         case .reference: 4
+        case .external: 5
         }
     }
 }

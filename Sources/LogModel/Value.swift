@@ -13,6 +13,9 @@ public enum Value: Sendable {
     case blob(Bytes)
     /// A foreign-key column that points at a row whose integer is local: the row's identity stands for it.
     case reference(RowIdentity)
+    /// A text or BLOB too large for a log: its bytes are in a blob file. Logs and snapshots hold it so; what a store
+    /// holds, shows or merges has its bytes.
+    case external(BlobReference)
 
     public static func text(_ string: String) -> Value {
         .text(Array(string.utf8)[...])
@@ -31,6 +34,7 @@ extension Value: Hashable {
         case (.real(let a), .real(let b)): a.bitPattern == b.bitPattern
         case (.text(let a), .text(let b)), (.blob(let a), .blob(let b)): a == b
         case (.reference(let a), .reference(let b)): a == b
+        case (.external(let a), .external(let b)): a == b
         default: false
         }
     }
@@ -42,6 +46,7 @@ extension Value: Hashable {
         case .real(let value): hasher.combine(value.bitPattern)
         case .text(let bytes), .blob(let bytes): hasher.combine(bytes)
         case .reference(let identity): hasher.combine(identity)
+        case .external(let reference): hasher.combine(reference)
         }
     }
 }

@@ -112,6 +112,8 @@ package final class Store: Sendable {
             try session.facts.set("succeeds", .text(succeeds))
             try session.facts.set("name", .text(name))
             try session.facts.set("created", .integer(session.configuration.clock.now()))
+            // What the former peer's folder holds is not in this one's.
+            try session.connection.run("UPDATE logsync_blob SET published = 0")
             // Its first transaction says all that it has seen.
             try session.connection.run("UPDATE logsync_peer SET declared = 0")
             try session.reloadPeers()
@@ -154,16 +156,18 @@ package final class Store: Sendable {
     /// The fact that says that an embedding program's write may have made room for a parked row.
     static let unsettled = "unsettled"
 
+    private static let outbox = """
+        SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox ORDER BY peer, sequence
+        """
+    static let outboxWaiting = """
+        SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox WHERE NOT published
+        ORDER BY peer, sequence
+        """
+
     /// The outbox in order of peer and sequence.
     package func outbox(unpublishedOnly: Bool) throws -> [OutboxTransaction] {
         try database.read { session in
-            let condition = unpublishedOnly ? "WHERE NOT published" : ""
-            return try session.connection.rows(
-                """
-                SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox \(condition)
-                ORDER BY peer, sequence
-                """
-            ).compactMap { row in
+            return try session.connection.rows(unpublishedOnly ? Self.outboxWaiting : Self.outbox).compactMap { row in
                 guard case .blob(let before) = row[2], case .blob(let after) = row[3],
                     let chainBefore = ChainHash(bytes: before), let chain = ChainHash(bytes: after)
                 else { return nil }
@@ -208,6 +212,13 @@ package final class Store: Sendable {
     /// The chain hash of a peer at this store's vector; 32 zero bytes where nothing of it was imported.
     package func chain(of peer: PeerID) throws -> ChainHash {
         try database.read { $0.peers[peer]?.chain ?? .zero }
+    }
+
+    /// The chain hashes of all peers at this store's vector, those left out of which nothing was imported.
+    package func chains() throws -> [PeerID: ChainHash] {
+        try database.read { session in
+            Dictionary(session.peers.entries.values.map { ($0.id, $0.chain) }, uniquingKeysWith: { first, _ in first })
+        }
     }
 
     /// What a transaction of `peer` right after this store's vector depends on, given its header's changes.

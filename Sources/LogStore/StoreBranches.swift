@@ -49,6 +49,8 @@ extension Store {
     ) throws -> Acquaintance {
         let peers = session.peers
         guard let number = peers[origin]?.number else { return .unknown }
+        // Mostly somebody speaks of the last one.
+        if let entry = peers.entries[number], entry.sequence == sequence, entry.chain.mark == mark { return .imported }
         var isContradicted = false
         for line in peers.branches.family(of: number) ?? [number] {
             let offset = peers.branches.offset(of: line)

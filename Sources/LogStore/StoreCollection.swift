@@ -100,7 +100,7 @@ extension Store {
                 """, .integer(number), .integer(Int64(clamping: dot.sequence))
             ).map { $0[0] }
             for sequence in sequences {
-                for table in ["logsync_outbox_block", "logsync_outbox"] {
+                for table in ["logsync_outbox_block", "logsync_outbox_blob", "logsync_outbox"] {
                     try session.connection.run(
                         "DELETE FROM \(table) WHERE peer = ? AND sequence = ?", .integer(number), sequence)
                 }

@@ -11,8 +11,12 @@ package struct StoreConfiguration: Sendable {
     package var maximumDrift: Int64 = 24 * 3600 * 1000
     /// After how long the write lock is given up between transactions, in seconds.
     package var lockBudget: Double = 0.05
+    /// Texts and BLOBs of more bytes than this are recorded as blob files. 0 … 2³¹ − 1.
+    package var blobThreshold = StoreConfiguration.defaultBlobThreshold
     /// Merge policies registered in code, by name.
     package var policies: [String: MergePolicy] = [:]
+
+    package static let defaultBlobThreshold = 256 << 10
 
     package init() {}
 }

@@ -11,13 +11,15 @@ extension Store {
     ///
     /// - Parameters:
     ///   - hash: names the snapshot.
+    ///   - blobs: gives the blobs that it names.
     ///   - open: opens it; its bytes have been verified.
     ///   - step: how long one SQLite transaction may take; at least one frame is filled in each.
     ///   - progress: is told, after each SQLite transaction, how many frames are done.
     /// - Throws: `malformedLog` where its rows do not add up to its digest; what `open` and reading throw. The store is
     ///   of no use then.
     package func fill(
-        from hash: FileHash, step: Duration = .seconds(1), _ open: () throws -> SnapshotReader,
+        from hash: FileHash, step: Duration = .seconds(1), blobs: BlobSource? = nil,
+        _ open: () throws -> SnapshotReader,
         progress: (_ frames: Int) throws -> Void = { _ in }
     ) throws {
         let reader = try open()
@@ -25,19 +27,19 @@ extension Store {
         try reader.skip(place.frames)
         var isDone = false
         while !isDone {
-            isDone = try fillStep(reader, &place, step)
+            isDone = try fillStep(reader, &place, step, blobs)
             try progress(place.frames)
         }
-        try finish(place, try open())
+        try finish(place, try open(), blobs)
     }
 
     /// Fills for a while; true where there was nothing left.
     private func fillStep(
-        _ reader: SnapshotReader, _ place: inout FillingPlace, _ step: Duration
+        _ reader: SnapshotReader, _ place: inout FillingPlace, _ step: Duration, _ blobs: BlobSource?
     ) throws -> Bool {
         var next = place
         let isDone = try database.write { session in
-            let filler = try SnapshotFiller(session, reader.manifest)
+            let filler = try SnapshotFiller(session, reader.manifest, blobs: blobs)
             let deadline = ContinuousClock.now + step
             var isDone = false
             repeat {
@@ -49,6 +51,7 @@ extension Store {
                 if !deferred.isEmpty { next.deferred[next.frames] = deferred }
                 next.frames += 1
             } while ContinuousClock.now < deadline
+            try filler.flush()
             try filler.joiner.settle()
             try next.save(session)
             return isDone
@@ -58,9 +61,9 @@ extension Store {
     }
 
     /// The rows that refer to such as came later; then the store counts as having everything.
-    private func finish(_ place: FillingPlace, _ reader: SnapshotReader) throws {
+    private func finish(_ place: FillingPlace, _ reader: SnapshotReader, _ blobs: BlobSource?) throws {
         try database.write { session in
-            let filler = try SnapshotFiller(session, reader.manifest)
+            let filler = try SnapshotFiller(session, reader.manifest, blobs: blobs)
             for branch in reader.manifest.branches.sorted(by: { ($0.origin, $0.start) < ($1.origin, $1.start) }) {
                 guard try BranchAdoption(session, origin: branch.origin).adopt(branch, reader.manifest) else {
                     throw Self.anotherDigest

@@ -49,10 +49,14 @@ extension Store {
     /// What differs is found and put aside while writers go on; then local changes are recorded and it is joined in
     /// one SQLite transaction.
     ///
-    /// - Parameter open: opens the snapshot, whose bytes have been verified; called once or more.
+    /// - Parameters:
+    ///   - blobs: gives the blobs that it names.
+    ///   - open: opens the snapshot, whose bytes have been verified; called once or more.
     /// - Throws: `malformedLog` where its rows do not add up to its digest or ``joinability(of:)`` is not `ready`;
     ///   `locked` where another process goes on importing; what `open` and reading throw. Nothing is changed then.
-    package func join(_ open: () throws -> SnapshotReader) throws -> JoinedSnapshot {
+    package func join(
+        blobs: BlobSource? = nil, _ open: () throws -> SnapshotReader
+    ) throws -> JoinedSnapshot {
         for _ in 0..<Self.joinsToTry {
             let reader = try open()
             guard try adoptBranches(of: reader.manifest) else {
@@ -63,7 +67,7 @@ extension Store {
             // Peers that are new here get their numbers, so that what is put aside can name them.
             try database.write { _ = try SnapshotTerms(reader.manifest, $0) }
             let (stage, vector) = try put(aside: reader)
-            if let joined = try join(stage, reader.manifest, comparedAt: vector) { return joined }
+            if let joined = try join(stage, reader.manifest, comparedAt: vector, blobs) { return joined }
         }
         throw LogSyncError(
             .locked, "another logsync goes on importing into \(path); the snapshot was not joined",
@@ -96,7 +100,8 @@ extension Store {
 
     /// nil where something was imported since the rows were compared.
     private func join(
-        _ stage: SnapshotStage, _ manifest: SnapshotManifest, comparedAt vector: VersionVector
+        _ stage: SnapshotStage, _ manifest: SnapshotManifest, comparedAt vector: VersionVector,
+        _ blobs: BlobSource?
     ) throws -> JoinedSnapshot? {
         try database.write { session in
             guard Self.imported(session) == vector else { return nil }
@@ -105,7 +110,7 @@ extension Store {
                 throw LogSyncError(.malformedLog, "a snapshot cannot be joined now; nothing of it was imported")
             }
             try session.copyAppTriggers(path: path)
-            let joiner = try Joiner(session, manifest)
+            let joiner = try Joiner(session, manifest, blobs: blobs)
             var deferred: [Int64] = []
             try stage.forEachRow { number, row in
                 if try !joiner.join(row, mayDefer: true) { deferred.append(number) }

@@ -20,9 +20,14 @@ extension Store {
                 pending: pending, vector: session.peers.vector,
                 conflicts: conflicts + (try kept.count(.dead)), parked: try kept.count(.parked) - kept.foldedCount(),
                 keptForUnknownSchema: try kept.count(.unknownTable),
-                digest: String(format: "%016lx", session.stateDigest),
+                digest: session.digestText,
                 unenforced: try Settings(session).values(ForeignRule.setting).keys.sorted())
         }
+    }
+
+    /// The digest of the replicated state alone, as ``summary()`` has it; cheap, however many conflicts there are.
+    package func digest() throws -> String {
+        try database.read { $0.digestText }
     }
 
     /// Whether anything was captured since the last recording; cheap.
@@ -98,4 +103,8 @@ extension Store {
             Set(try Settings(session).values("retired").keys.compactMap { PeerID($0) })
         }
     }
+}
+
+extension Session {
+    fileprivate var digestText: String { String(format: "%016lx", stateDigest) }
 }

@@ -19,6 +19,9 @@ package final class PackagedRows {
         _ path: String, settings: [(kind: String, target: String, value: String)], configuration: StoreConfiguration
     ) throws {
         var plan = InitializePlan(content: "seed", container: "", peerName: "seed")
+        // The same bytes wherever it is made: all values stand in the transaction itself.
+        var configuration = configuration
+        configuration.blobThreshold = .max
         plan.settings = settings.filter { ["identity", "reference", "skip", "local", "rename"].contains($0.kind) }
         store = try Store.initialize(path, plan: plan, configuration: configuration).store
         dot = Dot(try store.registration().peer, 1)

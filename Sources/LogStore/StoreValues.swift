@@ -47,11 +47,14 @@ package struct IncomingTransaction {
     package var chain: ChainHash
     /// Streams the row changes; may be called once.
     package var forEachGroup: ((RowGroup) throws -> Void) throws -> Void
+    /// Gives the blobs that its values name; nil where it names none.
+    package var blobs: BlobSource?
 
     package init(
-        header: TransactionHeader, chainBefore: ChainHash, chain: ChainHash,
+        header: TransactionHeader, chainBefore: ChainHash, chain: ChainHash, blobs: BlobSource? = nil,
         forEachGroup: @escaping ((RowGroup) throws -> Void) throws -> Void
     ) {
+        self.blobs = blobs
         self.header = header
         self.chainBefore = chainBefore
         self.chain = chain

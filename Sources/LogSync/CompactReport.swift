@@ -36,6 +36,10 @@ public struct CompactReport: Sendable, Encodable {
         case newest
         /// The one before the newest, should that come to harm.
         case spare
+        /// A log file, a snapshot or the outbox names this blob.
+        case named
+        /// Nothing names this blob any more.
+        case unnamed
         /// Log files are old enough to go, and no snapshot stands for them yet.
         case needed
     }

@@ -22,7 +22,7 @@ public struct HeldItem: Hashable, Sendable, Encodable {
     public var peer: PeerName
     /// The first transaction that waits.
     public var sequence: UInt64
-    /// The log file's name; nil where the file itself is missing.
+    /// The name of the log file, or of the blob file that it waits for; nil where no log file is there.
     public var file: String?
     public var reason: Reason
     /// One sentence for people.

@@ -4,7 +4,8 @@ public import LogModel
 /// A cell's value as JSON has it.
 ///
 /// NULL, integers, reals and text are what JSON has for them. BLOBs are `{"base64": "…"}`, text that is not UTF-8 is
-/// `{"text": {"base64": "…"}}`, infinities are `{"real": "Infinity"}`, a reference is `{"row": "IDENTITY"}` in hex.
+/// `{"text": {"base64": "…"}}`, infinities are `{"real": "Infinity"}`, a reference is `{"row": "IDENTITY"}` in hex,
+/// a value whose bytes are in a blob file is `{"blob": "FILE", "length": BYTES, "type": "text"}` (or `"blob"`).
 public struct JSONValue: Hashable, Sendable, Encodable {
     public var value: Value
 
@@ -13,7 +14,7 @@ public struct JSONValue: Hashable, Sendable, Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case base64, text, real, row
+        case base64, text, real, row, blob, length, type
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -44,6 +45,11 @@ public struct JSONValue: Hashable, Sendable, Encodable {
         case .reference(let identity):
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(identity.description, forKey: .row)
+        case .external(let reference):
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(reference.id.description, forKey: .blob)
+            try container.encode(reference.id.length, forKey: .length)
+            try container.encode(reference.kind == .text ? "text" : "blob", forKey: .type)
         }
     }
 }

@@ -122,6 +122,7 @@ extension Founder {
     ) async throws -> (peer: PeerID, imported: Int) {
         let store = try ReplicatedStore(path: temporary, configuration: configuration, files: files, nonce: "clone")
         defer { closeQuietly(store.store) }
+        store.blobs.look(scan, forgetsDoubts: true)
         if let place { try await fill(store, from: place, progress) }
         let plan = try store.plan(scan)
         var imported = Int(clamping: place?.reach ?? 0)
@@ -154,9 +155,13 @@ extension Founder {
                 throw LogFileError.damaged("its bytes do not have the hash that its name says", offset: 0)
             }
             let reader = try store.snapshots.reader(place.file.name, of: place.peer)
+            for id in try reader.blobs() where !store.blobs.isListed(id) {
+                throw LogFileError.damaged("the blob \(id) that it names is not here", offset: 0)
+            }
             let total = Int(clamping: place.reach)
             try store.store.fill(
-                from: try reader.verify(), { try store.snapshots.reader(place.file.name, of: place.peer) }
+                from: try reader.verify(), blobs: { [blobs = store.blobs] in try blobs.read($0) },
+                { try store.snapshots.reader(place.file.name, of: place.peer) }
             ) { frames in
                 // How many frames there are shows at the end only; what was done counts.
                 progress(SyncProgress(imported: 0, total: total, frames: frames))
@@ -213,6 +218,14 @@ extension Founder {
 
     /// Gives the finished file its name, and never the name of another.
     private static func putInPlace(_ temporary: String, _ target: String) throws {
+        // Closing says nothing of a checkpoint that could not be made, and the journal stays behind under its old name.
+        for suffix in ["-wal", "-journal"] {
+            var status = stat()
+            guard lstat(temporary + suffix, &status) == 0, status.st_size > 0 else { continue }
+            throw LogSyncError(
+                .ioError, "\(target) could not be made: what was written is not all in \(temporary); nothing is there",
+                help: "Free some space, close whatever has \(temporary) open, and run the command again")
+        }
         if link(temporary, target) == 0 {
             unlink(temporary)
         } else if [EPERM, ENOTSUP, ENOSYS, EOPNOTSUPP, EMLINK].contains(errno) {

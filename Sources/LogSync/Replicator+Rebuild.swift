@@ -148,9 +148,34 @@ extension ReplicatedStore {
             guard other.id != peer, let said = other.receipt.value?.content else { return false }
             return said.held.contains { ["gap", "dependency"].contains($0.reason) }
         }
+        if try waitsForLostBlob(scan) {
+            if let name = try publishSnapshot(scan) {
+                logger.notice(
+                    "Published the snapshot \(name), because others wait for blobs that nobody else writes again")
+            }
+            return
+        }
         guard waits, try !missingOfOthers(scan).isEmpty else { return }
         if let name = try completeBySnapshot().0 {
             logger.notice("Published the snapshot \(name), because others wait for what the folder has no more")
+        }
+    }
+
+    /// Whether another peer waits for a blob of one that is retired, which this store has imported and no folder holds.
+    private func waitsForLostBlob(_ scan: ContainerScan) throws -> Bool {
+        let retired = try store.retiredPeers()
+        let vector = try store.vector()
+        return try scan.peers.values.contains { other in
+            guard other.id != peer, let said = other.receipt.value?.content else { return false }
+            return try said.held.contains { held in
+                guard let name = held.file.flatMap(BlobName.init), retired.contains(held.peer),
+                    held.sequence <= vector[held.peer], standsFor(held.peer, scan) < held.sequence
+                else { return false }
+                return try scan.peers.values.allSatisfy { folder in
+                    try !folder.blobs.contains { $0.name == name }
+                        || content.peer(folder.id).verify(name) != .intact
+                }
+            }
         }
     }
 

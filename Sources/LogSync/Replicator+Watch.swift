@@ -45,7 +45,7 @@ extension Replicator {
         background = nil
     }
 
-    /// Watches the content folder, and another one from when the content was found to be elsewhere.
+    /// Watches the content folder, and anew from when the content was found to be elsewhere or this to be another peer.
     private nonisolated func watchContainer(_ watchers: Watchers, anewAfter moves: AsyncStream<Void>) async {
         func watch() -> Task<Void, Never> { Task { await watchers.watchContainer { await self.contentPaths() } } }
         var watching = watch()
@@ -67,42 +67,54 @@ extension Replicator {
     // MARK: The loop
 
     private func loop(_ wakes: Wakes, _ move: AsyncStream<Void>.Continuation) async {
-        var pulse = Pulse(wakes: wakes)
-        defer { pulse.stop() }
-        var content: String?
+        var pulse = Pulse(wakes: wakes, receiptDelay: configuration.receiptDelay)
+        var own: String?
         for await _ in wakes.signals {
             if Task.isCancelled { break }
-            let wake = wakes.take()
+            let start = ContinuousClock.now
+            let waking = wakes.take()
+            let wake = waking.wake
             defer {
-                if let now = opened?.content.path, now != content {
-                    if content != nil { move.yield() }
-                    content = now
+                if let now = opened.map({ $0.content.peer($0.peer).path }), now != own {
+                    if own != nil { move.yield() }
+                    own = now
                 }
             }
             do {
                 if wake.contains(.request) { try await letGo(wakes) }
                 pulse.schedule(wake)
-                guard let result = try await respond(to: wake, &pulse) else { continue }
+                let result = try await respond(to: waking, &pulse)
+                if wake.contains(.acknowledge) { try await acknowledge(nil) }
+                pulse.noteReceipt(isWritten: !wake.isDisjoint(with: [.acknowledge, .full]), isOwed: result != nil)
+                guard let result else { continue }
                 announce(result, &pulse)
                 if wake.contains(.full) { try await upkeep(compacts: pulse.isTimeToCompact()) }
                 // What arrives meanwhile is done together.
-                try await Task.sleep(for: configuration.debounce)
+                try await Task.sleep(until: start + configuration.debounce)
             } catch is CancellationError {
                 break
             } catch {
                 announce(LogSyncError(wrapping: error, at: path), &pulse)
             }
         }
+        pulse.stop()
+        guard pulse.owesReceipt else { return }
+        // In a task that is not cancelled. What cannot be said now is said at the next start.
+        await Task { try? await acknowledge(nil) }.value
     }
 
     /// Does what a wake calls for. Returns nil where there was nothing to do.
-    private func respond(to wake: Wake, _ pulse: inout Pulse) async throws -> SyncResult? {
-        if wake.contains(.full) { return try await round(.everything, isFull: true) }
-        if wake.contains(.folder) { return try await round(.everything, isFull: false) }
+    private func respond(to waking: Waking, _ pulse: inout Pulse) async throws -> SyncResult? {
+        if waking.wake.contains(.full) { return try await round(.everything, isFull: true) }
+        if waking.wake.contains(.folder) {
+            return try await round([.scan, .publish, .import], isFull: false, in: waking.peers)
+        }
         let (version, isPending) = try look { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
         guard isPending || version != pulse.version else { return nil }
         pulse.version = version
-        return try await round(.publish)
+        let result = try await round(.publish)
+        // Where there was nothing to publish, nobody has looked whether the container is there.
+        return result.published > 0 ? result : nil
     }
 
     /// Closes the store until another process has done with it what it needs it alone for.
@@ -175,6 +187,11 @@ private struct Pulse {
 
     private var lastCompaction: ContinuousClock.Instant?
 
+    private let receiptDelay: Duration
+    /// The wake that has the receipt written, while one is owed.
+    private var receipt: Task<Void, Never>?
+    var owesReceipt: Bool { receipt != nil }
+
     /// How often at the most a running replicator looks for log files that may go.
     private static let compactionInterval = Duration.seconds(3600)
     private static let firstDelay = Duration.seconds(1)
@@ -184,8 +201,19 @@ private struct Pulse {
         .milliseconds(1), .milliseconds(5), .milliseconds(25), .milliseconds(100),
     ]
 
-    init(wakes: Wakes) {
+    init(wakes: Wakes, receiptDelay: Duration) {
         self.wakes = wakes
+        self.receiptDelay = receiptDelay
+    }
+
+    /// Notes what a round did for the receipt: whether it was written, and whether there may be something to say.
+    mutating func noteReceipt(isWritten: Bool, isOwed: Bool) {
+        if isWritten {
+            receipt?.cancel()
+            receipt = nil
+        } else if isOwed, receipt == nil {
+            receipt = wakes.wake(.acknowledge, after: receiptDelay)
+        }
     }
 
     mutating func schedule(_ wake: Wake) {
@@ -218,6 +246,7 @@ private struct Pulse {
     func stop() {
         nextLook?.cancel()
         retry?.cancel()
+        receipt?.cancel()
     }
 }
 

@@ -56,28 +56,34 @@ public actor Replicator {
     public func sync() async throws -> SyncResult { try await round(.everything) }
 
     /// Imports all that has arrived; local changes are recorded first and wait in the outbox.
-    public func `import`() async throws -> SyncResult { try await round([.scan, .import]) }
+    public func `import`() async throws -> SyncResult { try await round([.scan, .import, .acknowledge]) }
 
     /// Records and publishes local changes.
-    public func export() async throws -> SyncResult { try await round([.scan, .publish]) }
+    public func export() async throws -> SyncResult { try await round([.scan, .publish, .acknowledge]) }
 
-    func round(_ parts: RoundParts, isFull: Bool = true) async throws -> SyncResult {
+    /// - Parameters:
+    ///   - isFull: whether to list the whole container again.
+    ///   - peers: in whose folders to look where not; nil for all.
+    func round(_ parts: RoundParts, isFull: Bool = true, in peers: Set<PeerID>? = nil) async throws -> SyncResult {
         var result = SyncResult(store: path)
-        let (look, isOutdated) = try await record(parts, isFull, &result)
+        let (look, isOutdated) = try await record(parts, isFull, peers, &result)
         // What was recorded waits in the outbox.
         if let error = look?.error { throw error }
         if isOutdated, let scan = look?.scan {
             // An older state of itself takes in what its former self had done since, before it tells anything of its own.
             try await importAll(scan, &result)
         }
-        if parts.contains(.publish) { try await publish(look?.scan, &result) }
+        if parts.contains(.publish) { try await publish(&result) }
+        // What the own folder is found to hold is told with what is held. In a hurry, what has arrived comes first.
+        if parts.contains(.publish), isFull, let scan = look?.scan { try await lookAfterFolder(scan) }
         if parts.contains(.import), let scan = look?.scan {
             let before = result.recorded
             try await importAll(scan, &result)
             // What was recorded on the way, and rows that an import brought back here, are news for the others.
-            if parts.contains(.publish), result.recorded > before { try await publish(nil, &result) }
+            if parts.contains(.publish), result.recorded > before { try await publish(&result) }
         }
-        try await acknowledge(look?.scan)
+        if parts.contains(.publish), !isFull, let scan = look?.scan { try await lookAfterFolder(scan) }
+        if parts.contains(.acknowledge) { try await acknowledge(look?.scan) }
         result.held = opened?.held ?? []
         return result
     }
@@ -85,10 +91,11 @@ public actor Replicator {
     // MARK: Record
 
     private func record(
-        _ parts: RoundParts, _ isFull: Bool, _ result: inout SyncResult
+        _ parts: RoundParts, _ isFull: Bool, _ peers: Set<PeerID>?, _ result: inout SyncResult
     ) async throws -> (look: Look?, isOutdated: Bool) {
         let (look, isOutdated, recorded) = try await step(settles: true) { store in
-            let look = parts.contains(.scan) || !store.isSettledWithFolder ? Look(store, isFull: isFull) : nil
+            let looks = parts.contains(.scan) || !store.isSettledWithFolder
+            let look = looks ? Look(store, isFull: isFull, in: peers) : nil
             let isOutdated = try store.settleIdentity(look?.scan)
             let recorded = try store.store.record()
             try store.noteRecorded()
@@ -100,16 +107,19 @@ public actor Replicator {
 
     // MARK: Publish
 
-    func publish(_ scan: ContainerScan?, _ result: inout SyncResult) async throws {
+    func publish(_ result: inout SyncResult) async throws {
         while true {
             let count = try await step { try $0.publishNext() }
             if count == 0 { break }
             result.published += count
         }
-        guard scan != nil else { return }
-        // A scan from before would not show what was published just now.
+    }
+
+    /// Puts back what is missing in this peer's own folder, and merges small files.
+    private func lookAfterFolder(_ scan: ContainerScan) async throws {
         try await step { store in
-            let scan = try store.scan(full: false)
+            // A scan from before does not show what was published just now.
+            let scan = try store.withOwnFolder(scan)
             _ = try store.mend(scan)
             try store.bridge(scan)
             try store.tidy()
@@ -145,7 +155,7 @@ public actor Replicator {
     }
 
     func acknowledge(_ scan: ContainerScan?) async throws {
-        try await step { try $0.acknowledge(scan) }
+        try await step { try $0.acknowledge(scan ?? $0.unacknowledged) }
     }
 
     // MARK: Did import
@@ -239,7 +249,9 @@ struct RoundParts: OptionSet {
     static let scan = RoundParts(rawValue: 1)
     static let publish = RoundParts(rawValue: 2)
     static let `import` = RoundParts(rawValue: 4)
-    static let everything: RoundParts = [.scan, .publish, .import]
+    /// Publishes a receipt where it would say anything new.
+    static let acknowledge = RoundParts(rawValue: 8)
+    static let everything: RoundParts = [.scan, .publish, .import, .acknowledge]
 }
 
 /// What a look at the container gave: what is there, or why it cannot be seen.
@@ -247,9 +259,9 @@ struct Look {
     var scan: ContainerScan?
     var error: (any Error)?
 
-    init(_ store: ReplicatedStore, isFull: Bool) {
+    init(_ store: ReplicatedStore, isFull: Bool, in peers: Set<PeerID>? = nil) {
         do {
-            scan = try store.scan(full: isFull)
+            scan = try store.scan(full: isFull, in: peers)
         } catch {
             self.error = error
         }

@@ -13,8 +13,12 @@ public struct SyncConfiguration: Sendable {
     /// Tells of changes in folders that the kernel reports; without it, they are polled. `InotifyFolderEvents.shared`
     /// of the product InotifyEvents is one.
     public var events: (any FolderEvents)?
-    /// For how long further events are gathered after the first, which is acted on at once.
+    /// For how long further events are gathered after the first, which is acted on at once. Where acting takes longer, those
+    /// that came meanwhile are acted on next.
     public var debounce: Duration = .milliseconds(10)
+    /// How long a running replicator may take to say in its receipt what it published and imported. Others need it for
+    /// nothing in a hurry, and each receipt is a file that has to be synchronized, carried and looked at.
+    package var receiptDelay: Duration = .milliseconds(500)
     /// How far ahead of this machine's clock a transaction's time may lie before it is held.
     public var maximumDrift: Duration = .seconds(24 * 3600)
     /// How long to wait for another logsync or a long writer before ``LogSyncError/Code/locked`` is thrown.
@@ -22,6 +26,9 @@ public struct SyncConfiguration: Sendable {
     /// A running replicator takes a snapshot when the log files since the last have more bytes than it has, and more than
     /// this many.
     public var snapshotThreshold: UInt64 = 16 << 20
+    /// Texts and BLOBs of more bytes than this are published as files of their own, once however many rows hold them:
+    /// 0 … 1,000,000,000. Peers need not agree on it.
+    public var blobThreshold = StoreConfiguration.defaultBlobThreshold
     /// Merge policies of this program, by the names under which `policy set` and ``InitializeOptions`` know them.
     ///
     /// Every peer should register them alike: where one is missing `last-writer` is shown, and the peer's state digest no

@@ -68,6 +68,8 @@ extension CompactReport.Reason {
         case .superseded: "a later snapshot has all of it"
         case .newest: "nothing else has all of it"
         case .spare: "should the newest come to harm"
+        case .named: "a log, a snapshot or the outbox names it"
+        case .unnamed: "nothing names it any more"
         case .needed: "log files are old enough to go"
         }
     }

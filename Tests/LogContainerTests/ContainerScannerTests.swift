@@ -92,6 +92,55 @@ import Testing
         #expect(scan.peers[bob] == nil)
     }
 
+    @Test func `One peer's folder can be looked at alone`() throws {
+        let first = try publish(1, 1)
+        try publish(1, 1, by: bob)
+        let recording = FailingFileSystem()
+        let scanner = scanner(ContentFolder(container: folder.path, name: try .notes, fileSystem: recording))
+        try settle(scanner)
+        let second = try publish(2, 2)
+        try publish(2, 2, by: bob)
+        recording.state.update { $0.calls = [] }
+        #expect(try scanner.scan(only: alice)?.logs.map(\.name) == [first, second])
+        // The marker twice, the peer's five folders and two documents, and what has changed.
+        #expect(recording.calls.filter { $0 == "list" }.count == 1)
+        #expect(try scanner.scan().peers[bob]?.logs.count == 2)
+        try FileManager.default.removeItem(atPath: content.peer(alice).path)
+        #expect(try scanner.scan(only: alice) == nil)
+        #expect(try scanner.scan().peers[alice] == nil)
+        try FileManager.default.removeItem(atPath: content.path)
+        #expect { try scanner.scan(only: alice) } throws: { ($0 as? LogSyncError)?.code == .containerUnavailable }
+    }
+
+    @Test func `Where it is known who changed something, the others are not looked at`() throws {
+        try publish(1, 1)
+        try publish(1, 1, by: bob)
+        let recording = FailingFileSystem()
+        let scanner = scanner(ContentFolder(container: folder.path, name: try .notes, fileSystem: recording))
+        #expect(try scanner.scan(in: [alice]) == nil, "nothing is known of the others")
+        try settle(scanner)
+        recording.state.update { $0.calls = [] }
+        let quiet = try #require(try scanner.scan(in: []))
+        #expect(quiet.peers.count == 2 && quiet.changed == [])
+        let least = recording.calls.count
+        try publish(2, 2)
+        try publish(2, 2, by: bob)
+        recording.state.update { $0.calls = [] }
+        let scan = try #require(try scanner.scan(in: [alice]))
+        #expect(scan.changed == [alice])
+        #expect(scan.peers[alice]?.logs.count == 2 && scan.peers[bob]?.logs.count == 1)
+        // Its folder, four within it, two documents, and the one listing that changed.
+        #expect(recording.calls.count - least <= 8)
+        #expect(try scanner.scan().changed == [bob])
+        try publish(1, 1, by: PeerID(high: 9, low: 9))
+        #expect(try scanner.scan(in: [PeerID(high: 9, low: 9)])?.peers.count == 3)
+        try FileManager.default.removeItem(atPath: content.peer(bob).path)
+        #expect(try scanner.scan(in: [bob])?.peers[bob] == nil)
+        let elsewhere = ContainerScanner(content: content, trustsDirectoryTimes: false, now: time.now)
+        _ = try elsewhere.scan()
+        #expect(try elsewhere.scan(in: [alice]) == nil, "others change it unseen")
+    }
+
     @Test func `A change within one step of a coarse clock is found`() throws {
         let first = try publish(1, 1)
         let logs = content.peer(alice).path(of: LogFileName.self)

@@ -44,6 +44,58 @@ import Testing
         #expect(try JSONSerialization.jsonObject(with: Data(text.utf8)) is [String: Any])
     }
 
+    /// A receipt with this document and the checksum that belongs to it.
+    private func receipt(of document: String) throws -> Receipt {
+        let body = Array(document.utf8)
+        return try Receipt(
+            decoding: Array("{\"checksum\":\"\(StreamingHash.of(body))\",".utf8) + body.dropFirst())
+    }
+
+    @Test(arguments: [
+        "{\"IDA\":41,\"IDB\":7}", " {\"IDA\":41,\"IDB\":7}", "{ \"IDA\" : 41 , \"IDB\":7 }", "{\"IDB\":7,\"IDA\":41}",
+        "{\"IDA\":41,\"IDB\":7},\"later\":{\"imported\":{\"IDB\":99}}",
+        "{\"IDA\":41,\"IDB\":7},\"a\":{\"epochsSeen\":{\"IDA\":99}}",
+        " {\"IDA\":41,\"IDB\":7},\"later\":{\"imported\":{\"IDB\":99}}",
+        "{\"IDA\":41,\"IDB\":7},\"later\":\"\\\"imported\\\":{\\\"IDB\\\":99}\"",
+    ])
+    func `A vector is read however its document is spelled`(vector: String) throws {
+        let text = """
+            {"chain":"","collectionEpoch":0,"counter":5,"digest":"","epochsSeen":{"IDB":3},"format":1,"held":[],\
+            "imported":\(vector),"nonce":"n","peer":"IDA","published":0,"readsFormats":[1],\
+            "written":"1970-01-01T00:00:00.000Z"}
+            """
+        let document = text.replacingOccurrences(of: "IDA", with: "\(alice)")
+            .replacingOccurrences(of: "IDB", with: "\(bob)")
+        let read = try receipt(of: document)
+        #expect(read.content.imported == VersionVector([alice: 41, bob: 7]))
+        #expect(read.content.epochsSeen == [bob: 3])
+    }
+
+    @Test(arguments: [
+        "{\"ID\":-1}", "{\"ID\":1.5}", "{\"ID\":99999999999999999999}", "{\"id\":1}", "{\"ID\":01}", "{", "[1]",
+    ])
+    func `A vector that is none makes no receipt`(vector: String) {
+        let text = """
+            {"chain":"","collectionEpoch":0,"counter":5,"digest":"","epochsSeen":{},"format":1,"held":[],\
+            "imported":\(vector.replacingOccurrences(of: "ID", with: "\(bob)")),"nonce":"n","peer":"\(alice)",\
+            "published":0,"readsFormats":[1],"written":"1970-01-01T00:00:00.000Z"}
+            """
+        #expect { try receipt(of: text) } throws: { ($0 as? LogSyncError)?.code == .malformedLog }
+    }
+
+    @Test func `A thousand peers are read by the short way`() throws {
+        let vector = Dictionary(uniqueKeysWithValues: (1...1000).map { (PeerID(high: $0, low: ~$0), $0 << 30) })
+        var body = Array(
+            Receipt(
+                peer: alice, counter: 1, nonce: "n", written: 0,
+                content: .init(imported: VersionVector(vector), epochsSeen: vector)
+            ).encoded())
+        let length = body.count
+        #expect(VectorText.cut("imported", from: &body) == vector)
+        #expect(VectorText.cut("epochsSeen", from: &body) == vector)
+        #expect(body.count < length - 70_000)
+    }
+
     @Test func `A receipt is rewritten only when it says something new`() throws {
         let first = try peer.publishReceipt(content, counter: 0, nonce: "1", written: 1)
         #expect(try peer.publishReceipt(content, counter: 1, nonce: "2", written: 2) == first)

@@ -249,7 +249,7 @@ import Testing
         #expect(try frame(columns: [1, 1, 0x63, 4, 0] + null) == .newerFormat)
         #expect(try frame(columns: [1, 1, 0x63, 1, 8] + null) == .newerFormat)
         #expect(try frame(columns: [1, 1, 0x63, 1, 0] + [10]) == .newerFormat)
-        #expect(try frame(columns: [1, 1, 0x63, 1, 0] + [7, 6]) == .newerFormat)
+        #expect(try frame(columns: [1, 1, 0x63, 1, 0] + [7, 8]) == .newerFormat)
     }
 
     @Test func `what makes no sense is damage`() throws {

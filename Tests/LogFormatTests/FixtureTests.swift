@@ -97,6 +97,7 @@ import Testing
 
     @Test(arguments: [
         ("example", FixtureTests.example, false), ("every-encoding", everyEncoding, true), ("large", large, true),
+        ("blobs", [BlobFormatTests.transaction], false),
     ])
     func `golden files of version 1 say what they always said`(
         name: String, transactions: [Transaction], compresses: Bool

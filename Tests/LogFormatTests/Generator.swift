@@ -104,14 +104,22 @@ struct Generator {
     }
 
     mutating func value() -> Value {
-        switch random.below(6) {
+        switch random.below(7) {
         case 0: .null
         case 1: .integer(integer())
         case 2: .real(real())
         case 3: .text(text())
         case 4: .blob(text())
+        case 5: external()
         default: .reference(identity(depth: 0))
         }
+    }
+
+    private mutating func external() -> Value {
+        let hash = [UInt8](repeating: UInt8(random.below(4)), count: 31) + [UInt8(random.below(4))]
+        // The same bytes have the same length.
+        guard let id = BlobID(hash: hash, length: Int(hash[0]) * 100_000 + Int(hash[31])) else { return .null }
+        return .external(BlobReference(id, random.pick([.text, .blob])))
     }
 
     mutating func integer() -> Int64 {

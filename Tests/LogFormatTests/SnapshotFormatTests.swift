@@ -116,6 +116,13 @@ func readSnapshot(_ bytes: [UInt8]) throws -> (manifest: SnapshotManifest, rows:
         #expect(try readSnapshot(try snapshot(Self.manifest, []).bytes).rows.isEmpty)
     }
 
+    @Test(.timeLimit(.minutes(1))) func `passing over more frames than there are ends at the end`() throws {
+        let reader = try SnapshotReader(MemorySource(try snapshot(Self.manifest, Self.rows).bytes))
+        try reader.skip(.max)
+        #expect(reader.frame == Self.rows.count)
+        #expect(try reader.next() == nil)
+    }
+
     @Test(arguments: 1...20)
     func `random rows are read back`(seed: Int) throws {
         var generator = SnapshotGenerator(seed: UInt64(seed))

@@ -42,6 +42,7 @@ func spell(_ row: [String: Value]?) -> String {
         case .text(let bytes): "\(column)='\(String(decoding: bytes, as: UTF8.self))'"
         case .blob(let bytes): "\(column)=x\(Hex.encode(bytes))"
         case .reference(let identity): "\(column)→\(identity)"
+        case .external(let reference): "\(column)=blob \(reference.id)"
         }
     }.joined(separator: " ")
 }

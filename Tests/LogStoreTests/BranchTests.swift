@@ -142,9 +142,11 @@ private struct History {
 
     let origin: PeerID
     let entries: [Entry]
+    let store: Store
 
     init(_ peer: TestPeer) throws {
         _ = try peer.store.record()
+        store = peer.store
         origin = try peer.store.registration().peer
         entries = try peer.store.outbox(of: origin, 1...UInt64(Int64.max)).map { kept in
             var blocks: [[UInt8]] = []
@@ -192,7 +194,8 @@ extension TestPeer {
             var rest = entry.blocks[...]
             let reader = try SegmentReader(peer: history.origin, previous: entry.place.before) { rest.popFirst() }
             var incoming: IncomingTransaction? = IncomingTransaction(
-                header: header, chainBefore: entry.place.before, chain: entry.place.after
+                header: header, chainBefore: entry.place.before, chain: entry.place.after,
+                blobs: { try #require(try history.store.blobBytes(of: $0)) }
             ) { body in while let groups = try reader.nextFrame() { try groups.forEach(body) } }
             _ = try store.importStep {
                 defer { incoming = nil }

@@ -70,6 +70,28 @@ import Testing
         }
     }
 
+    @Test func aKeyMadeOfAReferenceIsComparedByTheIntegerOfARowThatGoesInTheSameTransaction() throws {
+        let (folder, a, b) = try pair(
+            """
+            PRAGMA foreign_keys=OFF;
+            CREATE TABLE parent(id INTEGER PRIMARY KEY, v);
+            CREATE TABLE t(id INTEGER PRIMARY KEY, v, p INTEGER REFERENCES parent ON DELETE SET NULL);
+            CREATE UNIQUE INDEX u ON t(coalesce(p, 'none'));
+            INSERT INTO parent VALUES (1, 'x'), (2, 'y');
+            """)
+        try b.write("PRAGMA foreign_keys=OFF; INSERT INTO t(v, p) VALUES ('b', 2)")
+        try record(b)
+        // It leaves the reference dangling, which ends the key's enforcement.
+        try a.write("INSERT INTO t(v, p) VALUES ('a', 2); DELETE FROM parent WHERE id = 2")
+        try record(a)
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT v FROM t") == ["b"])
+            #expect(try parked(peer) == ["t unique"])
+        }
+        withExtendedLifetime(folder) {}
+    }
+
     @Test func threeTakeOneNameAndAllComeBackInTurn() throws {
         let (folder, a, b) = try pair("CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT UNIQUE)")
         let c = try TestPeer(folder, "c", cloning: a, clock: clock)
@@ -124,6 +146,87 @@ import Testing
             #expect(try parked(peer) == (shown.isEmpty ? ["c foreign-key"] : []))
             #expect(try peer.strings("PRAGMA foreign_key_check") == [])
         }
+    }
+
+    @Test func aParentThatReplaceCallsSomethingElseEndsTheEnforcementOfTheKeyThatNamedIt() throws {
+        let (_, a, b) = try pair(
+            """
+            PRAGMA foreign_keys=OFF;
+            CREATE TABLE p(k TEXT PRIMARY KEY NOT NULL, code INTEGER UNIQUE);
+            CREATE TABLE c(k TEXT PRIMARY KEY NOT NULL, code INTEGER REFERENCES p(code));
+            INSERT INTO p VALUES ('x', 3); INSERT INTO c VALUES ('y', 3);
+            """)
+        try a.write("REPLACE INTO p VALUES ('x', NULL)")
+        try record(a)
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT k, code FROM c") == ["y|3"])
+            #expect(try peer.store.summary().unenforced == ["c.code"])
+        }
+    }
+
+    @Test func aRowThatIsDisplacedAndComesBackElsewhereLeavesItsIntegerToNobody() throws {
+        let (_, a, b) = try pair(
+            """
+            PRAGMA foreign_keys=OFF;
+            CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, code INTEGER UNIQUE);
+            CREATE TABLE c(p INTEGER NOT NULL REFERENCES p, q TEXT NOT NULL, PRIMARY KEY(p, q)) WITHOUT ROWID;
+            INSERT INTO p VALUES (1, 'x', 5); INSERT INTO c VALUES (1, 'y');
+            """
+        ) { $0.identities["p"] = .columns(["name"]) }
+        try a.write("REPLACE INTO p(name, code) VALUES ('other', 5); INSERT INTO p(name, code) VALUES ('x', 6)")
+        try record(a)
+        try settle(a, b)
+        // The integer means a row that is nowhere, on either side.
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT name, code FROM p ORDER BY name") == ["other|5", "x|6"])
+            #expect(try peer.strings("SELECT q, p IN (SELECT id FROM p) FROM c") == ["y|0"])
+        }
+    }
+
+    @Test func aRowThatRefersToItselfNeedsNobodyElseThatIsCalledSo() throws {
+        let (_, a, b) = try pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, code INTEGER UNIQUE, u INTEGER REFERENCES t(code))")
+        try b.write("INSERT INTO t VALUES ('older', 4, 4)")
+        try record(b)
+        try a.write("INSERT INTO t VALUES ('younger', 4, NULL)")
+        try record(a)
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT k FROM t") == ["older"])
+            #expect(try parked(peer) == ["t unique"])
+        }
+    }
+
+    @Test func aKeyOfTwoColumnsThatTwoPeersMadeTogetherIsDecidedAsAWhole() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(k TEXT NOT NULL, l TEXT NOT NULL, PRIMARY KEY(k, l));
+            CREATE TABLE c(
+                k TEXT PRIMARY KEY NOT NULL, x TEXT, y TEXT, FOREIGN KEY(x, y) REFERENCES p(k, l) ON DELETE SET NULL);
+            INSERT INTO p VALUES ('1', '2'), ('3', '4'); INSERT INTO c VALUES ('row', NULL, NULL);
+            """)
+        try a.write("UPDATE c SET x = '1'")
+        try record(a)
+        try b.write("UPDATE c SET y = '4'")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT k, x, y FROM c") == ["row|NULL|NULL"]) }
+        try a.write("INSERT INTO p VALUES ('1', '4')")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT k, x, y FROM c") == ["row|1|4"]) }
+    }
+
+    @Test func aRowWhoseDefaultReferenceIsItselfShowsThat() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, r TEXT DEFAULT 'a' REFERENCES t ON DELETE SET DEFAULT);
+            INSERT INTO t VALUES ('a', NULL), ('b', NULL);
+            """)
+        try a.write("DELETE FROM t WHERE k = 'b'")
+        try record(a)
+        try b.write("UPDATE t SET r = 'b' WHERE k = 'a'")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT k, r FROM t") == ["a|a"]) }
     }
 
     @Test func aParkedParentTakesItsFamilyAndBringsItBack() throws {

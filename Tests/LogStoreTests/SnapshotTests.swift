@@ -54,7 +54,9 @@ import Testing
         for kill in 1...100 {
             do {
                 var left = kill
-                try b.store.fill(from: snapshot.taken.hash, step: .zero, { try snapshot.open() }) { done in
+                try b.store.fill(
+                    from: snapshot.taken.hash, step: .zero, blobs: { try snapshot.blob($0) }, { try snapshot.open() }
+                ) { done in
                     #expect(done >= frames, "nothing is done twice")
                     frames = done
                     left -= 1

@@ -8,12 +8,16 @@ import Testing
 struct Snapshot {
     var bytes: [UInt8]
     var taken: TakenSnapshot
+    /// What it names.
+    var blobs: [BlobID: [UInt8]] = [:]
 
     func open() throws -> SnapshotReader {
         let reader = try SnapshotReader(MemorySource(bytes))
         #expect(try reader.verify() == taken.hash)
         return reader
     }
+
+    func blob(_ id: BlobID) throws -> LogModel.Bytes { try #require(blobs[id])[...] }
 
     var manifest: SnapshotManifest {
         get throws { try open().manifest }
@@ -30,18 +34,19 @@ struct Snapshot {
 
 private final class Bytes {
     var all: [UInt8] = []
+    var blobs: [BlobID: [UInt8]] = [:]
 }
 
 extension TestPeer {
     func snapshot() throws -> Snapshot {
         let sink = Bytes()
-        let taken = try store.writeSnapshot { sink.all += $0 }
-        return Snapshot(bytes: sink.all, taken: taken)
+        let taken = try store.writeSnapshot(publishBlob: { sink.blobs[$0] = Array($1) }) { sink.all += $0 }
+        return Snapshot(bytes: sink.all, taken: taken, blobs: sink.blobs)
     }
 
     @discardableResult
     func join(_ snapshot: Snapshot) throws -> JoinedSnapshot {
-        try store.join { try snapshot.open() }
+        try store.join(blobs: { try snapshot.blob($0) }) { try snapshot.open() }
     }
 
     /// Joins another peer's snapshot where it brings anything.
@@ -57,6 +62,8 @@ extension TestPeer {
         progress: (Int) throws -> Void = { _ in }
     ) throws {
         try self.init(folder, name, emptyLike: peer, schema: snapshot.manifest.schemaText, seed: seed)
-        try store.fill(from: snapshot.taken.hash, step: step, { try snapshot.open() }, progress: progress)
+        try store.fill(
+            from: snapshot.taken.hash, step: step, blobs: { try snapshot.blob($0) }, { try snapshot.open() },
+            progress: progress)
     }
 }

@@ -37,6 +37,8 @@ final class TestPeer {
     static func configuration(_ seed: UInt64, _ clock: (any WallClock)? = nil) -> StoreConfiguration {
         var configuration = StoreConfiguration()
         if let clock { configuration.clock = clock }
+        // Every second one keeps all but its smallest values in blobs.
+        if seed.isMultiple(of: 2) { configuration.blobThreshold = 4 }
         nonisolated(unsafe) var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
         configuration.random = {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -132,7 +134,10 @@ final class TestPeer {
             var queue = blocks[...]
             let reader = try SegmentReader(peer: entry.dot.peer, previous: entry.chainBefore) { queue.popFirst() }
             waiting.append(
-                IncomingTransaction(header: reader.header, chainBefore: entry.chainBefore, chain: entry.chain) { body in
+                IncomingTransaction(
+                    header: reader.header, chainBefore: entry.chainBefore, chain: entry.chain,
+                    blobs: { try #require(try other.store.blobBytes(of: $0)) }
+                ) { body in
                     while let groups = try reader.nextFrame() { try groups.forEach(body) }
                     #expect(try reader.finish().chain == entry.chain)
                 })
@@ -164,7 +169,7 @@ final class TestPeer {
                 case .real(let real): String(real)
                 case .text(let bytes): String(decoding: bytes, as: UTF8.self)
                 case .blob(let bytes): "x" + Hex.encode(bytes)
-                case .reference: "?"
+                case .reference, .external: "?"
                 }
             }.joined(separator: "|")
         }

@@ -1,6 +1,8 @@
 import Foundation
+import GRDB
 import LogModel
 import LogSync
+import Synchronization
 import Testing
 
 @Suite("Killed at any change of a file")
@@ -83,6 +85,28 @@ struct KillPointTests {
         let left = try FileManager.default.contentsOfDirectory(atPath: world.root + "/b")
         #expect(left.allSatisfy { !$0.contains("logsync-clone") })
         try await settle(a, b)
+    }
+
+    @Test("A clone whose file another program keeps from being written out is not put in its place")
+    func cloneKeptOpen() async throws {
+        let world = try World()
+        _ = try await world.founder("a", rows: ["one"])
+        let b = try world.machine("b")
+        let other = Mutex<DatabaseQueue?>(nil)
+        await #expect {
+            _ = try await Replicator.clone(
+                to: b.path, container: world.container, content: "notes", configuration: b.configuration
+            ) { _ in
+                other.withLock { other in
+                    guard other == nil else { return }
+                    other = try? DatabaseQueue(path: b.path + ".logsync-clone")
+                    _ = try? other?.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM note") }
+                }
+            }
+        } throws: { ($0 as? LogSyncError)?.code == .ioError }
+        #expect(!FileManager.default.fileExists(atPath: b.path))
+        try other.withLock { try $0?.close() }
+        #expect(try await world.clone("b").ids() == ["one"])
     }
 
     @Test(

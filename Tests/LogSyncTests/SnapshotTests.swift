@@ -198,4 +198,24 @@ struct SnapshotTests {
         let b = try await world.clone("b")
         #expect(try b.ids() == ["one", "three", "two"])
     }
+
+    @Test("What a peer wrote last before it was retired comes by a snapshot, whatever its receipt says")
+    func lastWordOfTheRetired() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let b = try await world.clone("b")
+        try await settle(a, b)
+        let peer = try await a.peer()
+        let receipt = "\(world.contentPath)/peers/\(peer)/receipt.json"
+        let former = try Data(contentsOf: URL(fileURLWithPath: receipt))
+        try a.insert("two")
+        try await a.sync()
+        try await a.snapshot()
+        // Its folder is an older one but for the snapshot, and it will never write there again.
+        try former.write(to: URL(fileURLWithPath: receipt))
+        try FileManager.default.removeItem(atPath: "\(world.logsPath(peer))/\(try #require(try world.logs(peer).last))")
+        try await b.with { try await $0.retire(peer) }
+        try await b.sync()
+        #expect(try b.ids() == ["one", "two"])
+    }
 }

@@ -25,6 +25,8 @@ enum Trouble: String, CaseIterable, Sendable {
     case incomplete = "file-incomplete"
     case gap = "file-missing"
     case newerFile = "file-newer"
+    case blobMissing = "blob-missing"
+    case blobDamaged = "blob-damaged"
     case clock = "clock-ahead"
     case conflictCopy = "conflict-copy"
     case quietChange = "changed-behind"
@@ -240,11 +242,29 @@ struct TroubleTests {
         case .gap:
             try await expectHeld(.gap) { try FileManager.default.removeItem(atPath: $0) }
             try await expectRecovery(["one", "three", "two"])
+        case .blobMissing:
+            try await blobTrouble(.missingBlob) { try FileManager.default.removeItem(atPath: $0) }
+        case .blobDamaged:
+            try await blobTrouble(.damaged) { try world.damage($0) }
         case .newerFile:
             try await newerFile()
         default:
             try await otherTrouble(trouble)
         }
+    }
+
+    private func blobTrouble(_ reason: HeldItem.Reason, _ harm: (String) throws -> Void) async throws {
+        let value = String(repeating: "x", count: 300_000)
+        try a.insert("two", value)
+        try await a.sync()
+        let peer = try await a.peer()
+        let name = try #require(try world.blobs(peer).first)
+        try harm("\(world.blobsPath(peer))/\(name)")
+        let result = try await b.sync()
+        #expect(result.held.map(\.reason) == [reason] && result.held.first?.file == name)
+        #expect(try b.ids() == ["one"])
+        try await expectRecovery()
+        #expect(try b.notes() == ["one=", "two=" + value])
     }
 
     private func newerFile() async throws {

@@ -95,6 +95,59 @@ struct WatchTests {
         #expect(median < .milliseconds(500))
     }
 
+    @Test("Receipts wait while transactions flow, and say everything when the watch ends")
+    func receipts() async throws {
+        var (quickA, quickB) = (a, b)
+        quickA.configuration.receiptDelay = .seconds(3600)
+        quickB.configuration.receiptDelay = .seconds(3600)
+        let (x, y) = (try quickA.replicator(), try quickB.replicator())
+        let ears = [Ear(x), Ear(y)]
+        await x.start()
+        await y.start()
+        try await eventually("both are ready") { ears.allSatisfy { $0.names.contains("ready") } }
+        let peers = [try await a.peer(), try await b.peer()]
+        func receipts() throws -> [Data] {
+            try peers.map {
+                try Data(contentsOf: URL(fileURLWithPath: "\(world.contentPath)/peers/\($0)/receipt.json"))
+            }
+        }
+        let before = try receipts()
+        for index in 0..<3 {
+            try a.insert("a\(index)")
+            try await eventually("the row arrives") { try b.ids() == a.ids() }
+        }
+        #expect(try receipts() == before)
+        await x.stop()
+        await y.stop()
+        let after = try receipts().map { try JSONDecoder().decode(Said.self, from: $0) }
+        #expect(after[0].published == after[0].imported[peers[0].description])
+        #expect(after[1].imported[peers[0].description] == after[0].published)
+        #expect(try receipts()[0] != before[0] && receipts()[1] != before[1])
+    }
+
+    private struct Said: Decodable {
+        var published: UInt64
+        var imported: [String: UInt64]
+    }
+
+    @Test("A receipt is written soon after what it speaks of")
+    func receiptsInTime() async throws {
+        let (x, y) = (try a.replicator(), try b.replicator())
+        await x.start()
+        await y.start()
+        let peers = [try await a.peer(), try await b.peer()]
+        try a.insert("late")
+        try await eventually("the row arrives") { try b.ids() == a.ids() }
+        try await eventually("the importer says so") {
+            let data = try Data(
+                contentsOf: URL(fileURLWithPath: "\(world.contentPath)/peers/\(peers[1])/receipt.json"))
+            let sequence = try await a.status().vector[peers[0]]
+            return try JSONDecoder().decode(Said.self, from: data).imported[peers[0].description] == sequence
+        }
+        await x.stop()
+        await y.stop()
+    }
+
     @Test("An idle watch writes nothing")
     func idle() async throws {
         let (x, y) = (try a.replicator(), try b.replicator())
@@ -118,8 +171,14 @@ struct WatchTests {
         await y.start()
         try await eventually("both are ready") { ear.names == ["ready"] && earY.names == ["ready"] }
         try FileManager.default.moveItem(atPath: world.container, toPath: world.container + "-away")
-        try a.insert("meanwhile")
         try await eventually("it is said") { ear.names.contains("unavailable") }
+        // A commit of which there is nothing to publish does not find the container there.
+        let database = try a.database()
+        try await database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 7") }
+        // Nothing is what is waited for, so there is no condition to await.
+        try await Task.sleep(for: .milliseconds(300))
+        #expect(ear.names == ["ready", "unavailable"])
+        try a.insert("meanwhile")
         try await eventually("the change is recorded") { try await a.status().outbox == 1 }
         #expect(!FileManager.default.fileExists(atPath: world.container))
         try FileManager.default.moveItem(atPath: world.container + "-away", toPath: world.container)

@@ -12,8 +12,11 @@ import Testing
 final class World: Sendable {
     let root: String
     let container: String
+    /// From how many bytes on its machines put values into blobs; nil for what is usual.
+    let blobThreshold: Int?
 
-    init(container name: String = "Sync") throws {
+    init(container name: String = "Sync", blobThreshold: Int? = nil) throws {
+        self.blobThreshold = blobThreshold
         let base = NSTemporaryDirectory() + "logsync-tests-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: base, withIntermediateDirectories: true)
         root = URL(fileURLWithPath: base).resolvingSymlinksInPath().path
@@ -83,6 +86,7 @@ struct Machine: Sendable {
         configuration = SyncConfiguration(stateDirectory: world.root + "/" + name + "-state")
         configuration.machineID = id ?? name
         configuration.wait = .seconds(5)
+        if let threshold = world.blobThreshold { configuration.blobThreshold = threshold }
         configuration.logger = Logger(label: name) { _ in SwiftLogNoOpLogHandler() }
     }
 

@@ -3,15 +3,15 @@ import Foundation
 /// Makes a failing scenario small: whatever can be left out while it goes on failing in the same way is.
 struct Shrinker {
     private static let maximumRuns = 1500
-    private static let maximumSeconds = 60.0
 
     let runner: Runner
     let kind: Failure.Kind
     private var runs = 0
-    private let deadline = Date().addingTimeInterval(Self.maximumSeconds)
+    private let deadline: Date
     private var best: (scenario: Scenario, failure: Failure)
 
-    init(_ scenario: Scenario, _ failure: Failure, runner: Runner) {
+    init(_ scenario: Scenario, _ failure: Failure, runner: Runner, seconds: Double) {
+        deadline = Date().addingTimeInterval(seconds)
         self.runner = runner
         kind = failure.kind
         best = (scenario, failure)
@@ -149,6 +149,16 @@ struct Shrinker {
                 await attempt(fewer)
                 unique -= 1
             }
+            for check in best.scenario.schema.tables[table].checks.indices.reversed() {
+                var fewer = best.scenario
+                fewer.schema.tables[table].checks.remove(at: check)
+                await attempt(fewer)
+            }
+            for key in best.scenario.schema.tables[table].composites.indices.reversed() {
+                var fewer = best.scenario
+                fewer.schema.tables[table].composites.remove(at: key)
+                await attempt(fewer)
+            }
             var column = best.scenario.schema.tables[table].columns.count - 1
             while column >= 0 {
                 var fewer = best.scenario
@@ -183,6 +193,9 @@ extension Step {
         case .backUp(let index, let vacuums): return .backUp(peer: moved(index), vacuums: vacuums)
         case .restore(let index, let losesState): return .restore(peer: moved(index), losesState: losesState)
         case .settle(let index, let choice): return .settle(peer: moved(index), choice: choice)
+        case .copy(let from, let to, let vacuums): return .copy(from: moved(from), to: moved(to), vacuums: vacuums)
+        case .migrate(let index, let migration): return .migrate(peer: moved(index), migration)
+        case .retire(let index, let other): return .retire(by: moved(index), other: moved(other))
         }
     }
 }

@@ -18,17 +18,22 @@ struct Simulation: AsyncParsableCommand {
     @Option(help: "Features that every scenario makes use of, such as folders,crashes.") var certain = ""
     @Option(help: "End after so many failures.") var failures = 20
     @Flag(help: "Do not shrink what fails.") var whole = false
-    @Flag(help: "Of each scenario, one with folders, run a death at every change that it makes.") var crashes = false
+    @Flag(help: "Make small scenarios with folders, and run each with a death at every change that it makes.")
+    var crashes = false
+    @Option(help: "Of a scenario's deaths run so many at most, evenly spread.") var deaths = 5000
+    @Option(help: "Keep the folders of what fails in this one, by the number of the run.") var keep: String?
+    @Option(help: "Shrink what fails for so many seconds at most.") var shrinking = 60.0
     @Option(help: .hidden) var stride: UInt64 = 1
 
     func run() async throws {
         guard let allowed = Features(changes: features), let certain = Features(names: certain) else {
             throw ValidationError("A feature is one of \(Feature.allCases.map(\.rawValue).joined(separator: ", ")).")
         }
-        if crashes { return try await enumerate(allowed, certain) }
+        if crashes, seed != nil { return try await enumerate(allowed, certain) }
         if let seed { return try await replay(seed, allowed, certain) }
         if jobs > 1 { return try await share() }
-        let runner = try Runner()
+        if crashes { return try await enumerate(allowed, certain) }
+        let runner = try Runner(keeping: keep)
         let beginning = Date()
         var failed: [UInt64] = []
         var seed = from
@@ -43,6 +48,8 @@ struct Simulation: AsyncParsableCommand {
             }
             seed += stride
             ran += 1
+            // A long run may be ended by a signal.
+            if ran % 500 == 0 { say("\(ran) seeds from \(from) on, \(failed.count) failed") }
         }
         let seconds = Date().timeIntervalSince(beginning)
         say(
@@ -54,7 +61,7 @@ struct Simulation: AsyncParsableCommand {
     }
 
     private func report(_ scenario: Scenario, _ failure: Failure, _ runner: Runner) async {
-        var shrinker = Shrinker(scenario, failure, runner: runner)
+        var shrinker = Shrinker(scenario, failure, runner: runner, seconds: shrinking)
         let small = await shrinker.shrink()
         say("\(small.scenario)\n    \(small.failure)\n")
         guard seed != nil else { return }
@@ -66,7 +73,7 @@ struct Simulation: AsyncParsableCommand {
     private func replay(_ seed: UInt64, _ allowed: Features, _ certain: Features) async throws {
         var generator = ScenarioGenerator(seed: seed, allowed: allowed, certain: certain)
         let scenario = generator.scenario()
-        let runner = try Runner()
+        let runner = try Runner(keeping: keep)
         say("\(scenario)\n\nfeatures: \(scenario.features.map(\.rawValue).sorted().joined(separator: ", "))\n")
         guard let failure = await runner.failure(of: scenario, trace: say) else {
             say("seed \(seed): all agree")
@@ -77,29 +84,34 @@ struct Simulation: AsyncParsableCommand {
         throw ExitCode(1)
     }
 
-    /// Every death of every seed's scenario.
+    /// Every death of every seed's small scenario.
     private func enumerate(_ allowed: Features, _ certain: Features) async throws {
-        let runner = try Runner()
+        let runner = try Runner(keeping: keep)
         let beginning = Date()
         var failed = 0
         var ran = 0
-        for seed in seed.map({ $0...$0 }) ?? from...from + UInt64(max(seeds, 1) - 1) {
+        var points = 0
+        var scenarios = 0
+        var seed = seed ?? from
+        while scenarios < (self.seed == nil ? seeds : 1), failed < failures {
             var generator = ScenarioGenerator(seed: seed, allowed: allowed, certain: certain.union([.folders]))
-            var crashes = Crashes(generator.scenario(), runner: runner)
-            try await crashes.run { scenario, failure in
+            var crashes = Crashes(generator.smallScenario(), runner: runner)
+            try await crashes.run(limit: deaths) { scenario, failure in
                 failed += 1
-                say("FAILED \(failure)")
+                say("FAILED seed \(seed): \(failure)")
                 if whole { say(scenario.description) } else { await report(scenario, failure, runner) }
                 return failed < failures
             }
             ran += crashes.runs
-            say("seed \(seed): \(crashes.runs) deaths")
-            if failed >= failures { break }
+            points += crashes.points
+            scenarios += 1
+            say("seed \(seed): \(crashes.runs) of \(crashes.points) deaths")
+            seed += stride
         }
         let seconds = Date().timeIntervalSince(beginning)
         say(
-            "\(ran) deaths in \(String(format: "%.1f", seconds)) s: \(failed == 0 ? "all made good" : "\(failed) failed")"
-        )
+            "\(ran) of \(points) deaths in \(scenarios) scenarios in \(String(format: "%.1f", seconds)) s: "
+                + (failed == 0 ? "all made good" : "\(failed) failed"))
         if failed > 0 { throw ExitCode(1) }
     }
 
@@ -117,6 +129,7 @@ struct Simulation: AsyncParsableCommand {
             if !features.isEmpty { worker.arguments?.append("--features=\(features)") }
             if !certain.isEmpty { worker.arguments?.append("--certain=\(certain)") }
             if whole { worker.arguments?.append("--whole") }
+            if crashes { worker.arguments? += ["--crashes", "--deaths", "\(deaths)"] }
             try worker.run()
             workers.append(worker)
         }

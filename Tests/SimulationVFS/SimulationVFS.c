@@ -17,7 +17,9 @@ static uint64_t randomState;
 static int isArmed;
 static int64_t changesMade;
 static int64_t changesAllowed;
-static int completesLast;
+static int extentOfLast;
+static char *changeKinds;
+static int64_t changeKindsLength;
 static int isDead;
 
 // MARK: What a power cut undoes
@@ -61,14 +63,26 @@ typedef struct File {
 static File *fileOf(sqlite3_file *file) { return (File *)file; }
 static sqlite3_file *realOf(sqlite3_file *file) { return fileOf(file)->real; }
 
-/// Says whether a change is made; afterwards the process may be dead.
-static int mayChange(int counts) {
-    if (isDead) return 0;
-    if (!isArmed || !counts) return 1;
+static void noteChange(char kind) {
+    if (changesMade >= changeKindsLength) {
+        int64_t length = changeKindsLength ? changeKindsLength * 2 : 1024;
+        char *longer = realloc(changeKinds, length);
+        if (!longer) return;
+        changeKinds = longer;
+        changeKindsLength = length;
+    }
+    changeKinds[changesMade] = kind;
+}
+
+/// Says how much of a change is made (SIMULATION_VFS_…); afterwards the process may be dead.
+static int mayChange(int counts, char kind) {
+    if (isDead) return SIMULATION_VFS_NOTHING;
+    if (!isArmed || !counts) return SIMULATION_VFS_WHOLE;
+    noteChange(kind);
     changesMade++;
-    if (changesAllowed == 0 || changesMade < changesAllowed) return 1;
+    if (changesAllowed == 0 || changesMade < changesAllowed) return SIMULATION_VFS_WHOLE;
     isDead = 1;
-    return completesLast;
+    return extentOfLast;
 }
 
 static void noteUnsynced(File *file, int64_t offset, int length) {
@@ -98,14 +112,16 @@ static int shimRead(sqlite3_file *file, void *bytes, int length, sqlite3_int64 o
 }
 
 static int shimWrite(sqlite3_file *file, const void *bytes, int length, sqlite3_int64 offset) {
-    if (!mayChange(fileOf(file)->counts)) return SQLITE_IOERR_WRITE;
+    int extent = mayChange(fileOf(file)->counts, 'w');
+    if (extent == SIMULATION_VFS_NOTHING) return SQLITE_IOERR_WRITE;
+    if (extent == SIMULATION_VFS_HALF) length /= 2;
     if (tracksUnsynced && fileOf(file)->counts) noteUnsynced(fileOf(file), offset, length);
     int code = realOf(file)->pMethods->xWrite(realOf(file), bytes, length, offset);
     return isDead ? SQLITE_IOERR_WRITE : code;
 }
 
 static int shimTruncate(sqlite3_file *file, sqlite3_int64 size) {
-    if (!mayChange(fileOf(file)->counts)) return SQLITE_IOERR_TRUNCATE;
+    if (mayChange(fileOf(file)->counts, 't') != SIMULATION_VFS_WHOLE) return SQLITE_IOERR_TRUNCATE;
     if (tracksUnsynced && fileOf(file)->counts) {
         sqlite3_int64 former = 0;
         realOf(file)->pMethods->xFileSize(realOf(file), &former);
@@ -116,7 +132,7 @@ static int shimTruncate(sqlite3_file *file, sqlite3_int64 size) {
 }
 
 static int shimSync(sqlite3_file *file, int flags) {
-    if (!mayChange(fileOf(file)->counts)) return SQLITE_IOERR_FSYNC;
+    if (mayChange(fileOf(file)->counts, 's') != SIMULATION_VFS_WHOLE) return SQLITE_IOERR_FSYNC;
     if (tracksUnsynced) forgetUnsynced(fileOf(file)->path);
     int code = realOf(file)->pMethods->xSync(realOf(file), flags);
     return isDead ? SQLITE_IOERR_FSYNC : code;
@@ -189,7 +205,7 @@ static int shimOpen(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file,
 
 static int shimDelete(sqlite3_vfs *vfs, const char *name, int syncs) {
     (void)vfs;
-    if (!mayChange(1)) return SQLITE_IOERR_DELETE;
+    if (mayChange(1, 'd') != SIMULATION_VFS_WHOLE) return SQLITE_IOERR_DELETE;
     if (tracksUnsynced) forgetUnsynced(name);
     int code = base->xDelete(base, name, syncs);
     return isDead ? SQLITE_IOERR_DELETE : code;
@@ -239,6 +255,10 @@ static int shimGetLastError(sqlite3_vfs *vfs, int length, char *text) {
 
 int simulation_vfs_register(void) {
     if (base) return SQLITE_OK;
+    // One thread at a time uses a connection, and nobody asks how much memory there is: counting it takes locks.
+    sqlite3_config(SQLITE_CONFIG_MULTITHREAD);
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 1024, 400);
     sqlite3_initialize();
     base = sqlite3_vfs_find(NULL);
     if (!base) return SQLITE_ERROR;
@@ -267,16 +287,20 @@ void simulation_vfs_seed(uint64_t seed) {
     sqlite3_randomness(0, NULL);
 }
 
-void simulation_vfs_arm(int64_t changes, int completes) {
+void simulation_vfs_arm(int64_t changes, int extent) {
     isArmed = 1;
     changesMade = 0;
     changesAllowed = changes;
-    completesLast = completes;
+    extentOfLast = extent;
 }
 
 int64_t simulation_vfs_disarm(void) {
     isArmed = 0;
     return changesMade;
+}
+
+char simulation_vfs_change(int64_t index) {
+    return index >= 0 && index < changesMade && index < changeKindsLength ? changeKinds[index] : 0;
 }
 
 void simulation_vfs_kill(void) { isDead = 1; }

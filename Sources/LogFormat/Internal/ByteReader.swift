@@ -8,6 +8,8 @@ struct ByteReader {
     private(set) var position = 0
     /// Where the payload's first block stands in the file, for messages.
     let offset: Int
+    /// The blobs that were named in what was read so far.
+    var blobs: Set<BlobID> = []
 
     init(_ bytes: UnsafeRawBufferPointer, offset: Int) {
         base = bytes

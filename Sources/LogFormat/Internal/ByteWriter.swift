@@ -5,6 +5,8 @@ final class ByteWriter {
     private(set) var count = 0
     private var capacity: Int
     private var base: UnsafeMutablePointer<UInt8>
+    /// The blobs that were named in anything written so far; ``removeAll()`` leaves them.
+    var blobs: Set<BlobID> = []
 
     init(capacity: Int = 4096) {
         self.capacity = capacity

@@ -72,7 +72,7 @@ struct ColumnDecoder {
 
     private func mixed(_ count: Int, _ reader: inout ByteReader) throws -> [Value] {
         let tags = reader.bytes(try reader.take(count))
-        var counts = (integers: 0, reals: 0, texts: 0, blobs: 0, references: 0)
+        var counts = (integers: 0, reals: 0, texts: 0, blobs: 0, references: 0, externals: 0)
         for tag in tags {
             switch tag {
             case ValueTag.null: break
@@ -81,6 +81,7 @@ struct ColumnDecoder {
             case ValueTag.text: counts.texts += 1
             case ValueTag.blob: counts.blobs += 1
             case ValueTag.reference: counts.references += 1
+            case ValueTag.externalText, ValueTag.externalBlob: counts.externals += 1
             default: throw reader.newer("storage class \(tag)")
             }
         }
@@ -92,6 +93,7 @@ struct ColumnDecoder {
         if counts.references > 0 {
             references = try IdentityDecoder(payload: payload).decode(counts.references, from: &reader)[...]
         }
+        var externals = try externalBlobs(counts.externals, from: &reader)[...]
         return tags.map { tag in
             switch tag {
             case ValueTag.integer: integers.popFirst() ?? .null
@@ -99,9 +101,20 @@ struct ColumnDecoder {
             case ValueTag.text: texts.popFirst() ?? .null
             case ValueTag.blob: blobs.popFirst() ?? .null
             case ValueTag.reference: references.popFirst().map { .reference($0) } ?? .null
+            case ValueTag.externalText: externals.popFirst().map { .external(BlobReference($0, .text)) } ?? .null
+            case ValueTag.externalBlob: externals.popFirst().map { .external(BlobReference($0, .blob)) } ?? .null
             default: .null
             }
         }
+    }
+
+    private func externalBlobs(_ count: Int, from reader: inout ByteReader) throws -> [BlobID] {
+        guard count <= reader.remaining / BlobID.encodedSize else { throw reader.damaged("the payload ends early") }
+        var blobs: [BlobID] = []
+        blobs.reserveCapacity(count)
+        for _ in 0..<count { blobs.append(try reader.blob()) }
+        reader.blobs.formUnion(blobs)
+        return blobs
     }
 
     private func keyPart(of identities: [RowIdentity], _ reader: inout ByteReader) throws -> [Value] {

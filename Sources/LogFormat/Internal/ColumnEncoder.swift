@@ -64,6 +64,7 @@ struct ColumnEncoder {
         var texts = 0
         var blobs = 0
         var references = 0
+        var externals = 0
         var textBytes = 0
         var blobBytes = 0
         var integerSize = 0
@@ -87,6 +88,7 @@ struct ColumnEncoder {
                     blobs += 1
                     blobBytes += bytes.count
                 case .reference: references += 1
+                case .external: externals += 1
                 }
             }
         }
@@ -106,6 +108,8 @@ struct ColumnEncoder {
             case .text: out.append(ValueTag.text)
             case .blob: out.append(ValueTag.blob)
             case .reference: out.append(ValueTag.reference)
+            case .external(let blob):
+                out.append(blob.kind == .text ? ValueTag.externalText : ValueTag.externalBlob)
             }
         }
         if profile.integers > 0 { appendIntegers(values) }
@@ -113,6 +117,7 @@ struct ColumnEncoder {
         if profile.texts > 0 { appendTexts(values, total: profile.textBytes) }
         if profile.blobs > 0 { appendBlobs(values, total: profile.blobBytes) }
         if profile.references > 0 { try appendReferences(values) }
+        if profile.externals > 0 { appendExternals(values) }
     }
 
     private func appendIntegers(_ values: UnsafeBufferPointer<Value>) {
@@ -154,6 +159,14 @@ struct ColumnEncoder {
             if case .reference(let identity) = value { references.append(identity) }
         }
         try references.withUnsafeBufferPointer { try IdentityEncoder(out: out).encode($0) }
+    }
+
+    private func appendExternals(_ values: UnsafeBufferPointer<Value>) {
+        for value in values {
+            guard case .external(let reference) = value else { continue }
+            out.append(reference.id)
+            out.blobs.insert(reference.id)
+        }
     }
 
     /// The part of the natural key that every row's value repeats, or nil.
@@ -208,6 +221,7 @@ extension Value {
             case .text(let text): return part.tag == 3 && text.isSame(content)
             case .blob(let blob): return part.tag == 4 && blob.isSame(content)
             case .reference(let other): return part.tag == 5 && other.bytes.isSame(content)
+            case .external: return false
             }
         }
     }

@@ -12,8 +12,10 @@ struct GroupDecoder {
         self.time = time
     }
 
-    /// Decodes a frame's payload.
-    static func groups(of payload: [UInt8], time: HybridTime, offset: Int) throws -> [RowGroup] {
+    /// Decodes a frame's payload, and tells which blobs it names.
+    static func groups(
+        of payload: [UInt8], time: HybridTime, offset: Int
+    ) throws -> (groups: [RowGroup], blobs: Set<BlobID>) {
         try payload.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes, offset: offset)
             var decoder = GroupDecoder(payload: payload, time: time)
@@ -21,7 +23,7 @@ struct GroupDecoder {
             repeat {
                 groups.append(try decoder.group(from: &reader))
             } while !reader.isAtEnd
-            return groups
+            return (groups, reader.blobs)
         }
     }
 

@@ -24,6 +24,9 @@ enum ValueTag {
     static let text: UInt8 = 3
     static let blob: UInt8 = 4
     static let reference: UInt8 = 5
+    /// A text, and a BLOB, whose bytes are in a blob file.
+    static let externalText: UInt8 = 6
+    static let externalBlob: UInt8 = 7
 }
 
 /// How times are encoded.

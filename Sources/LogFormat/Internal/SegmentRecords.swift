@@ -72,12 +72,15 @@ extension TransactionHeader {
 struct SegmentEnd: Equatable {
     var frames: Int
     var counts: [String: ChangeCounts]
+    /// The blobs that its frames name, by ascending hash.
+    var blobs: [BlobID] = []
 
     init(frames: Int, counts: [String: ChangeCounts]) {
         self.frames = frames
         self.counts = counts
     }
 
+    /// The blobs are those that were named in what the writer wrote.
     func encode(to out: ByteWriter) {
         out.append(varint: UInt64(frames))
         out.append(varint: UInt64(counts.count))
@@ -87,6 +90,7 @@ struct SegmentEnd: Equatable {
             out.append(varint: UInt64(count.updated))
             out.append(varint: UInt64(count.deleted))
         }
+        out.append(sorted: out.blobs)
     }
 
     init(from reader: inout ByteReader) throws {
@@ -108,6 +112,7 @@ struct SegmentEnd: Equatable {
             counts[table] = ChangeCounts(
                 inserted: try number(&reader), updated: try number(&reader), deleted: try number(&reader))
         }
+        blobs = try reader.sortedBlobs()
         guard reader.isAtEnd else { throw reader.damaged("bytes after a transaction's end") }
     }
 }

@@ -109,6 +109,10 @@ enum ClockCodec {
             case .reference(let identity):
                 bytes.append(5)
                 append(counted: identity.bytes)
+            case .external(let blob):
+                bytes.append(blob.kind == .text ? 6 : 7)
+                append(counted: blob.id.hash[...])
+                append(UInt64(blob.id.length))
             }
         }
 
@@ -186,9 +190,20 @@ enum ClockCodec {
             case 5:
                 guard let identity = RowIdentity(checking: try counted()) else { throw Self.malformed }
                 return .reference(identity)
+            case 6: return .external(BlobReference(try blob(), .text))
+            case 7: return .external(BlobReference(try blob(), .blob))
             case 0xFF: return nil
             default: throw Self.malformed
             }
+        }
+
+        /// Where rows of a snapshot are put aside; a store's own records have the bytes.
+        mutating func blob() throws -> BlobID {
+            let hash = try counted()
+            guard let length = Int(exactly: try integer()), let id = BlobID(hash: hash, length: length) else {
+                throw Self.malformed
+            }
+            return id
         }
 
         mutating func cell() throws -> CellState {

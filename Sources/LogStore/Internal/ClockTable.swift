@@ -236,7 +236,8 @@ extension TrackedTable {
         }
     }
 
-    private static func fold(_ digest: UInt64) -> Int32 {
+    @inline(__always)
+    static func fold(_ digest: UInt64) -> Int32 {
         let folded = Int32(truncatingIfNeeded: digest ^ digest >> 32)
         return folded == 0 ? 1 : folded
     }

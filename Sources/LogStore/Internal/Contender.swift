@@ -26,6 +26,22 @@ struct FloatingRow {
     var former: GoneRow?
 }
 
+/// Tells quickly that a row is not among those that float: nearly every row is looked for in vain.
+///
+/// Rows may be added at the end of the list; where one is taken out, this begins anew.
+struct FloatingNames {
+    private var identities: Set<RowIdentity> = []
+    private var count = 0
+
+    mutating func mayContain(_ identity: RowIdentity, of rows: [FloatingRow]) -> Bool {
+        while count < rows.count {
+            identities.insert(rows[count].full.identity)
+            count += 1
+        }
+        return identities.contains(identity)
+    }
+}
+
 /// An alive row of which it is to be decided whether it stands (MODEL.md, shown state, 4 to 6).
 final class Contender {
     enum Decision: Equatable {
@@ -53,6 +69,13 @@ final class Contender {
     var waits: KeptRows.Wait?
     /// What references show instead, by column position.
     var replaced: [Int: Value] = [:]
+
+    /// Makes it one of whom nothing is known yet.
+    func reset() {
+        decision = .undecided
+        waits = nil
+        replaced = [:]
+    }
 
     init(
         _ full: FullRow, in table: TrackedTable, intact: [Value], age: Stamp?,

@@ -57,9 +57,7 @@ final class Deciding {
     private func decideOnce() throws {
         standingKeys = [:]
         for contender in contenders.all {
-            contender.decision = .undecided
-            contender.replaced = [:]
-            contender.waits = nil
+            contender.reset()
         }
         try connect()
         for component in StrongComponents(contenders.sorted(), edges: { self.edges[$0.name] ?? [] }).components {
@@ -84,10 +82,6 @@ final class Deciding {
         }
     }
 
-    private func columns(_ rule: ForeignRule) -> [Int] {
-        rule.parts.map { part in if case .column(let position) = part { position } else { -1 } }
-    }
-
     /// What a rule's children call a parent.
     private func key(of parent: Contender, _ rule: ForeignRule) -> ParentKey? {
         var values: [KeyPart] = []
@@ -100,7 +94,7 @@ final class Deciding {
                 values.append(part)
             }
         }
-        return ParentKey(table: parent.table.id, columns: columns(rule), values: values)
+        return ParentKey(table: parent.table.id, columns: rule.parentColumns, values: values)
     }
 
     /// The contenders that a reference names.
@@ -124,7 +118,13 @@ final class Deciding {
                 values.append(part)
             }
         }
-        return parentIndex[ParentKey(table: rule.parent.id, columns: columns(rule), values: values)] ?? []
+        return parentIndex[ParentKey(table: rule.parent.id, columns: rule.parentColumns, values: values)] ?? []
+    }
+
+    /// Who has to be decided before: nobody, where a row refers to itself, whoever else is called so.
+    private func awaited(_ reference: [Value], _ rule: ForeignRule, by contender: Contender) -> [Contender] {
+        let named = parents(reference, rule)
+        return named.contains { $0 === contender } ? [] : named
     }
 
     private func connect() throws {
@@ -133,7 +133,7 @@ final class Deciding {
         for contender in contenders.all {
             for rule in rules.of(contender.table) where rule.strength != .loose {
                 guard let reference = contender.reference(rule) else { continue }
-                edges[contender.name, default: []] += parents(reference, rule)
+                edges[contender.name, default: []] += awaited(reference, rule, by: contender)
                 if rule.strength == .soft, rule.replacesByDefault, let defaults = try defaults(rule) {
                     edges[contender.name, default: []] += parents(defaults, rule)
                 }
@@ -228,7 +228,7 @@ final class Deciding {
                 }
                 return
             case .missing where rule.strength == .soft:
-                for (position, value) in zip(rule.columns, try replacements(rule)) {
+                for (position, value) in zip(rule.columns, try replacements(rule, also: [contender.name])) {
                     contender.replaced[position] = value
                 }
             case .missing: continue
@@ -251,12 +251,12 @@ final class Deciding {
         }
     }
 
-    /// What a soft reference shows where its row does not stand: NULL, or the default where its row does.
-    private func replacements(_ rule: ForeignRule) throws -> [Value] {
+    /// What a soft reference shows where its row does not stand: NULL, or the default where its row, or one of `also`, does.
+    private func replacements(_ rule: ForeignRule, also: Set<RowName>) throws -> [Value] {
         let nothing = rule.columns.map { _ in Value.null }
         guard rule.replacesByDefault, let defaults = try defaults(rule) else { return nothing }
         let named = parents(defaults, rule)
-        if named.contains(where: \.stands) { return defaults }
+        if named.contains(where: { $0.stands || also.contains($0.name) }) { return defaults }
         if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return nothing }
         return try neighbours.hasParent(defaults, rule, besides: contenders) ? defaults : nothing
     }
@@ -344,7 +344,7 @@ final class Deciding {
                 }
                 taken.append(next)
                 for rule in rules.of(next.table) where rule.strength != .loose {
-                    if let reference = next.reference(rule) { queue += parents(reference, rule) }
+                    if let reference = next.reference(rule) { queue += awaited(reference, rule, by: next) }
                 }
             }
             if let refusal = try standTogether(taken.sorted(by: session.isOlder), seen, of: members) {
@@ -380,7 +380,7 @@ final class Deciding {
                     let leadsOut =
                         row.reference(rule).map { !parents($0, rule).contains { knot.contains($0.name) } } ?? true
                     guard rule.strength == .soft, leadsOut else { return refuse(row, .parked("foreign-key")) }
-                    for (position, value) in zip(rule.columns, try replacements(rule)) {
+                    for (position, value) in zip(rule.columns, try replacements(rule, also: names)) {
                         row.replaced[position] = value
                     }
                 }

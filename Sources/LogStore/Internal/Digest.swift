@@ -60,6 +60,7 @@ enum Digest {
         case .text(let bytes): of(bytes: bytes, seed: textSeed)
         case .blob(let bytes): of(bytes: bytes, seed: blobSeed)
         case .reference(let identity): of(bytes: identity.bytes, seed: blobSeed)
+        case .external: preconditionFailure("digests are of what a table returns")
         }
     }
 }

@@ -14,15 +14,19 @@ struct Enforcement {
 
     /// The keys that were broken since the last recording.
     ///
-    /// - Parameter events: what was captured, by table id.
-    func broken(by events: [Int64: PendingEvents]) throws -> [ForeignRule] {
+    /// - Parameters:
+    ///   - events: what was captured, by table id.
+    ///   - plain: the rows that were not played through, by table id.
+    func broken(
+        by events: [Int64: PendingEvents], plain: [Int64: PlainChanges]
+    ) throws -> [ForeignRule] {
         try enforced(session.catalog.tables).filter { rule in
-            if let events = events[rule.child.id], !events.lives.isEmpty, try isBroken(rule, where: touched(rule)) {
-                return true
-            }
-            guard let events = events[rule.parent.id], !events.lives.isEmpty || !events.deaths.isEmpty else {
-                return false
-            }
+            let isTouched =
+                !(events[rule.child.id]?.lives.isEmpty ?? true) || !(plain[rule.child.id]?.isEmpty ?? true)
+            if isTouched, try isBrokenWhereWritten(rule) { return true }
+            guard let events = events[rule.parent.id],
+                !events.lives.isEmpty || !events.deaths.isEmpty || !(plain[rule.parent.id]?.isEmpty ?? true)
+            else { return false }
             return try parentsWent(rule, events)
         }
     }
@@ -31,16 +35,20 @@ struct Enforcement {
         tables.flatMap(session.foreignRules.of).filter { $0.strength != .loose }
     }
 
-    /// The rows of the child that were written.
-    private func touched(_ rule: ForeignRule) -> String {
+    /// Whether rows of the child that were written break it.
+    private func isBrokenWhereWritten(_ rule: ForeignRule) throws -> Bool {
         let child = rule.child
         if child.hasRowid {
-            return
-                "child.\(child.rowid) IN (SELECT row FROM \(child.pending) WHERE number > \(child.recorded))"
+            // Row by row as they were written; a list of them would have to be made first.
+            let rows = """
+                \(child.pending) AS written CROSS JOIN \(child.quoted) AS child ON child.\(child.rowid) = written.row
+                """
+            return try isBroken(rule, among: rows, where: "written.number > \(child.recorded)")
         }
         let keys = child.keyColumnNames.map { "child.\(SQL.name($0))" }.joined(separator: ", ")
         let captured = child.key.indices.map { "k\($0)" }.joined(separator: ", ")
-        return "(\(keys)) IN (SELECT \(captured) FROM \(child.pending) WHERE number > \(child.recorded))"
+        let written = "SELECT \(captured) FROM \(child.pending) WHERE number > \(child.recorded)"
+        return try isBroken(rule, where: "(\(keys)) IN (\(written))")
     }
 
     /// Whether rows still refer to parents that went or are called something else now.
@@ -50,7 +58,9 @@ struct Enforcement {
                 try connection.integer(
                     "SELECT EXISTS(SELECT 1 FROM \(rule.parent.pending) WHERE number > ? AND kind <> ?)",
                     .integer(rule.parent.recorded), .integer(Capture.Kind.insert.rawValue)) == 1
-            guard isMoved || !events.deaths.isEmpty else { return false }
+            // REPLACE says of a row that it was inserted, though it was there and may have been called something else.
+            let isReplaced = events.lives.values.contains { $0.origin != nil || $0.former != nil }
+            guard isMoved || isReplaced || !events.deaths.isEmpty else { return false }
             return try isBroken(rule, where: "1")
         }
         try connection.execute("CREATE TEMP TABLE IF NOT EXISTS logsync_gone(integer INTEGER PRIMARY KEY)")
@@ -68,7 +78,8 @@ struct Enforcement {
         return try isBroken(rule, where: "child.\(rule.childNames[0]) IN (SELECT integer FROM temp.logsync_gone)")
     }
 
-    private func isBroken(_ rule: ForeignRule, where condition: String) throws -> Bool {
+    /// - Parameter rows: the child's, as `child`; all of them where nothing is given.
+    private func isBroken(_ rule: ForeignRule, among rows: String? = nil, where condition: String) throws -> Bool {
         let isThere = zip(rule.parentNames, zip(rule.childNames, rule.parts)).map { parent, pair in
             let collation =
                 if case .column(let position) = pair.1 {
@@ -79,7 +90,7 @@ struct Enforcement {
         let named = rule.childNames.map { "child.\($0) IS NOT NULL" }
         return try connection.integer(
             """
-            SELECT EXISTS(SELECT 1 FROM \(rule.child.quoted) AS child WHERE \(condition) AND \(named.joined(separator: " AND "))
+            SELECT EXISTS(SELECT 1 FROM \(rows ?? "\(rule.child.quoted) AS child") WHERE \(condition) AND \(named.joined(separator: " AND "))
             AND NOT EXISTS(SELECT 1 FROM \(rule.parent.quoted) AS parent WHERE \(isThere.joined(separator: " AND "))))
             """) == 1
     }
@@ -88,7 +99,7 @@ struct Enforcement {
 extension Recorder {
     /// Gives up the keys that this store's own data broke, in the transaction that says so to the others.
     func giveUpBrokenKeys() throws {
-        let broken = try Enforcement(session: session).broken(by: events)
+        let broken = try Enforcement(session: session).broken(by: events, plain: plain)
         guard !broken.isEmpty, let settings = session.catalog["logsync_setting"] else { return }
         for rule in broken { try Settings(session).set(ForeignRule.setting, rule.target, ForeignRule.unenforced) }
         events[settings.id] = try collect(settings)

@@ -59,6 +59,11 @@ struct ForeignRule {
         }
     }
 
+    /// Positions in the parent; −1 for its integer.
+    var parentColumns: [Int] {
+        parts.map { part in if case .column(let position) = part { position } else { -1 } }
+    }
+
     /// Whether rows are found by the parent's integer alone.
     var isByInteger: Bool {
         if parts.count == 1, case .integer = parts[0] { return true }

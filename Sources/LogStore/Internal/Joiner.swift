@@ -10,6 +10,8 @@ final class Joiner {
     let standing: Standing
     let terms: SnapshotTerms
     let coverage: JoinCoverage
+    /// Gives the bytes of values that the snapshot names.
+    let blobs: BlobSource?
     private let dangling: Dangling
     private var floating: [FloatingRow] = []
     private var gone: [GoneRow] = []
@@ -19,8 +21,9 @@ final class Joiner {
 
     private var connection: Connection { session.connection }
 
-    init(_ session: Session, _ manifest: SnapshotManifest) throws {
+    init(_ session: Session, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
         self.session = session
+        self.blobs = blobs
         standing = Standing(session)
         dangling = Dangling(session)
         terms = try SnapshotTerms(manifest, session)
@@ -36,11 +39,12 @@ final class Joiner {
     @discardableResult
     func join(_ theirs: FullRow, mayDefer: Bool) throws -> Bool {
         guard let table = session.catalog[theirs.table] else {
-            try joinKept(theirs, in: nil)
+            try joinKept(try theirs.whole(blobs), in: nil)
             return true
         }
-        let theirs = theirs.named(as: table)
+        var theirs = theirs.named(as: table)
         if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
+        theirs = try theirs.whole(blobs)
         if let position = try standing.locate(theirs.identity, in: table) {
             try joinStanding(theirs, at: position, in: table)
         } else {
@@ -148,7 +152,7 @@ final class Joiner {
     }
 
     /// A row that a constraint refused; it is decided about with the others.
-    func float(_ full: FullRow) { floating.append(FloatingRow(full: full)) }
+    func float(_ full: FullRow) throws { floating.append(FloatingRow(full: try full.whole(blobs))) }
 
     // MARK: References
 

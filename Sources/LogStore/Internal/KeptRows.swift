@@ -53,6 +53,12 @@ struct KeptRows {
         ).compactMap(Self.decode)
     }
 
+    func hasAny(of table: TrackedTable) throws -> Bool {
+        guard session.hasKept else { return false }
+        let sql = "SELECT EXISTS(SELECT 1 FROM logsync_kept WHERE table_name = ?)"
+        return try connection.integer(sql, .text(table.name)) == 1
+    }
+
     func count(_ state: State) throws -> Int {
         Int(try connection.integer("SELECT count(*) FROM logsync_kept WHERE state = ?", .text(state.rawValue)) ?? 0)
     }

@@ -18,9 +18,12 @@ final class Merger {
     var tables: [String: TableChanges] = [:]
     private var counts: [String: ChangeCounts] = [:]
     /// Rows that refer to rows still to come.
-    private var deferred: [(group: RowGroup, index: Int)] = []
+    var deferred: [(group: RowGroup, index: Int)] = []
+    /// Gives the bytes of values that the transaction names.
+    private(set) var blobs: BlobSource?
     /// Rows that a constraint refused, or that were taken out to make room.
     var floating: [FloatingRow] = []
+    private var floatingNames = FloatingNames()
     /// Rows that others may refer to and that are no more, or are called something else.
     var gone: [GoneRow] = []
 
@@ -29,6 +32,8 @@ final class Merger {
     var lost: [LostRow] = []
     /// What was recorded to bring them back.
     private(set) var revived: RecordedTransaction?
+
+    private var plainInserter: PlainRowInserter?
 
     private var connection: Connection { session.connection }
 
@@ -42,21 +47,23 @@ final class Merger {
         }
         self.dependencies = dependencies
         let author = try session.peers.number(of: header.dot.peer, on: session.connection)
-        coverage = Coverage(dependencies, peers: session.peers)
+        coverage = session.peers.coverage(of: header) ?? Coverage(dependencies, peers: session.peers)
         stamp = Stamp(peer: author, sequence: header.dot.sequence, time: header.time)
         let schema = try session.schemaFingerprint()
         readsBack = header.schema == nil || header.schema != schema
     }
 
     func merge(_ incoming: IncomingTransaction) throws -> ImportedTransaction {
+        blobs = incoming.blobs
         try incoming.forEachGroup { group in
             counts[group.table, default: ChangeCounts()] += ChangeCounts(
                 inserted: group.kind == .insert ? group.rowCount : 0,
                 updated: group.kind == .update ? group.rowCount : 0,
                 deleted: group.kind == .delete ? group.rowCount : 0)
             let target = GroupTarget(group, session.catalog[group.table])
-            for index in 0..<group.rowCount { try apply(group, index, target, mayDefer: true) }
+            for index in try applyPlain(group, target) { try apply(group, index, target, mayDefer: true) }
         }
+        try flushPlain()
         try applyDeferred()
         try advance(to: incoming.chain)
         revived = try Reviving(session, standing: standing).revive(lost, in: &floating)
@@ -72,8 +79,31 @@ final class Merger {
 
     private func advance(to chain: ChainHash) throws {
         try session.peers.advance(stamp.peer, to: header.dot.sequence, chain: chain, on: connection)
-        try session.peers.keepDependencies(dependencies, of: stamp.peer, on: connection)
+        try session.peers.keepDependencies(
+            dependencies, hasNews: !header.dependencyChanges.isEmpty, of: stamp.peer, on: connection)
         try History.append(header, peer: stamp.peer, chain: chain, counts: counts, session)
+    }
+
+    /// Applies the changes of a group that nothing contests, and returns the others, by index.
+    private func applyPlain(_ group: RowGroup, _ target: GroupTarget) throws -> [Int] {
+        guard let plain = try PlainMerging(group, target, self), let table = target.table else {
+            try flushPlain()
+            return try PlainChanging(group, target, self)?.apply() ?? Array(0..<group.rowCount)
+        }
+        if plainInserter?.table !== table {
+            try flushPlain()
+            plainInserter = try PlainRowInserter(table, session, standing, stamp)
+        }
+        guard let plainInserter else { return [] }
+        let left = try plain.insert(with: plainInserter)
+        if !left.isEmpty { try flushPlain() }
+        return left
+    }
+
+    /// Others may look for rows that were inserted in this way, and insert such themselves.
+    private func flushPlain() throws {
+        try plainInserter?.flush()
+        plainInserter = nil
     }
 
     private func applyDeferred() throws {
@@ -108,7 +138,8 @@ final class Merger {
 
     // MARK: One row
 
-    private func apply(_ group: RowGroup, _ index: Int, _ target: GroupTarget, mayDefer: Bool) throws {
+    func apply(_ group: RowGroup, _ index: Int, _ target: GroupTarget, mayDefer: Bool) throws {
+        if let blobs, group.namesBlobs(at: index) { return try applyWhole(group, index, target, mayDefer, blobs) }
         let identity = group.identities[index]
         var stamp = stamp
         stamp.time = group.times[index]
@@ -126,10 +157,11 @@ final class Merger {
             deferred.append((group, index))
             return
         }
-        if !floating.isEmpty,
+        if !floating.isEmpty, floatingNames.mayContain(identity, of: floating),
             let position = floating.lastIndex(where: { $0.full.identity == identity && $0.full.table == table.name })
         {
             let row = floating.remove(at: position)
+            floatingNames = FloatingNames()
             return try change(group, index, target, stamp, floating: row)
         }
         let position = try standing.locate(identity, in: table)
@@ -179,8 +211,9 @@ final class Merger {
             }
             return session.defaultValue(of: table, position)
         }
-        // What cannot be told from this change alone is told when the row is spelled out.
-        return satisfied ?? true
+        // What cannot be told from this change alone is told when the row is spelled out: another column of the same key
+        // may have come from elsewhere.
+        return satisfied ?? false
     }
 
     /// A new row without the parent that it needs.

@@ -4,12 +4,16 @@ import LogModel
 /// what its unique keys are, in a TEMP table of the same declaration that never holds more than one row.
 final class Mirror {
     private let session: Session
+    private let standing: Standing
     private var made: [Int64: String] = [:]
     /// Integers that stand for rows while their own are not known.
     private var integers: [RowIdentity: Int64] = [:]
     private var connection: Connection { session.connection }
 
-    init(_ session: Session) { self.session = session }
+    init(_ session: Session, standing: Standing) {
+        self.session = session
+        self.standing = standing
+    }
 
     /// The keys of a row by ``UniqueKey``; an entry is nil where a NULL or the index's condition keeps the row out of it.
     ///
@@ -53,6 +57,7 @@ final class Mirror {
             return value
         }
         if let integer = try References(session: session).integer(of: identity, in: parent) { return .integer(integer) }
+        if let integer = try standing.formerInteger(of: identity, in: parent) { return .integer(integer) }
         if let integer = integers[identity] { return .integer(integer) }
         let integer = Int64.min + Int64(integers.count)
         integers[identity] = integer

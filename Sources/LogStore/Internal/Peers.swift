@@ -18,7 +18,12 @@ final class Peers {
     private(set) var branches: Branches
     private var numbers: [PeerID: Int64] = [:]
     /// Per author, the dependencies of its last imported transaction; read when first needed.
-    private var dependencies: [Int64: VersionVector] = [:]
+    private var dependencies: [Int64: VersionVector] = [:] {
+        didSet { seen = nil }
+    }
+    /// What was told last of a transaction's dependencies: it is asked for twice, and has an entry for each of a thousand
+    /// peers.
+    private var seen: (header: TransactionHeader, vector: VersionVector, coverage: Coverage)?
 
     init(on connection: Connection) throws {
         branches = try Branches(on: connection)
@@ -109,6 +114,33 @@ final class Peers {
     /// What `header`'s transaction depends on: its author's previous dependencies with its changes,
     /// and the author's own previous transaction.
     func dependencies(of header: TransactionHeader, on connection: Connection) throws -> Dependencies {
+        if let seen, seen.header == header { return .seen(seen.vector) }
+        let before = seen
+        let found = try findDependencies(of: header, on: connection)
+        if case .seen(let vector) = found {
+            seen = (header, vector, coverage(of: header, vector, after: before?.header.dot, before?.coverage))
+        }
+        return found
+    }
+
+    /// What that covers; to be asked for when ``dependencies(of:on:)`` has said that all of it is here.
+    func coverage(of header: TransactionHeader) -> Coverage? {
+        seen?.header == header ? seen?.coverage : nil
+    }
+
+    /// A transaction that names no news has seen what its author's previous one had, and that one.
+    private func coverage(
+        of header: TransactionHeader, _ vector: VersionVector, after dot: Dot?, _ coverage: Coverage?
+    ) -> Coverage {
+        if let coverage, dot == Dot(header.dot.peer, header.dot.sequence - 1), header.dependencyChanges.isEmpty,
+            let author = self[header.dot.peer]?.number
+        {
+            return coverage.raising(author, to: header.dot.sequence - 1)
+        }
+        return Coverage(vector, peers: self)
+    }
+
+    private func findDependencies(of header: TransactionHeader, on connection: Connection) throws -> Dependencies {
         var vector = VersionVector()
         if let author = self[header.dot.peer] {
             if let branch = branches.entries[author.number], author.sequence == 0 {
@@ -154,9 +186,14 @@ final class Peers {
     }
 
     /// Remembers an imported transaction's dependencies for its author's next one.
-    func keepDependencies(_ vector: VersionVector, of author: Int64, on connection: Connection) throws {
+    ///
+    /// - Parameter hasNews: whether it named any that its author's previous one had not.
+    func keepDependencies(
+        _ vector: VersionVector, hasNews: Bool, of author: Int64, on connection: Connection
+    ) throws {
         // A branch's first transaction writes down what it begins with.
         let isFirst = vector[id(author)] == 0
+        guard hasNews || isFirst else { return }
         let former = try isFirst ? VersionVector() : lastDependencies(of: author, on: connection) ?? VersionVector()
         let ownID = id(author)
         for (peer, sequence) in vector.sequences where peer != ownID && former[peer] != sequence {
@@ -203,6 +240,14 @@ struct Coverage {
 
     /// A local write has seen all that is here.
     static let everything = Coverage(isEverything: true)
+
+    /// This with one peer's entry raised.
+    func raising(_ number: Int64, to sequence: UInt64) -> Coverage {
+        var coverage = self
+        while coverage.sequences.count <= Int(number) { coverage.sequences.append(0) }
+        coverage.sequences[Int(number)] = sequence
+        return coverage
+    }
 
     @inline(__always)
     func covers(_ stamp: Stamp) -> Bool {

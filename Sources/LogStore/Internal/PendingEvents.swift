@@ -62,25 +62,34 @@ struct PendingEvents {
     private var claimed: Set<Int64> = []
     private let origin: (Location, Int64?) throws -> Int64?
 
-    /// - Parameter origin: the clock record that a location had before any of this, given its rowid if known.
+    /// - Parameters:
+    ///   - plain: rows that are recorded without being played through.
+    ///   - origin: the clock record that a location had before any of this, given its rowid if known.
     init(
-        _ table: TrackedTable, on connection: Connection, origin: @escaping (Location, Int64?) throws -> Int64?
+        _ table: TrackedTable, besides plain: PlainChanges? = nil, on connection: Connection,
+        origin: @escaping (Location, Int64?) throws -> Int64?
     ) throws {
         self.table = table
         self.origin = origin
-        lastNumber = table.recorded
+        lastNumber = plain?.lastNumber ?? table.recorded
+        if let plain, !plain.isEmpty {
+            hasWrites = true
+            if plain.isAll { return }
+        }
         let keys = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
         let statement = try connection.prepare(
             "SELECT number, kind, row, ms\(keys) FROM \(table.pending) WHERE number > ? ORDER BY number")
         statement.bind(table.recorded, at: 1)
         defer { statement.reset() }
         while try statement.step() {
-            lastNumber = statement.integer(0)
+            let number = statement.integer(0)
+            lastNumber = max(lastNumber, number)
+            if plain?.contains(number: number) ?? false { continue }
             let rowid = statement.isNull(2) ? nil : statement.integer(2)
             guard let kind = Capture.Kind(rawValue: statement.integer(1)),
                 let location = Self.location(table, rowid: rowid, value: { statement.value(4 + $0) })
             else { continue }
-            try play(kind, location, rowid: rowid, number: lastNumber, milliseconds: statement.integer(3))
+            try play(kind, location, rowid: rowid, number: number, milliseconds: statement.integer(3))
         }
     }
 

@@ -10,6 +10,9 @@ final class Recorder {
     let session: Session
     let milliseconds: Int64
     var events: [Int64: PendingEvents] = [:]
+    /// Rows that were written once and nothing else, by table; they are not among the events.
+    private(set) var plain: [Int64: PlainChanges] = [:]
+    private var plainDeletes: [Int64: PlainDeletes] = [:]
     private var writer: TransactionWriter?
     private let author: String?
     private let context: String?
@@ -27,6 +30,8 @@ final class Recorder {
     var staged: [Int64: [StagedRow]] = [:]
     /// Rows that lost their identity, by table: deleted, unless another row takes the identity in the same transaction.
     var buried: [Int64: [RowIdentity: (stamps: [Stamp], milliseconds: Int64)]] = [:]
+    /// The integers that those rows had.
+    private var buriedAt: [Int64: [RowIdentity: Int64]] = [:]
 
     init(_ session: Session, author: String?, context: String?) {
         self.session = session
@@ -54,19 +59,36 @@ final class Recorder {
             session.newColumns = [:]
         }
         guard try Self.hasPending(session) else { return nil }
-        for table in session.catalog.tables { events[table.id] = try collect(table) }
+        for table in session.catalog.tables {
+            if try PlainChanges.suits(table, session) { plain[table.id] = try PlainChanges(table, session) }
+            events[table.id] = try collect(table)
+        }
         for table in session.catalog.tables { try findDisplaced(table) }
         try giveUpBrokenKeys()
         for table in session.catalog.tables { try rememberFormer(table) }
-        for table in session.catalog.tables { try bury(table) }
+        for table in session.catalog.tables {
+            try bury(table)
+            if let plain = plain[table.id], !plain.deletes.isEmpty {
+                plainDeletes[table.id] = try PlainDeletes(plain, self) { self.dangling.note($0, $1, in: table) }
+            }
+        }
         for table in session.catalog.tables { try follow(table) }
         try dangling.settle()
         // A row whose reference came to mean another row is added on the way, in any table.
         while try session.catalog.tables.contains(where: { try identify($0) }) {}
         // Deletions first: what they free is taken by the inserts of the same transaction.
-        for table in session.catalog.tables.reversed() { try renounce(table) }
+        for table in session.catalog.tables.reversed() {
+            try renounce(table)
+            try plainDeletes[table.id]?.write()
+        }
         try flushGroups()
-        for table in session.catalog.tables { try compare(table) }
+        for table in session.catalog.tables {
+            try compare(table)
+            if let plain = plain[table.id] {
+                if !plain.updates.isEmpty { try PlainUpdates(plain, self).write() }
+                if !plain.inserts.isEmpty { try PlainInserts(plain, self).write() }
+            }
+        }
         for table in session.catalog.tables { try settlePending(table) }
         guard let writer else { return nil }
         let recorded = try writer.finish()
@@ -94,7 +116,7 @@ final class Recorder {
 
     func collect(_ table: TrackedTable) throws -> PendingEvents {
         let clock = ClockTable(table: table, connection: connection)
-        return try PendingEvents(table, on: connection) { location, rowid in
+        return try PendingEvents(table, besides: plain[table.id], on: connection) { location, rowid in
             guard let key = location.key else {
                 guard let rowid = location.rowid, try clock.exists(rowid) else { return nil }
                 return rowid
@@ -143,6 +165,12 @@ final class Recorder {
         for record in events.deaths.keys {
             former[table.id, default: [:]][record] = .some(try clock.identity(at: record))
         }
+        if let plain = plain[table.id], session.catalog.tables.contains(where: \.keyHasReference) {
+            for index in plain.deletes {
+                let record = plain.entries[index].rowid
+                former[table.id, default: [:]][record] = .some(try clock.identity(at: record))
+            }
+        }
     }
 
     /// The record whose key has this digest. A record whose row is there with another key is somebody else's.
@@ -176,6 +204,7 @@ final class Recorder {
             guard let record = try clock.record(at: death.record) else { continue }
             guard let identity = record.identity ?? naturalIdentity(of: death.location, in: table) else { continue }
             bury(identity, record, milliseconds: death.milliseconds, in: table)
+            if table.localInteger != nil { buriedAt[table.id, default: [:]][identity] = death.record }
             let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques
             try clock.delete(death.record, uniques: uniques)
             dangling.note(death.record, identity, in: table)
@@ -256,7 +285,18 @@ final class Recorder {
                 let mayBeReferredTo =
                     former != nil || life.restarted || rowid <= table.high || promised != nil && promised != identity
                 if mayBeReferredTo { try forceReferrers(to: rowid, in: table) }
-                if let left = life.movedFrom { try forceReferrers(to: left, in: table) }
+                // A row that went and came back elsewhere has left its integer too, whenever it went.
+                let left =
+                    try life.movedFrom
+                    ?? identity.flatMap { try buriedAt[table.id]?[$0] ?? references.reservedInteger(of: $0, in: table) }
+                if let left, left != rowid {
+                    // They are found by what they were called.
+                    try forceReferrers(to: left, in: table)
+                    if try references.reservedIdentity(of: left, in: table) == identity {
+                        self.former[table.id, default: [:]][left] = .some(identity)
+                        try references.release(left, in: table)
+                    }
+                }
                 table.high = max(table.high, rowid)
             }
         }
@@ -295,6 +335,8 @@ final class Recorder {
             defer { statement.reset() }
             while try statement.step() {
                 let rowid = statement.isNull(0) ? nil : statement.integer(0)
+                // Recorded whole in any case.
+                if let rowid, plain[child.id]?.inserted(at: rowid) ?? false { continue }
                 guard let place = PendingEvents.location(child, rowid: rowid, value: { statement.value(1 + $0) })
                 else { continue }
                 try events[child.id]?.force(place, rowid: rowid, milliseconds: milliseconds)
@@ -309,10 +351,14 @@ final class Recorder {
         guard case .integer(let integer) = value, let name = table.columns[position].reference,
             let parent = session.catalog[name]
         else { return value }
-        if let identity = events[parent.id]?.lives[Location(rowid: integer)]?.identity {
-            return .reference(identity)
-        }
-        return .reference(try references.identity(of: integer, in: parent))
+        return .reference(try identity(of: integer, in: parent))
+    }
+
+    /// The identity that an integer stands for with all of this.
+    func identity(of integer: Int64, in parent: TrackedTable) throws -> RowIdentity {
+        if let identity = events[parent.id]?.lives[Location(rowid: integer)]?.identity { return identity }
+        if let identity = plain[parent.id]?.identity(at: integer) { return identity }
+        return try references.identity(of: integer, in: parent)
     }
 
     /// When it was captured, no later than now and above everything it supersedes.
@@ -327,8 +373,13 @@ final class Recorder {
     /// Forgets the pending rows that were recorded, all but the newest, which keeps their numbers from restarting.
     private func settlePending(_ table: TrackedTable) throws {
         guard let events = events[table.id] else { return }
+        plain[table.id]?.raiseHigh()
         if events.lastNumber > table.recorded {
-            try connection.run("DELETE FROM \(table.pending) WHERE number < ?", .integer(events.lastNumber))
+            if let plain = plain[table.id], plain.entries.count > 100 {
+                try plain.forgetPending()
+            } else {
+                try connection.run("DELETE FROM \(table.pending) WHERE number < ?", .integer(events.lastNumber))
+            }
             table.recorded = events.lastNumber
         }
         try connection.run(

@@ -147,7 +147,7 @@ final class Session {
     private var lastDot: (peer: Int64, sequence: UInt64, digest: UInt64) = (-1, 0, 0)
 
     @inline(__always)
-    private func dotDigest(_ stamp: Stamp) -> UInt64 {
+    func dotDigest(_ stamp: Stamp) -> UInt64 {
         if stamp.peer == lastDot.peer && stamp.sequence == lastDot.sequence { return lastDot.digest }
         let id = peers.id(stamp.peer)
         let digest = Digest.mix(Digest.mix(id.high, id.low), stamp.sequence)

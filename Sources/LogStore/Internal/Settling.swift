@@ -104,7 +104,7 @@ struct Settling {
         while true {
             try addAncestors(to: &contenders)
             do {
-                let mirror = Mirror(session)
+                let mirror = Mirror(session, standing: standing)
                 try Deciding(session, contenders, neighbours: neighbours, mirror: mirror).decide()
             } catch let wanted as Deciding.Wanted {
                 guard try add(wanted.rows, to: &contenders) else {

@@ -6,13 +6,14 @@ import LogModel
 /// Plain rows go straight in, in the order in which they come, with the integers that they have at their author.
 final class SnapshotFiller {
     let joiner: Joiner
+    private var inserter: PlainRowInserter?
     private let session: Session
     /// Whether values stand in this store's columns just as they are given.
     private let takesAsGiven: Bool
 
-    init(_ session: Session, _ manifest: SnapshotManifest) throws {
+    init(_ session: Session, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
         self.session = session
-        joiner = try Joiner(session, manifest)
+        joiner = try Joiner(session, manifest, blobs: blobs)
         takesAsGiven = try session.schemaFingerprint() == manifest.schema
     }
 
@@ -24,7 +25,9 @@ final class SnapshotFiller {
         {
             var cursors = PlainCursors(plain)
             var refused: Set<Int> = []
-            for index in plain.identities.indices {
+            let inserter = try inserter(plain, target)
+            for index in inserter == nil ? Array(plain.identities.indices) : Self.order(plain, target.table) {
+                if let inserter, try insert(index, plain, target, &cursors, inserter) { continue }
                 switch try insert(index, plain, target, &cursors) {
                 case .done: continue
                 case .waits: deferred.append(index)
@@ -44,8 +47,63 @@ final class SnapshotFiller {
         try joiner.terms.forEachRow(of: rows) { index, full in
             guard indexes.contains(index) else { return }
             session.countFull(1, full)
-            joiner.float(full)
+            try joiner.float(full)
         }
+    }
+
+    /// Puts down what was kept back. Call it when all rows of an SQLite transaction have been filled in.
+    func flush() throws {
+        try inserter?.flush()
+        inserter = nil
+    }
+
+    /// What inserts rows that nothing contests, where the rows' columns are the table's; nil where they are not.
+    private func inserter(_ rows: PlainRows, _ target: PlainTarget) throws -> PlainRowInserter? {
+        let table = target.table
+        guard target.absent == table.droppedColumns, let stamp = rows.stamps.first,
+            try PlainRowInserter.suits(table, session, joiner.standing)
+        else {
+            try flush()
+            return nil
+        }
+        if inserter?.table !== table {
+            try flush()
+            inserter = try PlainRowInserter(table, session, joiner.standing, joiner.terms.stamp(stamp))
+        }
+        return inserter
+    }
+
+    /// Rows in about the order of their keys: the key's index is written place by place, and not all over.
+    private static func order(_ rows: PlainRows, _ table: TrackedTable) -> [Int] {
+        guard table.findsByKeyDigest, rows.columns.allSatisfy(\.exceptions.isEmpty) else {
+            return Array(rows.identities.indices)
+        }
+        // Of an identity of one text, where the text begins; any order is right.
+        let start = 6
+        let prefixes = rows.identities.map { identity in
+            identity.bytes.withUnsafeBytes { bytes in
+                bytes.count < start + 8
+                    ? 0 : UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self))
+            }
+        }
+        return rows.identities.indices.sorted { prefixes[$0] < prefixes[$1] }
+    }
+
+    /// False where the row goes another way.
+    private func insert(
+        _ index: Int, _ rows: PlainRows, _ target: PlainTarget, _ cursors: inout PlainCursors,
+        _ inserter: PlainRowInserter
+    ) throws -> Bool {
+        var cells: [Int: Stamp] = [:]
+        for (place, position) in target.positions.enumerated() {
+            guard let own = cursors.exception(of: place, at: index) else { continue }
+            cells[target.table.columns[position].id] = joiner.terms.stamp(own)
+        }
+        let inserted = try inserter.insert(
+            rows.identities[index], hint: rows.integers.isEmpty ? nil : rows.integers[index],
+            joiner.terms.stamp(rows.stamps[index]), cells: cells, omitsKey: false
+        ) { [columns = rows.columns, places = target.byPosition] in columns[places[$0]].values?[index] ?? .null }
+        return inserted != nil
     }
 
     /// - Parameter deferred: by frame.
@@ -74,6 +132,8 @@ final class SnapshotFiller {
         let positions: [Int]
         /// The group's columns by position.
         let places: [Int: Int]
+        /// The same; 0 for a column that is none of theirs.
+        let byPosition: [Int]
         /// Ids of columns that the rows have no cell of.
         let absent: [Int]
 
@@ -90,6 +150,7 @@ final class SnapshotFiller {
             }
             self.positions = positions
             places = Dictionary(uniqueKeysWithValues: zip(positions, positions.indices))
+            byPosition = table.columns.indices.map { [places] in places[$0] ?? 0 }
             absent = (0..<table.columnCount).filter { !ids.contains($0) }
             // A key that is not among the cells is the identity's to say.
             guard table.key.allSatisfy({ positions.contains($0.index) }) else { return nil }
@@ -114,7 +175,7 @@ final class SnapshotFiller {
         for id in target.absent { state.setCell(id, CellState()) }
         var values = [Value?](repeating: nil, count: table.columns.count)
         for (place, position) in target.positions.enumerated() {
-            let given = rows.columns[place].values?[index] ?? .null
+            let given = try (rows.columns[place].values?[index] ?? .null).whole(joiner.blobs)
             guard let value = try joiner.standing.local(given, table.columns[position].reference) else { return .waits }
             values[position] = value
             if let own = cursors.exception(of: place, at: index) {

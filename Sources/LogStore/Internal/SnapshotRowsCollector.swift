@@ -6,6 +6,9 @@ final class SnapshotRowsCollector {
     let table: String
     private let writer: SnapshotWriter
     private let places: [Int64: Int]
+    private let blobs: SnapshotBlobs
+    /// Columns whose values stand in identities, and so in the snapshot in any case.
+    private let keys: Set<String>
     /// Column names in the order in which they are written; others follow by name.
     private let order: [String]
     private var groups: [Key: Group] = [:]
@@ -29,11 +32,16 @@ final class SnapshotRowsCollector {
         init(_ rows: PlainRows) { self.rows = rows }
     }
 
-    init(_ table: String, order: [String], writer: SnapshotWriter, places: [Int64: Int]) {
+    init(
+        _ table: String, order: [String], keys: Set<String>, writer: SnapshotWriter, places: [Int64: Int],
+        blobs: SnapshotBlobs
+    ) {
+        self.keys = keys
         self.table = table
         self.order = order
         self.writer = writer
         self.places = places
+        self.blobs = blobs
         spelled = SpelledRows(table: table)
     }
 
@@ -45,7 +53,8 @@ final class SnapshotRowsCollector {
         let group = group(Key(names: columns.names, isLost: columns.positions.map { $0 == nil }))
         try begin(identity, integer, stamp, in: group)
         for index in columns.names.indices {
-            guard let value = try value(index) else { continue }
+            guard var value = try value(index) else { continue }
+            if blobs.isLarge(value) { value = try logged(value, identity, columns.names[index]) }
             group.rows.columns[index].values?.append(value)
             group.size += value.size
         }
@@ -65,7 +74,7 @@ final class SnapshotRowsCollector {
         try begin(full.identity, full.integer, insert, in: group)
         let row = group.rows.identities.count - 1
         for (index, version) in versions.enumerated() {
-            if let value = version.value {
+            if let value = try version.value.map({ try logged($0, full.identity, names[index]) }) {
                 group.rows.columns[index].values?.append(value)
                 group.size += value.size
             }
@@ -140,8 +149,9 @@ final class SnapshotRowsCollector {
         for (name, cell) in cells.sorted(by: { $0.key < $1.key }) {
             var entries = SpelledRows.Cell(column: name)
             for version in cell.versions {
-                entries.versions.append(SpelledRows.Version(stamp: try place(version.stamp), value: version.value))
-                spelledSize += 16 + (version.value?.size ?? 0)
+                let value = try version.value.map { try logged($0, full.identity, name) }
+                entries.versions.append(SpelledRows.Version(stamp: try place(version.stamp), value: value))
+                spelledSize += 16 + (value?.size ?? 0)
             }
             for addition in cell.additions {
                 entries.additions.append(
@@ -161,6 +171,12 @@ final class SnapshotRowsCollector {
         if !spelled.rows.isEmpty { try writer.append(.spelled(spelled)) }
         spelled.rows = []
         spelledSize = 0
+    }
+
+    /// A value as the snapshot has it.
+    private func logged(_ value: Value, _ identity: RowIdentity, _ column: String) throws -> Value {
+        guard blobs.isLarge(value), !keys.contains(column) else { return value }
+        return try blobs.reference(to: value, in: table, identity, column)
     }
 
     // MARK: Stamps

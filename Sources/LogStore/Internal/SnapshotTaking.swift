@@ -10,11 +10,15 @@ struct SnapshotTaking {
     /// Places in the manifest by local peer number.
     private let places: [Int64: Int]
     private let vector: VersionVector
+    private let blobs: SnapshotBlobs
 
     private var connection: Connection { session.connection }
 
-    init(_ session: Session, write: @escaping ([UInt8]) throws -> Void) throws {
+    init(
+        _ session: Session, publishBlob: ((BlobID, Bytes) throws -> Void)?, write: @escaping ([UInt8]) throws -> Void
+    ) throws {
         self.session = session
+        blobs = SnapshotBlobs(session.configuration.blobThreshold, publish: publishBlob)
         standing = Standing(session)
         let manifest = try Self.manifest(session)
         let content = try session.facts.text("content") ?? ""
@@ -33,7 +37,7 @@ struct SnapshotTaking {
         for table in session.catalog.tables where table.name != Self.settings { try writeStanding(table) }
         try writeKept()
         let hash = try writer.finish()
-        return TakenSnapshot(vector: vector, sequence: vector[session.ownID], hash: hash)
+        return TakenSnapshot(vector: vector, sequence: vector[session.ownID], hash: hash, blobs: blobs.placed)
     }
 
     private static let settings = "logsync_setting"
@@ -99,7 +103,8 @@ struct SnapshotTaking {
     // MARK: Rows
 
     private func writeStanding(_ table: TrackedTable) throws {
-        let rows = SnapshotRowsCollector(table.name, order: table.columnNames, writer: writer, places: places)
+        let rows = SnapshotRowsCollector(
+            table.name, order: table.columnNames, keys: table.keyNames, writer: writer, places: places, blobs: blobs)
         let clock = ClockTable(table: table, connection: connection)
         let reader = standing.reader(table)
         let plain = PlainShape(table)
@@ -158,7 +163,8 @@ struct SnapshotTaking {
             if rows?.table != table {
                 try rows?.flush()
                 rows = SnapshotRowsCollector(
-                    table, order: session.catalog[table]?.columnNames ?? [], writer: writer, places: places)
+                    table, order: session.catalog[table]?.columnNames ?? [],
+                    keys: session.catalog[table]?.keyNames ?? [], writer: writer, places: places, blobs: blobs)
             }
             try rows?.append(
                 FullRow(
@@ -208,6 +214,9 @@ final class PlainShape {
 }
 
 extension TrackedTable {
+    /// The columns whose values stand in identities, as logs have them.
+    var keyNames: Set<String> { Set(key.map { columns[$0.index].name }) }
+
     /// Clock records in order, each with the columns of its row where rowids tell which that is.
     var selectForSnapshot: String {
         let record = "c.row, c.identity, c.peer, c.sequence, c.time, length(c.digests) / 4, c.extra"

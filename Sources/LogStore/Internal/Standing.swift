@@ -66,10 +66,7 @@ final class Standing {
         guard case .reference(let identity) = value, let name = reference, let parent = session.catalog[name] else {
             return .null
         }
-        if let former = formerIntegers[parent.id]?[identity], try !reader(parent).exists(former),
-            try references.reservedIdentity(of: former, in: parent) == nil
-        {
-            // Rows that held its integer go on holding it.
+        if let former = try formerInteger(of: identity, in: parent) {
             try references.reserve(former, for: identity, in: parent)
             return .integer(former)
         }
@@ -80,6 +77,14 @@ final class Standing {
         let integer = min(lowest ?? 0, present ?? 0, freed[parent.id]?.min() ?? 0, 0) - 1
         try references.reserve(integer, for: identity, in: parent)
         return .integer(integer)
+    }
+
+    /// The integer of a row that went in this transaction, where nothing else has it: rows that held it go on holding it.
+    func formerInteger(of identity: RowIdentity, in table: TrackedTable) throws -> Int64? {
+        guard let former = formerIntegers[table.id]?[identity], try !reader(table).exists(former),
+            try references.reservedIdentity(of: former, in: table) == nil
+        else { return nil }
+        return former
     }
 
     func reader(_ table: TrackedTable) -> TableReader { TableReader(table: table, session: session) }
@@ -271,8 +276,7 @@ final class Standing {
         guard table.hasRowid else { return (nil, written == .breakingCheck) }
         let rowid = connection.lastInsertedRow
         if let taken {
-            if let known = greatest[table.id] { greatest[table.id] = max(known, taken) }
-            table.high = max(table.high, taken)
+            take(taken, in: table)
             try references.release(taken, in: table)
         }
         return (rowid, written == .breakingCheck)
@@ -302,7 +306,7 @@ final class Standing {
     // MARK: Integers
 
     /// SQLite and most languages count exactly up to here.
-    private static let greatestInteger: Int64 = 1 << 53
+    static let greatestInteger: Int64 = 1 << 53
 
     /// The integer for a row that is to stand: one promised to it, else its author's where free, else the next free one.
     func freeInteger(hint: Int64?, for identity: RowIdentity, in table: TrackedTable) throws -> Int64 {
@@ -310,10 +314,7 @@ final class Standing {
             if try !reader(table).exists(promised) { return promised }
             try references.release(promised, in: table)
         }
-        var highest = try greatestInteger(of: table)
-        if table.schema.isAutoincrement {
-            highest = max(highest, try sequence(of: table))
-        }
+        let highest = try highestInteger(of: table)
         if let hint, hint <= Self.greatestInteger, try !isStillReferredTo(hint, in: table) {
             if hint > highest, try references.reservedIdentity(of: hint, in: table) == nil { return hint }
             if !table.schema.isAutoincrement, try !reader(table).exists(hint),
@@ -336,6 +337,20 @@ final class Standing {
     private var formerIntegers: [Int64: [RowIdentity: Int64]] = [:]
     /// The same the other way round; the last row that had an integer counts.
     private var formerIdentities: [Int64: [Int64: RowIdentity]] = [:]
+
+    func hasFreed(in table: TrackedTable) -> Bool { freed[table.id] != nil }
+
+    /// Notes that a row stands under an integer that was free.
+    func take(_ integer: Int64, in table: TrackedTable) {
+        if let known = greatest[table.id] { greatest[table.id] = max(known, integer) }
+        table.high = max(table.high, integer)
+    }
+
+    /// The greatest integer that the table has, or has given out.
+    func highestInteger(of table: TrackedTable) throws -> Int64 {
+        let highest = try greatestInteger(of: table)
+        return table.schema.isAutoincrement ? max(highest, try sequence(of: table)) : highest
+    }
 
     /// Notes that a row is no more.
     func free(_ integer: Int64, of identity: RowIdentity, in table: TrackedTable) {

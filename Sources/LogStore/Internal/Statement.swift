@@ -69,6 +69,19 @@ final class Statement {
         throw connection.failure(code, sql)
     }
 
+    /// Runs a statement that writes one row and returns none. False where a constraint of any kind refuses it; then
+    /// nothing was changed.
+    func writeOrRefuse() throws -> Bool {
+        let code = sqlite3_step(handle)
+        if code == SQLITE_DONE {
+            sqlite3_reset(handle)
+            return true
+        }
+        defer { sqlite3_reset(handle) }
+        if code & 0xFF == SQLITE_CONSTRAINT { return false }
+        throw connection.failure(code, sql)
+    }
+
     func run() throws {
         while try step() {}
         reset()
@@ -85,6 +98,7 @@ final class Statement {
         case .text(let bytes): bind(text: bytes, at: index)
         case .blob(let bytes): bind(blob: bytes, at: index)
         case .reference(let identity): bind(blob: identity.bytes, at: index)
+        case .external: preconditionFailure("a value is written with its bytes")
         }
     }
 
@@ -124,7 +138,35 @@ final class Statement {
         }
     }
 
+    /// Binds a blob that stays where it is until the statement has run.
+    func bind(lasting bytes: UnsafeRawBufferPointer, at index: Int) {
+        guard let base = bytes.baseAddress, bytes.count > 0 else {
+            sqlite3_bind_zeroblob(handle, Int32(index), 0)
+            return
+        }
+        sqlite3_bind_blob64(handle, Int32(index), base, UInt64(bytes.count), nil)
+    }
+
+    /// Binds a text that stays where it is until the statement has run.
+    func bind(lastingText bytes: UnsafeRawBufferPointer, at index: Int) {
+        guard let base = bytes.baseAddress, bytes.count > 0 else {
+            sqlite3_bind_text(handle, Int32(index), "", 0, logsync_sqlite_transient())
+            return
+        }
+        sqlite3_bind_text64(
+            handle, Int32(index), base.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), nil,
+            UInt8(SQLITE_UTF8))
+    }
+
     // MARK: Columns, from 0
+
+    func type(_ column: Int) -> Int32 { sqlite3_column_type(handle, Int32(column)) }
+
+    /// How many bytes a text or BLOB has.
+    @inline(__always)
+    func byteCount(_ column: Int) -> Int { Int(sqlite3_column_bytes(handle, Int32(column))) }
+
+    func real(_ column: Int) -> Double { sqlite3_column_double(handle, Int32(column)) }
 
     func isNull(_ column: Int) -> Bool {
         sqlite3_column_type(handle, Int32(column)) == SQLITE_NULL

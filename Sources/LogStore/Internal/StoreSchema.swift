@@ -3,7 +3,7 @@ import LogModel
 /// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
 enum StoreSchema {
     /// Raised when an older logsync could no longer work with the tables; an older binary then refuses the store.
-    static let formatVersion: Int64 = 2
+    static let formatVersion: Int64 = 3
 
     static let sql = """
         -- Facts about this store: who it is, where its container is.
@@ -38,6 +38,7 @@ enum StoreSchema {
             peer INTEGER NOT NULL, sequence INTEGER NOT NULL, chain_before BLOB NOT NULL, chain BLOB NOT NULL,
             byte_count INTEGER NOT NULL, published INTEGER NOT NULL DEFAULT 0,
             PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
+        \(outboxIndex)
         CREATE TABLE logsync_outbox_block(
             peer INTEGER NOT NULL, sequence INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL,
             PRIMARY KEY(peer, sequence, part));
@@ -49,6 +50,7 @@ enum StoreSchema {
             dependencies BLOB);                   -- what moved in its dependencies, as it named it
         CREATE UNIQUE INDEX logsync_transaction_dot ON logsync_transaction(peer, sequence);
         \(branches)
+        \(blobs)
         -- Integers promised to rows that have not come: references that dangle.
         CREATE TABLE logsync_reserved(
             table_id INTEGER NOT NULL, integer INTEGER NOT NULL, identity BLOB NOT NULL,
@@ -87,11 +89,37 @@ enum StoreSchema {
             PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
         """
 
+    /// Large values outside logs; from format 3 on.
+    private static let blobs = """
+        -- Large values that this peer recorded or put into a snapshot, by the SHA-256 of their bytes.
+        CREATE TABLE logsync_blob(
+            id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL,
+            waits INTEGER NOT NULL DEFAULT 0,      -- its bytes are kept below until their file has been read back
+            published INTEGER NOT NULL DEFAULT 0,  -- this peer's folder holds it
+            -- A cell that held the bytes.
+            table_name TEXT NOT NULL, identity BLOB NOT NULL, column_name TEXT NOT NULL);
+        CREATE TABLE logsync_blob_part(
+            blob INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(blob, part));
+        -- The blobs that transactions in the outbox name.
+        CREATE TABLE logsync_outbox_blob(
+            peer INTEGER NOT NULL, sequence INTEGER NOT NULL, blob INTEGER NOT NULL,
+            PRIMARY KEY(peer, sequence, blob)) WITHOUT ROWID;
+        """
+
+    /// Every round asks for what waits, which is little, however long the history.
+    private static let outboxIndex =
+        "CREATE INDEX IF NOT EXISTS logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
+
     /// Brings the tables of an older store up to date.
     ///
     /// - Parameter version: the format that it says it has.
     static func upgrade(from version: Int64, on connection: Connection) throws {
-        guard version < 2 else { return }
+        if version < 2 { try addBranches(on: connection) }
+        if version < 3 { try connection.execute(blobs + outboxIndex) }
+        try Facts(connection).set("format", .integer(formatVersion))
+    }
+
+    private static func addBranches(on connection: Connection) throws {
         try connection.execute(
             """
             ALTER TABLE logsync_peer ADD COLUMN joined INTEGER NOT NULL DEFAULT 0;
@@ -103,7 +131,6 @@ enum StoreSchema {
             UPDATE logsync_peer SET joined = sequence;
             INSERT INTO logsync_joined SELECT * FROM logsync_dependency;
             """)
-        try Facts(connection).set("format", .integer(formatVersion))
     }
 
     /// The clock records of one tracked table, and the digests of unique keys where it needs them.

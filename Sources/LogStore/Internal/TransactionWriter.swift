@@ -94,14 +94,30 @@ final class TransactionWriter {
         groups[key]?.times.append(time)
         if let integer { groups[key]?.integers.append(integer) }
         for (index, cell) in cells.enumerated() {
-            groups[key]?.columns[index].values.append(cell.value)
+            let value = try logged(cell.value, cell.column, of: identity, in: table)
+            groups[key]?.columns[index].values.append(value)
             if let time = cell.time { groups[key]?.columns[index].times.append(time) }
             if let base = cell.base { groups[key]?.columns[index].bases.append(base) }
-            size += cell.value.size
+            size += value.size
         }
         sizes[key, default: 0] += size
         if sizes[key, default: 0] > 1 << 19 { try flush(key) }
     }
+
+    /// Encodes a whole group at once.
+    func append(_ group: RowGroup) throws { try encoder.append(group) }
+
+    /// A cell's value as the log has it: a large one is in a blob file.
+    @inline(__always)
+    func logged(_ value: Value, _ column: String, of identity: RowIdentity, in table: TrackedTable) throws -> Value {
+        guard isLarge(value.size) else { return value }
+        return try KeptBlobs(session: session).reference(
+            to: value, at: KeptBlobs.Place(table: table.name, identity: identity, column: column),
+            in: table, of: header.dot)
+    }
+
+    @inline(__always)
+    func isLarge(_ byteCount: Int) -> Bool { byteCount > session.configuration.blobThreshold }
 
     /// Encodes what has been collected; called when a table is done.
     func flush() throws {
@@ -145,6 +161,7 @@ extension Value {
         case .integer, .real: 8
         case .text(let bytes), .blob(let bytes): bytes.count + 2
         case .reference(let identity): identity.bytes.count
+        case .external: 48
         }
     }
 }

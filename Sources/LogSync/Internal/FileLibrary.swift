@@ -16,6 +16,8 @@ struct TransactionPlace {
     var header: TransactionHeader
     var chainBefore: ChainHash
     var chain: ChainHash
+    /// The blobs that it names.
+    var blobs: [BlobID] = []
 }
 
 /// Reads the log files of other peers and remembers what they were found to be.
@@ -136,7 +138,8 @@ final class FileLibrary {
                 let end = try transaction.finish()
                 places.append(
                     TransactionPlace(
-                        header: transaction.header, chainBefore: transaction.chainBefore, chain: end.chain))
+                        header: transaction.header, chainBefore: transaction.chainBefore, chain: end.chain,
+                        blobs: end.blobs))
             }
             return .sound(places)
         } catch let error as LogFileError {

@@ -37,6 +37,7 @@ struct FolderExamination {
             findings += examination.documents(peer) + examination.files(peer, scan, library)
             findings += examination.silence(peer) + examination.complaints(peer)
         }
+        findings += examination.blobs(scan, library)
         return findings
     }
 
@@ -221,7 +222,8 @@ struct FolderExamination {
 
     private static func help(against reason: String, _ owner: String) -> String {
         switch HeldItem.Reason(rawValue: reason) {
-        case .damaged, .incomplete, .gap: "run logsync sync on the store of \(owner), which writes it again"
+        case .damaged, .incomplete, .gap, .missingBlob:
+            "run logsync sync on the store of \(owner), which writes it again"
         case .newerFormat: "install a newer logsync there"
         case .clock: "set the clocks, or let it in there with logsync peers accept-clock"
         default: "run logsync doctor on the store that holds it"

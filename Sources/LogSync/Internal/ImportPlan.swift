@@ -10,6 +10,7 @@ import LogStore
 /// store stands, ``next()`` advances, and what was advanced counts only when the step has committed.
 final class ImportPlan {
     let library: FileLibrary
+    private let blobs: BlobLibrary
     private let clock: any WallClock
     private let maximumDrift: Int64
     private var queues: [PeerQueue]
@@ -24,6 +25,8 @@ final class ImportPlan {
     private(set) var current: (peer: PeerID, file: FoundFile<LogFileName>, sequence: UInt64)?
     /// Why the stream of that transaction broke off, where the file is to blame.
     private(set) var streamFailure: LogFileError?
+    /// Whether it broke off because a blob could not be read, which the next look at that blob tells.
+    private(set) var isBlobToBlame = false
 
     /// The branches that were known when the plan was made.
     private let branches: [Branch]
@@ -31,10 +34,11 @@ final class ImportPlan {
     private(set) var suspects: Set<PeerID> = []
 
     init(
-        _ scan: ContainerScan, except own: PeerID, library: FileLibrary, configuration: SyncConfiguration,
-        branches: [Branch] = []
+        _ scan: ContainerScan, except own: PeerID, library: FileLibrary, blobs: BlobLibrary,
+        configuration: SyncConfiguration, branches: [Branch] = []
     ) {
         self.library = library
+        self.blobs = blobs
         clock = configuration.clock
         maximumDrift = configuration.storeConfiguration.maximumDrift
         self.branches = branches
@@ -52,6 +56,7 @@ final class ImportPlan {
         self.vector = vector
         current = nil
         streamFailure = nil
+        isBlobToBlame = false
         for queue in queues {
             chains[queue.line] = try chain(queue.line)
         }
@@ -65,9 +70,12 @@ final class ImportPlan {
         advance(place)
         return IncomingTransaction(
             header: place.header, chainBefore: place.chainBefore, chain: place.chain,
+            blobs: place.blobs.isEmpty ? nil : { [unowned self] in try self.read($0) },
             forEachGroup: { [unowned self] body in
                 let segment = try self.open(queue, file, place)
+                let named = Set(place.blobs)
                 while let groups = try self.guarding({ try segment.nextFrame() }) {
+                    guard segment.blobs.isSubset(of: named) else { throw self.misnaming(file) }
                     for group in groups { try body(group) }
                 }
                 guard try self.guarding({ try segment.finish() }).chain == place.chain else {
@@ -163,7 +171,19 @@ final class ImportPlan {
             queue.hold(sequence, .clock, "its time lies \(ahead / 1000) seconds ahead of this machine's clock", place)
             return nil
         }
+        guard try hasBlobs(place, queue) else { return nil }
         return place
+    }
+
+    /// Whether every blob that a transaction names is here and sound; else it is held.
+    private func hasBlobs(_ place: TransactionPlace, _ queue: PeerQueue) throws -> Bool {
+        for id in place.blobs {
+            guard let obstacle = try blobs.obstacle(id) else { continue }
+            queue.hold(place.header.dot.sequence, obstacle.reason, obstacle.detail, place)
+            queue.held?.blob = BlobName(id)
+            return false
+        }
+        return true
     }
 
     /// Whether a dependency may have been imported; where the peer's history forks, the store says for certain.
@@ -200,6 +220,21 @@ final class ImportPlan {
     }
 
     // MARK: Streaming
+
+    private func read(_ id: BlobID) throws -> Bytes {
+        do {
+            return try blobs.read(id)
+        } catch let error as LogSyncError where error.code == .malformedLog {
+            isBlobToBlame = true
+            throw error
+        }
+    }
+
+    private func misnaming(_ file: FoundFile<LogFileName>) -> LogFileError {
+        let error = LogFileError.damaged("it names a blob that its end does not list", offset: 0)
+        streamFailure = error
+        return error
+    }
 
     private func open(_ queue: PeerQueue, _ file: FoundFile<LogFileName>, _ place: TransactionPlace) throws
         -> SegmentReader
@@ -247,6 +282,8 @@ struct HeldTransaction {
     var reason: HeldItem.Reason
     var detail: String
     var place: TransactionPlace?
+    /// The blob that it waits for.
+    var blob: BlobName?
     /// The transaction that it waits for.
     var waitsFor: Dot?
 }

@@ -7,6 +7,7 @@ import Logging
 /// Copies what a content folder holds into another one, which may have another name.
 ///
 /// A log file names its content, so it is written again around the same segments; chains and dots stay what they are.
+/// Blob files are copied as they are, before the log files that name them.
 /// Copied twice, or killed and begun again, it makes the same files.
 struct Relocation {
     let store: ReplicatedStore
@@ -39,10 +40,28 @@ struct Relocation {
         _ = try publisher(peer).publish(bytes) { _ in schema }
     }
 
-    /// False where the file is not sound; then its transactions are counted as missing.
+    /// False where one cannot be read.
+    private func copyBlobs(of file: FoundFile<LogFileName>, of peer: PeerID) throws -> Bool {
+        guard let named = store.blobIndex.blobs(of: file, peer) else { return false }
+        for id in named {
+            guard case .sound(let place) = try store.blobs.examine(id) else { return false }
+            let staged = try publisher(peer).stage(BlobName.self)
+            _ = try store.blobs.stream(place, id) { try staged.write($0) }
+            guard staged.hash == BlobName(id).fileHash else {
+                staged.discard()
+                return false
+            }
+            _ = try staged.publish { BlobName($0) }
+        }
+        return true
+    }
+
+    /// False where the file or a blob that it names is not sound; then its transactions are counted as missing.
     private func copy(_ file: FoundFile<LogFileName>, of peer: PeerID) throws -> Bool {
-        guard case .sound = try store.library.examine(file, of: peer) else {
-            store.logger.warning("\(store.content.peer(peer).path(file.name)) is not sound and was not copied")
+        guard case .sound = try store.library.examine(file, of: peer), try copyBlobs(of: file, of: peer) else {
+            store.logger.warning(
+                "\(store.content.peer(peer).path(file.name)) is not sound, or names a blob that is not, and was not copied"
+            )
             return false
         }
         let reader = try store.library.reader(file.name, of: peer)

@@ -29,6 +29,8 @@ struct Replay {
         replica = try ReplicatedStore(
             path: path, configuration: configuration, files: files, nonce: "verify",
             library: FileLibrary(content: folder))
+        replica.blobs.content = folder
+        replica.blobs.look(scan, forgetsDoubts: true)
         plan = try replica.plan(scan)
     }
 
@@ -66,7 +68,8 @@ struct Replay {
                 Finding(
                     "held-\(held.reason.rawValue)", isDamage ? .damage : .trouble,
                     "\(names[held.dot.peer].name):\(held.dot.sequence) cannot be replayed",
-                    at: held.file.map { folder.peer(held.dot.peer).path($0) } ?? folder.path, why: held.detail,
+                    at: held.blob.map { folder.peer(held.dot.peer).path($0) }
+                        ?? held.file.map { folder.peer(held.dot.peer).path($0) } ?? folder.path, why: held.detail,
                     help: "run logsync doctor on the folder"))
         }
         return findings
@@ -156,6 +159,8 @@ struct Replay {
         guard next <= plan.limit?[store.peer] ?? 0,
             let kept = try store.store.outbox(of: store.peer, next...next).first
         else { return false }
+        let named = try store.store.outboxBlobs(of: store.peer, next...next)
+        guard try named.allSatisfy({ try store.store.waitingBlobs(contain: $0) || isSound($0) }) else { return false }
         var blocks: [[UInt8]] = []
         try store.store.forEachOutboxBlock(of: kept.dot) { blocks.append($0) }
         var rest = blocks[...]
@@ -165,12 +170,17 @@ struct Replay {
         }
         var incoming: IncomingTransaction? = IncomingTransaction(
             header: segment.header, chainBefore: kept.chainBefore, chain: kept.chain,
+            blobs: { [blobs = replica.blobs] in try store.store.blobBytes(of: $0) ?? blobs.read($0) },
             forEachGroup: { body in while let groups = try segment.nextFrame() { try groups.forEach(body) } })
         _ = try replica.store.importStep {
             defer { incoming = nil }
             return incoming
         }
         return true
+    }
+
+    private func isSound(_ id: BlobID) throws -> Bool {
+        if case .sound = try replica.blobs.examine(id) { true } else { false }
     }
 
     /// Joins a snapshot where log files that were collected, or are missing, keep something from being replayed.
@@ -182,7 +192,14 @@ struct Replay {
                 case .ready = try replica.store.joinability(of: place.manifest),
                 try replica.snapshots.isIntact(place.file.name, of: place.peer)
             else { continue }
-            _ = try replica.store.join { try replica.snapshots.reader(place.file.name, of: place.peer) }
+            do {
+                _ = try replica.store.join(blobs: { [blobs = replica.blobs] in try blobs.read($0) }) {
+                    try replica.snapshots.reader(place.file.name, of: place.peer)
+                }
+            } catch let error as LogSyncError where error.code == .malformedLog {
+                // A blob that it names is not here; the examination of the folder says so.
+                continue
+            }
             let now = try replica.store.vector()
             transactions += now.sequences.reduce(0) { $0 + Int(clamping: $1.value - min(vector[$1.key], $1.value)) }
             return true
@@ -257,7 +274,7 @@ struct Replay {
 }
 
 extension FolderExamination {
-    /// Reads schemas, snapshots and blobs, which no import reads from end to end.
+    /// Reads schemas and snapshots, which no import reads from end to end.
     func otherFiles(_ scan: ContainerScan) -> [Finding] {
         var findings: [Finding] = []
         func check<Name>(_ files: [FoundFile<Name>], of peer: PeerID) {
@@ -277,7 +294,6 @@ extension FolderExamination {
         }
         for peer in scan.peers.values {
             check(peer.snapshots, of: peer.id)
-            check(peer.blobs, of: peer.id)
             for file in peer.schemas where !isSound(file.name, of: peer.id) {
                 findings.append(
                     Finding(

@@ -23,13 +23,16 @@ extension ReplicatedStore {
         }
         let logs = plan.logDecisions()
         let snapshots = plan.snapshotDecisions(places)
+        let blobs = try blobDecisions(plan, logs, snapshots)
         let names = try names()
         report.blockedBy = plan.blockedBy.map { names[$0] }
         let merged = Set(report.files.map(\.file))
-        report.files += (logs.map(reported) + snapshots.map(reported)).filter { !merged.contains($0.file) }
+        report.files += (logs.map(reported) + snapshots.map(reported) + blobs.map(reported)).filter {
+            !merged.contains($0.file)
+        }
         report.files.sort { $0.file < $1.file }
         guard !isDry else { return report }
-        try carryOut(logs, snapshots, plan)
+        try carryOut(logs, snapshots, blobs, plan)
         return report
     }
 
@@ -37,12 +40,22 @@ extension ReplicatedStore {
         _ scan: ContainerScan, _ grace: Duration
     ) throws -> (CollectionPlan, [SnapshotPlace]) {
         // Nothing is built on a snapshot that was not read back.
-        let places = try snapshots.places(scan).filter { try snapshots.isIntact($0.file.name, of: $0.peer) }
+        let places = try snapshots.places(scan).filter {
+            try snapshots.isIntact($0.file.name, of: $0.peer) && hasBlobs($0)
+        }
         let plan = CollectionPlan(
             peer: peer, scan: scan, retired: try store.retiredPeers(), covered: places.map(\.vector),
             state: try store.collection(), now: configuration.clock.now(), grace: grace,
             forks: try forks())
         return (plan, places)
+    }
+
+    /// Whether every blob that a snapshot names is in its author's folder and was read back.
+    private func hasBlobs(_ place: SnapshotPlace) throws -> Bool {
+        guard let named = blobIndex.blobs(of: place.file, place.peer) else { return false }
+        return try named.allSatisfy { id in
+            if case .sound = try blobs.examine(id, of: place.peer) { true } else { false }
+        }
     }
 
     private func reported(_ decision: CollectionPlan.Decision<some PublishedName>) -> CompactReport.File {
@@ -96,7 +109,7 @@ extension ReplicatedStore {
 
     private func carryOut(
         _ logs: [CollectionPlan.Decision<LogFileName>], _ snapshots: [CollectionPlan.Decision<SnapshotName>],
-        _ plan: CollectionPlan
+        _ blobs: [CollectionPlan.Decision<BlobName>], _ plan: CollectionPlan
     ) throws {
         var state = plan.state
         let going = logs.filter { $0.action == .delete }
@@ -108,6 +121,7 @@ extension ReplicatedStore {
         if state != plan.state { try store.setCollection(state) }
         for decision in going { try content.peer(decision.peer).remove(decision.file.name) }
         try remove(snapshots)
+        try remove(blobs)
         if !going.isEmpty || isMarked {
             logger.info(
                 "Compacted \(content.path)", metadata: ["deleted": "\(going.count)", "epoch": "\(state.epoch)"])
@@ -120,9 +134,12 @@ extension ReplicatedStore {
         }
     }
 
-    /// Removes this peer's snapshots but the newest two.
+    /// Removes this peer's snapshots but the newest two, and blobs that nothing names then.
     func pruneSnapshots(_ scan: ContainerScan) throws {
         let (plan, places) = try collectionPlan(scan, Self.defaultGrace)
-        try remove(plan.snapshotDecisions(places).filter { $0.peer == peer })
+        let own = plan.snapshotDecisions(places).filter { $0.peer == peer }
+        let blobs = try blobDecisions(plan, [], own)
+        try remove(own)
+        try remove(blobs.filter { $0.peer == peer })
     }
 }

@@ -15,21 +15,34 @@ extension ReplicatedStore {
         case finished
     }
 
-    /// Looks at the whole content folder.
+    /// Looks at the content folder.
     ///
+    /// - Parameters:
+    ///   - full: whether to list all of it again.
+    ///   - peers: where else to look; nil for everywhere.
     /// - Throws: `containerUnavailable`, `newerFormat`, `configuration`, `noPermission`, `ioError`.
-    func scan(full: Bool) throws -> ContainerScan {
-        let scan = try scanner.scan(full: full)
+    func scan(full: Bool, in peers: Set<PeerID>? = nil) throws -> ContainerScan {
+        let scan = try peers.flatMap { try full ? nil : scanner.scan(in: $0) } ?? scanner.scan(full: full)
         if full { library.forgetDoubts() }
+        blobs.look(scan, forgetsDoubts: full)
         for failure in scan.failures { logger.warning("\(failure)") }
         folderNames = scan.peers.compactMapValues { $0.description.value?.name }
+        unacknowledged = scan
+        return scan
+    }
+
+    /// A scan with this peer's own folder as it is by now; others' folders may be many.
+    func withOwnFolder(_ scan: ContainerScan) throws -> ContainerScan {
+        var scan = scan
+        scan.peers[peer] = try scanner.scan(only: peer)
         return scan
     }
 
     func plan(_ scan: ContainerScan) throws -> ImportPlan {
         library.forgetImported(try store.vector())
         return ImportPlan(
-            scan, except: peer, library: library, configuration: configuration, branches: try store.branches())
+            scan, except: peer, library: library, blobs: blobs, configuration: configuration,
+            branches: try store.branches())
     }
 
     /// Merges what is ready, in one SQLite transaction that is kept short.
@@ -68,7 +81,8 @@ extension ReplicatedStore {
     }
 
     private func begin(_ plan: ImportPlan) throws {
-        try plan.begin(vector: try store.vector()) { try store.chain(of: $0) }
+        let chains = try store.chains()
+        try plan.begin(vector: try store.vector()) { chains[$0] ?? .zero }
     }
 
     /// Lets in the peers whose clocks somebody has accepted. Returns whether there is one among those that wait.
@@ -84,6 +98,7 @@ extension ReplicatedStore {
 
     /// Finds the file that a failed step failed in; throws what is not a file's fault.
     private func hold(_ plan: ImportPlan, _ error: any Error) throws {
+        if plan.isBlobToBlame { return }
         if let failure = plan.streamFailure {
             if plan.readAgain() { return }
             switch failure {
@@ -104,12 +119,13 @@ extension ReplicatedStore {
     /// Everything that could not be imported, and why.
     func heldItems(_ plan: ImportPlan, _ scan: ContainerScan) throws -> [HeldItem] {
         let names = try names()
-        var items: [HeldItem] = []
+        var items = heldSnapshots
         noteDependents(plan)
         for held in plan.held {
             items.append(
                 HeldItem(
-                    peer: names[held.dot.peer], sequence: held.dot.sequence, file: held.file?.description,
+                    peer: names[held.dot.peer], sequence: held.dot.sequence,
+                    file: held.blob?.description ?? held.file?.description,
                     reason: held.reason, detail: held.detail))
         }
         for id in try contradictedReceipts(scan)

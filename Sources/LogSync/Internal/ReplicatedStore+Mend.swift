@@ -37,6 +37,7 @@ extension ReplicatedStore {
             }
         }
         let complaints = try complaints(scan, sound)
+        try mendBlobs(scan)
         bad += complaints
         let missing = Self.missing(
             in: LogFileSet(sound.map(\.name).filter { !complaints.contains($0) }), upTo: published)
@@ -130,17 +131,21 @@ extension ReplicatedStore {
     /// makes a sync engine carry it again.
     private func complaints(_ scan: ContainerScan, _ sound: [FoundFile<LogFileName>]) throws -> [LogFileName] {
         var named: [LogFileName] = []
+        blobComplaints = [:]
         var next = state
         var answered: [String: UInt64] = [:]
         for other in scan.peers.values where other.id != peer {
             guard let receipt = other.receipt.value else { continue }
-            for complaint in receipt.content.held
-            where complaint.peer == peer && ["damaged", "incomplete"].contains(complaint.reason) {
-                guard let name = complaint.file.flatMap(LogFileName.init), sound.contains(where: { $0.name == name })
-                else { continue }
-                let key = "\(other.id)/\(name)"
+            for complaint in receipt.content.held where complaint.peer == peer {
+                let isDamage = ["damaged", "incomplete"].contains(complaint.reason)
+                let blob = complaint.file.flatMap(BlobName.init)
+                let log = complaint.file.flatMap(LogFileName.init)
+                guard blob != nil || isDamage && sound.contains(where: { $0.name == log }) else { continue }
+                let key = "\(other.id)/\(complaint.file ?? "")"
                 answered[key] = receipt.counter
-                if receipt.counter > state?.answered?[key] ?? 0 { named.append(name) }
+                guard receipt.counter > state?.answered?[key] ?? 0 else { continue }
+                if let blob { blobComplaints[blob] = isDamage ? .damaged : .missing }
+                if let log { named.append(log) }
             }
         }
         // What nobody complains of any more may be complained of again.

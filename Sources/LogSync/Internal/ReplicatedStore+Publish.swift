@@ -52,11 +52,12 @@ extension ReplicatedStore {
         return run.count
     }
 
-    /// Writes one log file and reads it back.
+    /// Writes one log file and reads it back, after the blobs that it names.
     @discardableResult
     func write(_ run: [OutboxTransaction]) throws -> LogFileName? {
         guard let first = run.first, let last = run.last else { return nil }
         let sequences = first.dot.sequence...last.dot.sequence
+        try publishBlobs(of: run)
         let folder = content.peer(first.dot.peer)
         let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(LogFileName.self)
         var writer = try LogFileWriter(
@@ -104,7 +105,7 @@ extension ReplicatedStore {
     /// The same bytes get the same name, whoever writes them: should the original live on, nothing is there twice.
     private func publish(former: PeerID, _ waiting: [OutboxTransaction]) throws -> Int {
         let folder = content.peer(former)
-        let names = try scanner.scan().peers[former]?.logs ?? []
+        let names = try scanner.scan(only: former)?.logs ?? []
         let files = LogFileSet(names.map(\.name))
         var missing: [OutboxTransaction] = []
         for transaction in waiting {
@@ -130,7 +131,7 @@ extension ReplicatedStore {
     /// Whether a file of a former self has this transaction, and not another of the same dot.
     private func holds(_ name: LogFileName, _ transaction: OutboxTransaction) throws -> Bool {
         let dot = transaction.dot
-        guard let file = try scanner.scan().peers[dot.peer]?.logs.first(where: { $0.name == name }),
+        guard let file = try scanner.scan(only: dot.peer)?.logs.first(where: { $0.name == name }),
             case .sound(let places) = try library.examine(file, of: dot.peer)
         else { return false }
         return places.contains { $0.header.dot.sequence == dot.sequence && $0.chain == transaction.chain }
@@ -140,6 +141,7 @@ extension ReplicatedStore {
 
     /// Publishes what this peer has published, imported and holds, where that is news.
     func acknowledge(_ scan: ContainerScan?) throws {
+        defer { unacknowledged = nil }
         let folder = content.peer(peer)
         let standing = try folder.readReceipt()
         let vector = try store.vector()
@@ -157,7 +159,7 @@ extension ReplicatedStore {
         if let standing, let state, standing.counter >= state.receiptCounter, standing.content.saysTheSame(as: said) {
             return
         }
-        said.digest = try store.summary().digest
+        said.digest = try store.digest()
         try describe()
         guard var next = state else { return }
         next.receiptCounter = max(next.receiptCounter, standing?.counter ?? 0) + 1

@@ -11,12 +11,13 @@ extension ReplicatedStore {
     /// Takes a snapshot, publishes it and reads it back; then the outbox lets go of what it stands for, and older
     /// snapshots of this peer go, all but one.
     ///
+    /// - Parameter isForced: takes one even where the newest has everything.
     /// - Returns: nil where this peer's newest snapshot already has everything.
     /// - Throws: `locked` where the store is written so often that no moment could be found; `ioError` where what was
     ///   read back is not what was written.
-    func publishSnapshot(_ scan: ContainerScan) throws -> SnapshotName? {
+    func publishSnapshot(_ scan: ContainerScan, isForced: Bool = false) throws -> SnapshotName? {
         let folder = content.peer(peer)
-        if let newest = try newestSnapshot(scan), try newest.vector == store.vector(),
+        if !isForced, let newest = try newestSnapshot(scan), try newest.vector == store.vector(),
             try !store.hasPendingChanges()
         {
             try store.releaseOutbox(coveredBy: newest.vector)
@@ -24,8 +25,10 @@ extension ReplicatedStore {
         }
         try describe()
         let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(SnapshotName.self)
-        let taken = try store.writeSnapshot { try staged.write($0) }
+        // Each blob is in this peer's own folder before the file that names it.
+        let taken = try store.writeSnapshot(publishBlob: { try self.publishBlob($0, $1) }) { try staged.write($0) }
         try noteRecorded()
+        try store.note(taken.blobs)
         let name = try staged.publish { SnapshotName(sequence: taken.sequence, fileHash: $0) }
         guard try snapshots.isIntact(name, of: peer) else {
             try folder.remove(name)
@@ -51,7 +54,8 @@ extension ReplicatedStore {
     /// - Returns: nil where there is nothing to join.
     func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) throws -> (SnapshotPlace, JoinedSnapshot)? {
         let vector = try store.vector()
-        for place in snapshots.places(scan) where brings(place, beyond: vector, plan, scan) {
+        heldSnapshots = []
+        for place in snapshots.places(scan) where try brings(place, beyond: vector, plan, scan) {
             switch try store.joinability(of: place.manifest) {
             case .ready: break
             case .ahead(let sequence):
@@ -62,15 +66,30 @@ extension ReplicatedStore {
             }
             guard try snapshots.isIntact(place.file.name, of: place.peer) else { continue }
             do {
-                let joined = try store.join { try snapshots.reader(place.file.name, of: place.peer) }
+                let joined = try store.join(blobs: { [blobs] in try blobs.read($0) }) {
+                    try snapshots.reader(place.file.name, of: place.peer)
+                }
                 try noteRecorded()
                 library.forgetImported(try store.vector())
+                heldSnapshots = []
                 return (place, joined)
             } catch let error as LogFileError {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(place.file.name)"])
             } catch let error as LogSyncError where error.code == .malformedLog {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(place.file.name)"])
+                if let item = try lackingBlob(place) { heldSnapshots.append(item) }
             }
+        }
+        return nil
+    }
+
+    /// What keeps a snapshot from being joined, where it is a blob.
+    private func lackingBlob(_ place: SnapshotPlace) throws -> HeldItem? {
+        for id in blobIndex.blobs(of: place.file, place.peer) ?? [] {
+            guard let obstacle = try blobs.obstacle(id) else { continue }
+            return HeldItem(
+                peer: try names()[place.peer], sequence: place.file.name.sequence, file: id.description,
+                reason: obstacle.reason, detail: "the snapshot \(place.file.name) waits: \(obstacle.detail)")
         }
         return nil
     }
@@ -78,20 +97,22 @@ extension ReplicatedStore {
     /// Whether a snapshot has transactions that no log file here gives.
     private func brings(
         _ place: SnapshotPlace, beyond vector: VersionVector, _ plan: ImportPlan, _ scan: ContainerScan
-    ) -> Bool {
-        place.vector.sequences.contains { id, sequence in
+    ) throws -> Bool {
+        try place.vector.sequences.contains { id, sequence in
             guard sequence > vector[id] else { return false }
             if id == peer { return true }
             switch plan.obstacle(of: id) {
-            case .none: return isGone(id, sequence, scan)
+            case .none: return try isGone(id, sequence, scan)
             case .some(let reason): return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob].contains(reason)
             }
         }
     }
 
-    /// Whether log files that are not here will hardly come: their author's folder has gone, or says that it has
+    /// Whether log files that are not here will hardly come: their author is no more, or its folder has gone, or says that it has
     /// published them and has them no more.
-    private func isGone(_ id: PeerID, _ sequence: UInt64, _ scan: ContainerScan) -> Bool {
+    private func isGone(_ id: PeerID, _ sequence: UInt64, _ scan: ContainerScan) throws -> Bool {
+        // A retired peer says nothing any more, a former self of some store not even what it published last.
+        if try store.retiredPeers().contains(id) { return true }
         guard let receipt = scan.peers[id]?.receipt.value else { return true }
         return receipt.content.published >= sequence
     }

@@ -14,7 +14,7 @@ extension ReplicatedStore {
     /// Sizes stay geometric: a file is merged only with as much as it holds itself, so that every byte is written again
     /// a logarithmic number of times.
     func tidy() throws {
-        let found = try scanner.scan().peers[peer]?.logs ?? []
+        let found = try scanner.scan(only: peer)?.logs ?? []
         let merging = try filesToMerge(found)
         guard let first = merging.first, let last = merging.last else { return try removeContained(found) }
         let range = first.name.first...last.name.last
@@ -25,7 +25,7 @@ extension ReplicatedStore {
             // The outbox has let older ones go; their files have them still.
             guard try putTogether(merging.map(\.name)) else { return try removeContained(found) }
         }
-        try removeContained(try scanner.scan(full: true).peers[peer]?.logs ?? [])
+        try removeContained(try scanner.scan(only: peer, full: true)?.logs ?? [])
     }
 
     /// Makes one log file of several that follow one another, without decoding what they hold.

@@ -18,6 +18,8 @@ final class ReplicatedStore {
     private(set) var scanner: ContainerScanner
     let library: FileLibrary
     let snapshots: SnapshotLibrary
+    let blobs: BlobLibrary
+    let blobIndex: BlobIndex
     /// Told from the nonces of other processes in receipts.
     let nonce: String
     /// The state file as it was last read or written; nil until the identity is settled.
@@ -28,6 +30,10 @@ final class ReplicatedStore {
     var soundFiles: [LogFileName: FoundFile<LogFileName>] = [:]
     /// The same of own snapshots.
     var soundSnapshots: [SnapshotName: FoundFile<SnapshotName>] = [:]
+    /// The same of own blobs.
+    var soundBlobs: [BlobName: FoundFile<BlobName>] = [:]
+    /// Own blobs of which another peer says that they are not as they should be.
+    var blobComplaints: [BlobName: BlobComplaint] = [:]
     /// Whether own files hold another history than this store's, by name.
     var foreignness: [LogFileName: Bool] = [:]
     /// Those that do, as of the last mending.
@@ -41,8 +47,12 @@ final class ReplicatedStore {
     var readsEverything = false
     /// The names that peers give themselves in the folder.
     var folderNames: [PeerID: String] = [:]
+    /// Snapshots that would have brought something, had their blobs been here, as of the last look.
+    var heldSnapshots: [HeldItem] = []
     /// What the last import left; nil before the first.
     var held: [HeldItem]?
+    /// The last look at the container, as long as no receipt was written after it.
+    var unacknowledged: ContainerScan?
 
     var logger: Logger { configuration.logger }
     var peer: PeerID { registration.peer }
@@ -61,6 +71,8 @@ final class ReplicatedStore {
         scanner = ContainerScanner(content: content)
         self.library = library ?? FileLibrary(content: content)
         snapshots = SnapshotLibrary(content: content)
+        blobs = BlobLibrary(content: content)
+        blobIndex = BlobIndex(library: self.library, snapshots: snapshots)
     }
 
     private static func content(
@@ -83,6 +95,8 @@ final class ReplicatedStore {
         scanner = ContainerScanner(content: content)
         library.content = content
         snapshots.content = content
+        blobs.content = content
+        blobIndex.forget()
         forgetPeer()
     }
 
@@ -92,10 +106,13 @@ final class ReplicatedStore {
         isSettledWithFolder = false
         soundFiles = [:]
         soundSnapshots = [:]
+        soundBlobs = [:]
+        blobComplaints = [:]
         foreignness = [:]
         foreignFiles = []
         seenByOthers = 0
         publishedSchemas = []
+        unacknowledged = nil
     }
 
     /// Whether the path still leads to the file that is open.
@@ -134,6 +151,7 @@ extension SyncConfiguration {
         configuration.busyTimeout = wait / .seconds(1)
         configuration.policies = policies
         configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
+        configuration.blobThreshold = blobThreshold
         return configuration
     }
 

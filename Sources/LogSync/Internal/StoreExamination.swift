@@ -152,7 +152,7 @@ struct StoreExamination {
             "held-\(item.reason.rawValue)",
             item.reason == .damaged || item.reason == .fork ? .damage : .trouble,
             "\(item.peer.name):\(item.sequence) cannot be imported",
-            at: item.file.map { "\(store.content.peer(item.peer.id).path)/logs/\($0)" } ?? store.content.path,
+            at: item.file.map { store.content.peer(item.peer.id).path(named: $0) } ?? store.content.path,
             why: item.detail ?? item.reason.rawValue, help: help)
     }
 }

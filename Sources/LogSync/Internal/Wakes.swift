@@ -1,3 +1,4 @@
+import LogModel
 import Synchronization
 
 /// What a running replicator is woken for.
@@ -13,6 +14,15 @@ struct Wake: OptionSet {
     static let full = Wake(rawValue: 8)
     /// Another process asks for the store.
     static let request = Wake(rawValue: 16)
+    /// What was published and imported is to be said in the receipt.
+    static let acknowledge = Wake(rawValue: 32)
+}
+
+/// What a running replicator was woken for, and where.
+struct Waking {
+    var wake = Wake()
+    /// The peers in whose folders something changed; nil where it may be anywhere.
+    var peers: Set<PeerID>? = []
 }
 
 /// Gathers wakes, however many, until the one who is to be woken takes them.
@@ -20,20 +30,25 @@ final class Wakes: Sendable {
     /// One signal for any number of wakes that nobody has taken yet.
     let signals: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
-    private let pending = Mutex(Wake())
+    private let pending = Mutex(Waking())
 
     init() {
         (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
 
-    func wake(_ wake: Wake) {
-        pending.withLock { $0.formUnion(wake) }
+    /// - Parameter peer: the peer in whose folder something changed, for ``Wake/folder``; nil where it may be anywhere.
+    func wake(_ wake: Wake, in peer: PeerID? = nil) {
+        pending.withLock { pending in
+            pending.wake.formUnion(wake)
+            guard wake.contains(.folder) else { return }
+            if let peer { pending.peers?.insert(peer) } else { pending.peers = nil }
+        }
         continuation.yield()
     }
 
-    func take() -> Wake {
+    func take() -> Waking {
         pending.withLock { pending in
-            defer { pending = [] }
+            defer { pending = Waking() }
             return pending
         }
     }

@@ -28,19 +28,34 @@ struct Watchers: Sendable {
     }
 
     /// Whatever arrives in the content folder, save what this peer itself puts there.
+    ///
+    /// - Parameter folder: is asked when a watch begins.
     func watchContainer(_ folder: @escaping @Sendable () async -> (path: String, own: String)?) async {
+        var watched: (path: String, own: String)?
         await watch(
-            { await folder()?.path }, recursive: true, only: nil,
+            {
+                watched = await folder()
+                return watched?.path
+            }, recursive: true, only: nil,
             polling: configuration.pollInterval ?? Self.folderPolling, polls: configuration.pollInterval != nil
         ) { hint in
             switch hint {
             case nil: wakes.wake(.folder)
             case .overflow: wakes.wake(.full)
-            case .changed(let directory, _):
-                if let own = await folder()?.own, directory == own || directory.hasPrefix(own + "/") { return }
-                wakes.wake(.folder)
+            case .changed(let directory, let name):
+                guard let watched else { return wakes.wake(.folder) }
+                if directory == watched.own || directory.hasPrefix(watched.own + "/") { return }
+                wakes.wake(.folder, in: Self.peer(directory, name, content: watched.path))
             }
         }
+    }
+
+    /// The peer in whose folder something changed; nil where it was beside the peers' folders.
+    static func peer(_ directory: String, _ name: String?, content: String) -> PeerID? {
+        let place = (name.map { "\(directory)/\($0)" } ?? directory).dropFirst(content.count)
+        guard directory.hasPrefix(content) else { return nil }
+        let parts = place.split(separator: "/")
+        return parts.count >= 2 && parts[0] == ContentFolder.peersName ? PeerID(parts[1]) : nil
     }
 
     /// Requests by other processes to let go of the store.

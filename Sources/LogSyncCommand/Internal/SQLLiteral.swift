@@ -10,6 +10,7 @@ enum SQLLiteral {
         case .text(let bytes): quoted(bytes)
         case .blob(let bytes): "X'" + hex(bytes) + "'"
         case .reference(let identity): "[\(identity)]"
+        case .external(let reference): "[\(reference.kind) \(reference.id), \(reference.id.length) bytes]"
         }
     }
 

@@ -26,10 +26,12 @@ struct OracleDecision {
     }
 
     private struct Reference {
-        var column: String
+        var columns: [String]
         var strength: Strength
-        /// Nil where the parent is not alive.
-        var parent: Int?
+        /// The alive rows that it names: several, where it names them by columns that only one of them can show.
+        var parents: [Int]
+        /// Whether it names its parent by identity, so that it follows it where it is folded.
+        var isByIdentity: Bool
         var replacement: Value
         /// The parent of the replacement, where that is a reference to an alive row.
         var replacementParent: Int?
@@ -139,36 +141,54 @@ struct OracleDecision {
     /// Rule 4.
     private mutating func refer(_ node: Int) {
         let table = nodes[node].table
-        for column in table.columns {
-            guard let reference = column.reference, let value = nodes[node].values[column.name], !value.isNull
-            else { continue }
-            let isKey = table.key.contains(column.name)
-            let isLoose =
-                !isKey && !reference.isDeclared
-                || settings.unenforced.contains("\(table.name).\(column.name)".lowercased())
-            let isSoft = !isKey && (reference.onDelete == .setNull || reference.onDelete == .setDefault)
-            let replacement = reference.onDelete == .setDefault ? column.defaultValue : .null
+        for key in table.references {
+            let values = key.columns.compactMap { nodes[node].values[$0] }
+            guard values.count == key.columns.count, !values.contains(where: \.isNull) else { continue }
+            let isKey = key.columns.contains { table.key.contains($0) }
+            let target = "\(table.name).\(key.columns.joined(separator: ","))".lowercased()
+            let isLoose = !isKey && !key.isDeclared || settings.unenforced.contains(target)
+            let isSoft = !isKey && (key.onDelete == .setNull || key.onDelete == .setDefault)
+            let column = table[key.columns[0]]
+            let replacement = key.onDelete == .setDefault ? column?.defaultValue ?? .null : .null
+            // A row that refers to itself has what it needs, whoever else is called so.
+            let named = parents(values, key)
             let made = Reference(
-                column: column.name, strength: isLoose ? .loose : isSoft ? .soft : .hard,
-                parent: parent(value, reference), replacement: replacement,
-                replacementParent: isSoft ? parent(replacement, reference) : nil)
+                columns: key.columns, strength: isLoose ? .loose : isSoft ? .soft : .hard,
+                parents: named.contains(node) ? [node] : named,
+                isByIdentity: key.parentColumns == nil && schema[key.parent]?.hasLocalInteger ?? false,
+                replacement: replacement,
+                replacementParent: isSoft ? parents([replacement], key).first : nil)
             nodes[node].references.append(made)
-            guard !isLoose || settings.mergesUniques.contains(reference.parent.lowercased()) else { continue }
-            for parent in [made.parent, made.replacementParent].compactMap({ $0 }) where parent != node {
+            guard !isLoose || settings.mergesUniques.contains(key.parent.lowercased()) else { continue }
+            for parent in made.parents + [made.replacementParent].compactMap({ $0 }) where parent != node {
                 nodes[node].edges.insert(parent)
             }
         }
     }
 
-    /// The alive row that a value refers to.
-    private func parent(_ value: Value, _ reference: ReferenceModel) -> Int? {
-        guard let table = schema[reference.parent] else { return nil }
-        if table.hasLocalInteger {
-            guard case .reference(let identity) = value else { return nil }
-            return index[RowName(table: table.name, identity: identity)]
+    /// The alive rows that values refer to.
+    private func parents(_ values: [Value], _ key: TableModel.Key) -> [Int] {
+        guard let table = schema[key.parent] else { return [] }
+        if let names = key.parentColumns {
+            guard names.count == values.count else { return [] }
+            let parts = zip(names, values).map { KeyPart($1, collation: table[$0]?.collation ?? .binary) }
+            return nodes.indices.filter { other in
+                nodes[other].table.name == table.name
+                    && zip(names, parts).allSatisfy { name, part in
+                        part != nil
+                            && part
+                                == nodes[other].values[name].flatMap {
+                                    KeyPart($0, collation: table[name]?.collation ?? .binary)
+                                }
+                    }
+            }
         }
-        guard let key = table[table.key[0]], let part = KeyPart(value, collation: key.collation) else { return nil }
-        return index[RowName(table: table.name, identity: RowIdentity(natural: [part]))]
+        if table.hasLocalInteger {
+            guard case .reference(let identity) = values[0] else { return [] }
+            return index[RowName(table: table.name, identity: identity)].map { [$0] } ?? []
+        }
+        guard let part = KeyPart(values[0], collation: table[table.key[0]]?.collation ?? .binary) else { return [] }
+        return index[RowName(table: table.name, identity: RowIdentity(natural: [part]))].map { [$0] } ?? []
     }
 
     /// Rule 5's second kind of edge: to each older row that shares a potential tuple.
@@ -190,7 +210,9 @@ struct OracleDecision {
             var replacements = [reference.replacement]
             if !reference.replacement.isNull { replacements.append(.null) }
             variants += replacements.flatMap { replacement in
-                variants.map { $0.merging([reference.column: replacement]) { $1 } }
+                variants.map { variant in
+                    variant.merging(reference.columns.map { ($0, replacement) }) { $1 }
+                }
             }
         }
         return variants
@@ -221,7 +243,7 @@ struct OracleDecision {
         var group: Set<Int> = [node]
         var waiting = [node]
         while let next = waiting.popLast() {
-            for case let parent? in nodes[next].references.filter({ $0.strength != .loose }).map(\.parent)
+            for parent in nodes[next].references.filter({ $0.strength != .loose }).flatMap(\.parents)
             where knot.contains(parent) && nodes[parent].fate == .undecided && group.insert(parent).inserted {
                 waiting.append(parent)
             }
@@ -235,17 +257,18 @@ struct OracleDecision {
         var values = nodes[node].values
         var isRedirected = false
         for reference in nodes[node].references {
-            let parent = reference.parent
-            if stands(parent, group) || parent == node { continue }
-            if let parent, case .folded(let winner) = nodes[parent].fate {
-                values[reference.column] = .reference(nodes[winner].name.identity)
+            if reference.parents.contains(where: { $0 == node || stands($0, group) }) { continue }
+            if reference.isByIdentity, let parent = reference.parents.first,
+                case .folded(let winner) = nodes[parent].fate
+            {
+                values[reference.columns[0]] = .reference(nodes[winner].name.identity)
                 isRedirected = true
                 continue
             }
             if reference.strength == .loose { continue }
-            if reference.strength == .hard || parent.map(knot.contains) ?? false { return .parent }
+            if reference.strength == .hard || reference.parents.contains(where: knot.contains) { return .parent }
             let mayStay = reference.replacement.isNull || stands(reference.replacementParent, group)
-            values[reference.column] = mayStay ? reference.replacement : .null
+            for column in reference.columns { values[column] = mayStay ? reference.replacement : .null }
         }
         if table.replicated.contains(where: { $0.isNotNull && values[$0.name]?.isNull ?? true }) { return .notNull }
         if try tables.stand(table, row: node, values) { return nil }

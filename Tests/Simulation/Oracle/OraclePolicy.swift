@@ -68,6 +68,7 @@ enum OraclePolicy: Equatable {
             case .text: 2
             case .blob: 3
             case .reference: 4
+            case .external: 5
             }
         }
         func number(_ value: Value) -> Double {

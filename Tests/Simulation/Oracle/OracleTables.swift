@@ -41,7 +41,8 @@ final class OracleTables {
     /// The table whose local integers a column holds, through any number of keys in between.
     private static func referenced(_ table: String, _ column: String, _ schema: SchemaModel, depth: Int = 0) -> String?
     {
-        guard depth < 8, let reference = schema[table]?[column]?.reference, let parent = schema[reference.parent]
+        guard depth < 8, let reference = schema[table]?[column]?.reference, reference.parentColumn == nil,
+            let parent = schema[reference.parent]
         else { return nil }
         if parent.hasLocalInteger { return parent.name }
         return referenced(parent.name, parent.key[0], schema, depth: depth + 1)

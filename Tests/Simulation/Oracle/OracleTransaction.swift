@@ -46,6 +46,7 @@ enum Spelling {
         case .text(let bytes): "'\(String(decoding: bytes, as: UTF8.self))'"
         case .blob(let bytes): "x'\(Hex.encode(bytes))'"
         case .reference(let identity): "→\(identity)"
+        case .external(let reference): "blob \(reference.id)"
         }
     }
 }

@@ -2,6 +2,7 @@
 enum Feature: String, CaseIterable, Sendable {
     // Schemas
     case references, selfReferences, cycles, joinTables, undeclaredReferences, keyReferences
+    case uniqueParents, compositeReferences
     case unique, uniqueMultiple, uniqueNocase, uniqueReferences, uniquePartial, uniqueExpression, uniqueWithoutRowid
     case checks, notNull, strict, withoutRowid, generated, triggers, nocaseKeys, columnsIdentity, integerNaturalKeys
     case nullKeys, autoincrement, defaults
@@ -12,10 +13,11 @@ enum Feature: String, CaseIterable, Sendable {
     // The world
     case joins, skewedClocks, clockJumps, equalTimes
     // The folder, and what kills processes
-    case folders, faults, crashes, powerCuts, restoredStores, snapshots, collection
+    case folders, faults, crashes, powerCuts, restoredStores, snapshots, collection, copiedStores, retirement
+    case migrations
 
-    /// What the store does not do yet.
-    static let missing: Set<Feature> = []
+    /// What the store does not do well enough yet for every run to ask for it; to be added by name.
+    static let missing: Set<Feature> = [.migrations]
 }
 
 typealias Features = Set<Feature>

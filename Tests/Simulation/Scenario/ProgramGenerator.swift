@@ -2,10 +2,12 @@ import LogModel
 
 /// Makes random SQL over a schema: small domains, so that peers meet.
 struct ProgramGenerator {
-    let schema: SchemaModel
+    /// As it is in the store that the program writes to.
+    var schema: SchemaModel
     let features: Features
     var random: Random
-    private var hot: TableModel?
+    /// By its name in logs.
+    private var hot: String?
 
     init(schema: SchemaModel, features: Features, random: Random) {
         self.schema = schema
@@ -14,10 +16,10 @@ struct ProgramGenerator {
     }
 
     /// Picks the table that most of what comes next is about.
-    mutating func chooseHotTable() { hot = random.pick(schema.tables) }
+    mutating func chooseHotTable() { hot = random.pick(schema.tables).logName }
 
     private mutating func table() -> TableModel {
-        if let hot, random.chance(65) { return hot }
+        if let hot = schema.tables.first(where: { $0.logName == hot }), random.chance(65) { return hot }
         return random.pick(schema.tables)
     }
 
@@ -76,7 +78,7 @@ struct ProgramGenerator {
             let isNeeded = table.key.contains(column.name) || column.isNotNull && column.defaultSQL == nil
             if !isNeeded, random.chance(20) { continue }
             names.append(column.name)
-            values.append(value(column))
+            values.append(value(column, in: table))
         }
         if names.isEmpty { return "\(verb) INTO \(table.name) DEFAULT VALUES" }
         return "\(verb) INTO \(table.name)(\(names.joined(separator: ", "))) VALUES(\(values.joined(separator: ", ")))"
@@ -98,7 +100,7 @@ struct ProgramGenerator {
         for column in Set((0..<random.number(2)).map { _ in random.pick(plain).name }).sorted() {
             guard let model = table[column] else { continue }
             let isCounted = model.domain == .integers && random.chance(30)
-            assignments.append("\(column) = \(isCounted ? "\(column) + \(random.number(3))" : value(model))")
+            assignments.append("\(column) = \(isCounted ? "\(column) + \(random.number(3))" : value(model, in: table))")
         }
         return "\(updateVerb()) \(table.name) SET \(assignments.joined(separator: ", ")) WHERE \(selection(table))"
     }
@@ -153,9 +155,20 @@ struct ProgramGenerator {
         return "\(column.name) IS \(value(column))"
     }
 
-    private mutating func value(_ column: ColumnModel) -> String {
+    private mutating func value(_ column: ColumnModel, in table: TableModel? = nil) -> String {
         if !column.isNotNull, random.chance(12) { return "NULL" }
-        if let reference = column.reference, let parent = schema[reference.parent] { return key(of: parent) }
+        if let reference = column.reference, let parent = schema[reference.parent] {
+            guard let named = reference.parentColumn, random.chance(85) else {
+                return reference.parentColumn.flatMap { parent[$0] }.map { value($0) } ?? key(of: parent)
+            }
+            return "(SELECT \(named) FROM \(parent.name) ORDER BY \(named) LIMIT 1 OFFSET \(random.number(4) - 1))"
+        }
+        for key in table?.composites ?? [] {
+            guard let place = key.columns.firstIndex(of: column.name), random.chance(85) else { continue }
+            let order = key.parentColumns.joined(separator: ", ")
+            return "(SELECT \(key.parentColumns[place]) FROM \(key.parent) ORDER BY \(order) LIMIT 1 OFFSET "
+                + "\(random.number(2) - 1))"
+        }
         switch column.domain {
         case .integers: return "\(random.number(6))"
         case .texts: return random.pick(["'a'", "'b'", "'B'", "'c'", "'d'", "'A'"])

@@ -12,11 +12,21 @@ struct Scenario: Sendable {
 }
 
 extension Scenario {
-    /// Whether a store is restored, so that what it had not published is gone for good.
+    /// Whether something takes a store's place, so that what it had not published is gone for good.
     var hasRestores: Bool {
         steps.contains { step in
-            if case .restore = step { true } else { false }
+            switch step {
+            case .restore, .copy: true
+            default: false
+            }
         }
+    }
+
+    /// Key columns by table, of those that come later too; all by their names in logs.
+    var keys: [String: [String]] {
+        var keys = schema.withSettings.keys
+        for case .migrate(_, .createTable(let table)) in steps { keys[table.name] = table.key }
+        return keys
     }
 
     /// Whether somebody does something to a folder.
@@ -77,6 +87,12 @@ enum Step: Sendable {
     case backUp(peer: Int, vacuums: Bool)
     /// A store's backup takes its place; with `losesState` what the machine knew of it is lost too.
     case restore(peer: Int, losesState: Bool)
+    /// A store takes another's place, byte for byte.
+    case copy(from: Int, to: Int, vacuums: Bool)
+    /// A peer says of another that it takes part no more.
+    case retire(by: Int, other: Int)
+    /// A peer's program changes its store's schema.
+    case migrate(peer: Int, Migration)
     /// Somebody settles a conflict or a parked row; `choice` picks which, and how.
     case settle(peer: Int, choice: UInt64)
 
@@ -84,9 +100,10 @@ enum Step: Sendable {
         switch self {
         case .write(let peer, _, _), .skew(let peer, _), .record(let peer), .sync(let peer), .policy(let peer, _, _),
             .fault(_, let peer, _), .crash(_, let peer), .settle(let peer, _),
-            .backUp(let peer, _), .restore(let peer, _), .snapshot(let peer), .compact(let peer, _):
+            .migrate(let peer, _), .backUp(let peer, _), .restore(let peer, _), .snapshot(let peer),
+            .compact(let peer, _):
             [peer]
-        case .send(let from, let to): [from, to]
+        case .send(let from, let to), .copy(let from, let to, _), .retire(let from, let to): [from, to]
         case .pass: []
         }
     }
@@ -102,8 +119,10 @@ struct Death: Sendable, Hashable {
     var kind: Crash
     /// The change at which it dies, from 1.
     var change: Int
-    /// Whether that one is still made.
-    var completes: Bool
+    /// How much of that one is still made.
+    var extent: Extent
+
+    enum Extent: String, CaseIterable, Sendable { case none, half, whole }
 }
 
 enum Crash: String, CaseIterable, Sendable {
@@ -113,6 +132,11 @@ enum Crash: String, CaseIterable, Sendable {
     case store
     /// The same, and what was not synced is lost.
     case power
+    /// At a change of a file outside the store, and what was not synced is lost.
+    case fileSystemPower
+
+    var isOfStore: Bool { self == .store || self == .power }
+    var cutsPower: Bool { self == .power || self == .fileSystemPower }
 }
 
 extension Scenario: CustomStringConvertible {
@@ -144,7 +168,7 @@ extension Scenario: CustomStringConvertible {
 }
 
 extension Death: CustomStringConvertible {
-    var description: String { "\(kind.rawValue), change \(change)\(completes ? ", still made" : "")" }
+    var description: String { "\(kind.rawValue), change \(change), \(extent.rawValue) of it made" }
 }
 
 extension Step: CustomStringConvertible {
@@ -166,6 +190,10 @@ extension Step: CustomStringConvertible {
         case .restore(let peer, let losesState):
             "\(peer)'s store is restored from its backup\(losesState ? ", its state files lost" : "")"
         case .settle(let peer, let choice): "\(peer) settles a conflict (\(choice))"
+        case .copy(let from, let to, let vacuums):
+            "\(from)'s store is copied over \(to)'s\(vacuums ? " by VACUUM INTO" : "")"
+        case .migrate(let peer, let migration): "\(peer)'s program \(migration)"
+        case .retire(let peer, let other): "\(peer) retires \(other)"
         }
     }
 }

@@ -6,6 +6,7 @@ struct ScenarioGenerator {
     private let allowed: Features
     private let certain: Features
     private var random: Random
+    private var migrations: MigrationGenerator?
 
     /// - Parameters:
     ///   - allowed: what scenarios may make use of; each makes use of a part of it.
@@ -34,8 +35,33 @@ struct ScenarioGenerator {
         }
         scenario.policies = policies(schema, features)
         addCommonRows(to: &scenario, &programs)
+        if features.contains(.migrations) {
+            migrations = MigrationGenerator(schema, peers: count, random: &random)
+        }
         let rounds = random.number(isBig ? 6 : 4)
         for _ in 0..<rounds { addRound(to: &scenario, &programs) }
+        return scenario
+    }
+
+    /// One of two or three peers and few steps, to be run many times.
+    mutating func smallScenario() -> Scenario {
+        let features = chosenFeatures().subtracting([.faults, .crashes])
+        var schemas = SchemaGenerator(features: features, random: Random(seed: random.next()))
+        let schema = schemas.schema(maximumTables: 2)
+        var programs = ProgramGenerator(schema: schema, features: features, random: Random(seed: random.next()))
+        var scenario = Scenario(seed: seed, features: features, schema: schema, peers: [])
+        for index in 0..<(random.chance(25) ? 3 : 2) { scenario.peers.append(peer(index, features, &programs)) }
+        scenario.hasFolders = true
+        scenario.policies = policies(schema, features)
+        programs.chooseHotTable()
+        if features.contains(.migrations) {
+            migrations = MigrationGenerator(schema, peers: scenario.peers.count, random: &random)
+        }
+        for peer in scenario.peers.indices { addChange(by: peer, to: &scenario, &programs) }
+        for _ in 0..<2 { addExchange(to: &scenario, without: nil) }
+        addTrouble(to: &scenario)
+        addChange(by: 0, to: &scenario, &programs)
+        addExchange(to: &scenario, without: nil)
         return scenario
     }
 
@@ -117,11 +143,19 @@ struct ScenarioGenerator {
         for peer in scenario.peers.indices.shuffled(using: &random) where random.chance(80) {
             for _ in 0..<random.number(3) { addChange(by: peer, to: &scenario, &programs) }
         }
-        for _ in 0..<random.number(2 * scenario.peers.count) { addExchange(to: &scenario) }
+        // Who is to be retired is one that nobody has heard of for a while.
+        let isAway = scenario.features.contains(.retirement) && scenario.peers.count > 2 && random.chance(60)
+        let away = isAway ? random.number(scenario.peers.count) - 1 : nil
+        for _ in 0..<random.number(2 * scenario.peers.count) { addExchange(to: &scenario, without: away) }
+        if let away { addRetirement(of: away, to: &scenario) }
         addTrouble(to: &scenario)
     }
 
     private mutating func addChange(by peer: Int, to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
+        if migrations != nil, random.chance(25), let migration = migrations?.migration(of: peer, random: &random) {
+            scenario.steps.append(.migrate(peer: peer, migration))
+        }
+        if let schema = migrations?.schemas[peer] { programs.schema = schema }
         if !scenario.features.contains(.equalTimes) || random.chance(40) {
             scenario.steps.append(.pass(milliseconds: Int64(random.pick([1, 1, 5, 40, 1000, 3_600_000]))))
         }
@@ -143,11 +177,30 @@ struct ScenarioGenerator {
         }
     }
 
-    private mutating func addExchange(to scenario: inout Scenario) {
+    private mutating func addRetirement(of away: Int, to scenario: inout Scenario) {
+        let count = scenario.peers.count
+        let peer = (away + random.number(count - 1)) % count
+        if random.chance(50) { scenario.steps.append(.retire(by: peer, other: away)) }
+        guard scenario.hasFolders, scenario.features.contains(.collection) else { return }
+        // What the others have heard of each other may go now.
+        for _ in 0..<2 {
+            for other in scenario.peers.indices where other != away && other != peer {
+                scenario.steps += [.sync(peer: other), .send(from: other, to: peer)]
+            }
+            scenario.steps.append(.compact(peer: peer, days: 0))
+            for other in scenario.peers.indices where other != away && other != peer {
+                scenario.steps.append(.send(from: peer, to: other))
+            }
+        }
+    }
+
+    private mutating func addExchange(to scenario: inout Scenario, without away: Int?) {
         let count = scenario.peers.count
         let peer = random.number(count) - 1
+        if peer == away { return }
         if random.chance(75) {
             let other = (peer + random.number(count - 1)) % count
+            if other == away { return }
             // What a peer has not synced is not in its folder.
             if scenario.hasFolders, random.chance(70) { scenario.steps.append(.sync(peer: other)) }
             scenario.steps.append(.send(from: other, to: peer))
@@ -174,6 +227,19 @@ struct ScenarioGenerator {
                 scenario.steps.append(.restore(peer: peer, losesState: random.chance(40)))
                 if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }
             }
+            // What a store that is no more had published nobody mends.
+            if scenario.hasFolders, scenario.features.contains(.copiedStores), !scenario.features.contains(.faults),
+                random.chance(12)
+            {
+                let other = (peer + random.number(scenario.peers.count - 1)) % scenario.peers.count
+                scenario.steps.append(.copy(from: other, to: peer, vacuums: random.chance(30)))
+                migrations?.copy(from: other, to: peer)
+                if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }
+            }
+            if scenario.features.contains(.retirement), random.chance(12) {
+                let other = (peer + random.number(scenario.peers.count - 1)) % scenario.peers.count
+                scenario.steps.append(.retire(by: peer, other: other))
+            }
             if scenario.features.contains(.crashes), random.chance(scenario.hasFolders ? 35 : 20) {
                 scenario.steps.append(.crash(death(scenario), peer: peer))
                 scenario.steps.append(.sync(peer: peer))
@@ -184,7 +250,11 @@ struct ScenarioGenerator {
     private mutating func death(_ scenario: Scenario) -> Death {
         var kinds = [Crash.store]
         if scenario.hasFolders { kinds.append(.fileSystem) }
-        if scenario.features.contains(.powerCuts) { kinds.append(.power) }
-        return Death(kind: random.pick(kinds), change: random.number(40), completes: random.chance(50))
+        if scenario.features.contains(.powerCuts) {
+            kinds.append(.power)
+            if scenario.hasFolders { kinds.append(.fileSystemPower) }
+        }
+        return Death(
+            kind: random.pick(kinds), change: random.number(40), extent: random.pick(Death.Extent.allCases))
     }
 }

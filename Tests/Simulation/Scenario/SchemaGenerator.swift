@@ -12,12 +12,14 @@ struct SchemaGenerator {
         self.random = random
     }
 
-    mutating func schema() -> SchemaModel {
-        let count = random.number(4)
+    mutating func schema(maximumTables: Int = 4) -> SchemaModel {
+        let count = random.number(maximumTables)
         for index in 0..<count { tables.append(table(index)) }
         for index in tables.indices { addReferences(to: index) }
         if features.contains(.joinTables), random.chance(60) { addJoinTable() }
         for index in tables.indices { addUniques(to: index) }
+        if features.contains(.uniqueParents) { addReferencesToUniques() }
+        if features.contains(.compositeReferences) { addComposites() }
         if features.contains(.triggers) { addTriggers() }
         return SchemaModel(tables: tables, extras: extras)
     }
@@ -64,6 +66,8 @@ struct SchemaGenerator {
             if table.isStrict { table.columns[table.columns.count - 1].type = "ANY" }
         }
         if has(.checks, 20) { table.checks.append("c0 IS NULL OR c0 <> 3") }
+        // One that two good halves may break.
+        if has(.checks, 30), table["c1"] != nil { table.checks.append("c0 IS NULL OR c1 IS NULL OR c0 <> c1") }
         return table
     }
 
@@ -166,6 +170,52 @@ struct SchemaGenerator {
         table.key = ["p", "q"]
         table.columns.append(plainColumn("c0", strict: false))
         tables.append(table)
+    }
+
+    /// References by other columns than the parent's key.
+    private mutating func addReferencesToUniques() {
+        let candidates = tables.flatMap { table in
+            table.uniques.compactMap { unique -> (TableModel, ColumnModel)? in
+                guard unique.parts.count == 1, unique.condition == nil, unique.parts[0].collation == nil,
+                    let column = table[unique.parts[0].sql], column.reference == nil, !table.key.contains(column.name)
+                else { return nil }
+                return (table, column)
+            }
+        }
+        guard !candidates.isEmpty else { return }
+        for index in tables.indices where random.chance(50) {
+            let (parent, named) = random.pick(candidates)
+            var column = ColumnModel(name: "u", type: named.type, domain: named.domain, collation: named.collation)
+            if tables[index].isStrict, column.type.isEmpty { column.type = "ANY" }
+            var reference = ReferenceModel(parent: parent.name, parentColumn: named.name)
+            reference.onDelete = random.pick([.noAction, .cascade, .setNull])
+            column.reference = reference
+            tables[index].columns.append(column)
+        }
+    }
+
+    /// References by the two columns of a parent's key.
+    private mutating func addComposites() {
+        let parents = tables.filter { table in
+            table.key.count == 2 && table.key.allSatisfy { table[$0]?.reference == nil }
+        }
+        guard !parents.isEmpty else { return }
+        for index in tables.indices where random.chance(50) {
+            let parent = random.pick(parents)
+            var names: [String] = []
+            for (number, name) in parent.key.enumerated() {
+                guard let key = parent[name] else { return }
+                names.append("x\(number)")
+                var column = ColumnModel(
+                    name: "x\(number)", type: key.type, domain: key.domain, collation: key.collation)
+                if tables[index].isStrict, column.type == "INT" { column.type = "INTEGER" }
+                column.isNotNull = has(.notNull, 15)
+                tables[index].columns.append(column)
+            }
+            var keyed = CompositeModel(columns: names, parent: parent.name, parentColumns: parent.key)
+            keyed.onDelete = random.pick([.noAction, .cascade, .setNull])
+            tables[index].composites.append(keyed)
+        }
     }
 
     // MARK: Unique indexes

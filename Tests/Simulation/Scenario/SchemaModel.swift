@@ -24,6 +24,8 @@ struct TableModel: Sendable {
     }
 
     var name: String
+    /// Its name in logs, where it was called that before.
+    var loggedAs: String?
     var identity: Identity
     /// The columns that identify a row; none where it is a surrogate.
     var key: [String] = []
@@ -35,6 +37,8 @@ struct TableModel: Sendable {
     /// Without the local integer, with generated ones.
     var columns: [ColumnModel]
     var uniques: [UniqueModel] = []
+    /// Foreign keys of several columns.
+    var composites: [CompositeModel] = []
     var checks: [String] = []
 
     /// Whether rows have an integer that is local to each peer, in a column named `id`.
@@ -50,6 +54,8 @@ struct ColumnModel: Sendable {
     enum Domain: Sendable { case integers, texts, reals, anything, arrays, references }
 
     var name: String
+    /// Its name in logs, where it was called that before.
+    var loggedAs: String?
     var type: String
     var domain: Domain
     var isNotNull = false
@@ -68,10 +74,19 @@ struct ReferenceModel: Sendable {
     }
 
     var parent: String
+    /// The parent's column that it names, a UNIQUE one; nil where it is its key.
+    var parentColumn: String?
     var onDelete = OnDelete.noAction
     /// Otherwise it is told by `--reference`.
     var isDeclared = true
     var isDeferred = false
+}
+
+struct CompositeModel: Sendable {
+    var columns: [String]
+    var parent: String
+    var parentColumns: [String]
+    var onDelete = ReferenceModel.OnDelete.noAction
 }
 
 struct UniqueModel: Sendable {
@@ -98,8 +113,14 @@ extension TableModel {
         for column in columns {
             guard let reference = column.reference, reference.isDeclared else { continue }
             lines.append(
-                "FOREIGN KEY(\(column.name)) REFERENCES \(reference.parent) ON DELETE \(reference.onDelete.rawValue)"
+                "FOREIGN KEY(\(column.name)) REFERENCES \(reference.parent)"
+                    + (reference.parentColumn.map { "(\($0))" } ?? "") + " ON DELETE \(reference.onDelete.rawValue)"
                     + (reference.isDeferred ? " DEFERRABLE INITIALLY DEFERRED" : ""))
+        }
+        for key in composites {
+            lines.append(
+                "FOREIGN KEY(\(key.columns.joined(separator: ", "))) REFERENCES \(key.parent)"
+                    + "(\(key.parentColumns.joined(separator: ", "))) ON DELETE \(key.onDelete.rawValue)")
         }
         let options = [isStrict ? "STRICT" : nil, isWithoutRowid ? "WITHOUT ROWID" : nil].compactMap { $0 }
         return "CREATE TABLE \(name)(\(lines.joined(separator: ", "))) \(options.joined(separator: ", "))"
@@ -128,4 +149,42 @@ extension UniqueModel {
     var list: String {
         parts.map { "\($0.sql)\($0.collation.map { " COLLATE " + $0.rawValue } ?? "")" }.joined(separator: ", ")
     }
+}
+
+// MARK: References
+
+extension TableModel {
+    /// A reference of one column or several.
+    struct Key {
+        var columns: [String]
+        var parent: String
+        /// What it names the parent by; nil where that is its one key column, or its integer.
+        var parentColumns: [String]?
+        var onDelete: ReferenceModel.OnDelete
+        var isDeclared: Bool
+    }
+
+    /// In the order of the columns, those of several columns last.
+    var references: [Key] {
+        columns.compactMap { column in
+            column.reference.map {
+                Key(
+                    columns: [column.name], parent: $0.parent, parentColumns: $0.parentColumn.map { [$0] },
+                    onDelete: $0.onDelete, isDeclared: $0.isDeclared)
+            }
+        }
+            + composites.map {
+                Key(
+                    columns: $0.columns, parent: $0.parent, parentColumns: $0.parentColumns, onDelete: $0.onDelete,
+                    isDeclared: true)
+            }
+    }
+}
+
+extension TableModel {
+    var logName: String { loggedAs ?? name }
+}
+
+extension ColumnModel {
+    var logName: String { loggedAs ?? name }
 }

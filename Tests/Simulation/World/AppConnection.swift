@@ -95,7 +95,7 @@ final class AppStatement {
     private func bind(_ value: Value, at index: Int32) {
         let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         switch value {
-        case .null, .reference: sqlite3_bind_null(statement, index)
+        case .null, .reference, .external: sqlite3_bind_null(statement, index)
         case .integer(let integer): sqlite3_bind_int64(statement, index, integer)
         case .real(let real): sqlite3_bind_double(statement, index, real)
         case .text(let bytes):

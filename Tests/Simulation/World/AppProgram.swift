@@ -33,6 +33,19 @@ final class AppProgram {
         try connection.execute("ROLLBACK")
     }
 
+    /// Changes the schema as a program does that knows the twelve steps. Returns false where a constraint refused it.
+    func migrate(_ statements: [String], foreignKeysAreOn: Bool) throws -> Bool {
+        try connection.execute("PRAGMA foreign_keys = OFF")
+        defer { if foreignKeysAreOn { sqlite3_exec(connection.handle, "PRAGMA foreign_keys = ON", nil, nil, nil) } }
+        for statement in statements {
+            guard try connection.attempt(statement) else {
+                if connection.isInTransaction { try connection.execute("ROLLBACK") }
+                return false
+            }
+        }
+        return true
+    }
+
     // MARK: Programs that embed logsync
 
     static func queue(_ path: String, foreignKeysAreOn: Bool) throws -> DatabaseQueue {

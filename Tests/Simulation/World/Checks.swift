@@ -1,26 +1,53 @@
 import LogModel
 import LogStore
 
+/// A peer that is looked at.
+struct Checked {
+    var store: Store
+    var oracle: OracleState
+    var app: AppConnection
+    /// In names as the store has them.
+    var schema: SchemaModel
+    var name: String
+}
+
 /// Compares what stores show and keep with what the oracle says, and peers with one another.
 final class Checks {
     private let scenario: Scenario
     private let ledger: Ledger
-    private let schema: SchemaModel
-    private let tables: OracleTables
+    /// A schema in the names of logs, and its tables.
+    private final class View {
+        let schema: SchemaModel
+        let tables: OracleTables
+
+        init(_ local: SchemaModel) throws {
+            schema = local.inLogNames.withSettings
+            tables = try OracleTables(schema)
+        }
+    }
+
+    private var views: [String: View] = [:]
     /// What the scenario came to; none until the end.
     private(set) var yield = Yield()
     /// What was shown at a vector: the end asks for the same once for each peer.
-    private var known: (vector: VersionVector, shown: OracleShown)?
+    private var known: (vector: VersionVector, view: View, shown: OracleShown)?
 
-    init(_ scenario: Scenario, _ ledger: Ledger) throws {
+    init(_ scenario: Scenario, _ ledger: Ledger) {
         self.scenario = scenario
         self.ledger = ledger
-        schema = scenario.schema.withSettings
-        tables = try OracleTables(schema)
+    }
+
+    private func view(_ local: SchemaModel) throws -> View {
+        let fingerprint = local.fingerprint
+        if let view = views[fingerprint] { return view }
+        let view = try View(local)
+        views[fingerprint] = view
+        return view
     }
 
     /// Compares one peer, which has nothing unrecorded, with the oracle's state at its vector.
-    func check(_ store: Store, _ oracle: OracleState, _ app: AppConnection, name: String) throws {
+    func check(_ peer: Checked) throws {
+        let (store, oracle, name) = (peer.store, peer.oracle, peer.name)
         let vector = try store.vector()
         guard vector == oracle.vector else {
             throw Failure(
@@ -33,21 +60,51 @@ final class Checks {
                 .audit,
                 "\(name): \(problem)\(audit.problems.count > 1 ? " (and \(audit.problems.count - 1) more)" : "")")
         }
-        let shown = try shown(oracle)
-        try compare(audit.shown, shown, name)
-        try compareKept(app, shown, name)
-        try compareConflicts(store, shown, name)
+        let view = try view(peer.schema)
+        let shown = try shown(oracle, view)
+        try compare(audit.shown, shown, view.schema, name)
+        try compareKept(peer.app, shown, view.schema, name)
+        try compareConflicts(store, shown, view.schema, name)
+        try compareChecks(peer)
     }
 
-    private func shown(_ oracle: OracleState) throws -> OracleShown {
-        if let known, known.vector == oracle.vector { return known.shown }
-        let shown = try OracleShown(oracle, schema: schema, tables: tables)
-        known = (oracle.vector, shown)
+    /// The rows that break a CHECK constraint are shown, and listed: those, and no others.
+    private func compareChecks(_ peer: Checked) throws {
+        let tables = peer.schema.tables.filter { !$0.checks.isEmpty }
+        guard !tables.isEmpty else { return }
+        let listed = try peer.store.parkedRows(table: nil).filter { $0.reason == "check" }
+        for table in tables {
+            let key = table.hasLocalInteger ? ["id"] : table.key
+            let rowid = table.isWithoutRowid ? "NULL" : "rowid"
+            let condition = table.checks.map { "(\($0))" }.joined(separator: " AND ")
+            func parts(_ values: [Value]) -> [KeyPart?] {
+                values.enumerated().map { KeyPart($1, collation: table[key[$0]]?.collation ?? .binary) }
+            }
+            let breaking = try peer.app.rows(
+                "SELECT \(rowid), \(key.joined(separator: ", ")) FROM \(table.name) WHERE NOT (\(condition))")
+            // A row with a NULL in its key is called by its rowid.
+            let expected = Set(
+                breaking.map { row in parts(row.dropFirst().contains(.null) ? [row[0]] : Array(row.dropFirst())) })
+            let actual = Set(listed.filter { $0.table == table.logName }.map { parts($0.key) })
+            guard actual == expected else {
+                throw Failure(
+                    .check,
+                    "\(peer.name) lists \(actual.count) rows of \(table.name) that break a CHECK constraint; \(expected.count) do"
+                )
+            }
+        }
+    }
+
+    private func shown(_ oracle: OracleState, _ view: View) throws -> OracleShown {
+        if let known, known.vector == oracle.vector, known.view === view { return known.shown }
+        let shown = try OracleShown(oracle, schema: view.schema, tables: view.tables)
+        known = (oracle.vector, view, shown)
         return shown
     }
 
-    private func compare(_ actual: [String: [String: [String: Value]]], _ expected: OracleShown, _ name: String) throws
-    {
+    private func compare(
+        _ actual: [String: [String: [String: Value]]], _ expected: OracleShown, _ schema: SchemaModel, _ name: String
+    ) throws {
         for table in schema.tables {
             let actual = actual[table.name] ?? [:]
             var expectedRows: [String: [String: Value]] = [:]
@@ -62,13 +119,17 @@ final class Checks {
         }
     }
 
-    private func compareKept(_ app: AppConnection, _ expected: OracleShown, _ name: String) throws {
+    /// Rows of tables that are not here are kept too; what they are is decided when their table comes.
+    private func compareKept(
+        _ app: AppConnection, _ expected: OracleShown, _ schema: SchemaModel, _ name: String
+    ) throws {
         var parked: Set<OracleShown.RowName> = []
         var dead: Set<OracleShown.RowName> = []
         for row in try app.rows("SELECT table_name, identity, state FROM logsync_kept") {
             guard case .blob(let bytes) = row[1], let identity = RowIdentity(checking: bytes) else {
                 throw Failure(.kept, "\(name) keeps a row without an identity")
             }
+            if schema[row[0].string] == nil { continue }
             let kept = OracleShown.RowName(table: row[0].string, identity: identity)
             if row[2].string == "parked" { parked.insert(kept) } else { dead.insert(kept) }
         }
@@ -87,15 +148,19 @@ final class Checks {
         throw Failure(.kept, "\(name) \(left)\(verb) \(row.table) \(row.identity); the oracle \(right)")
     }
 
-    private func compareConflicts(_ store: Store, _ expected: OracleShown, _ name: String) throws {
+    /// What a dropped column held is not known any more, and whether that was a conflict.
+    private func compareConflicts(
+        _ store: Store, _ expected: OracleShown, _ schema: SchemaModel, _ name: String
+    ) throws {
+        func isHere(_ conflict: OracleShown.Conflict) -> Bool { schema[conflict.table]?[conflict.column] != nil }
         let listed = try store.conflicts(table: nil, all: true).map { conflict in
             OracleShown.Conflict(
                 table: conflict.table, column: conflict.column, dots: Set(conflict.versions.map(\.dot)),
                 isLost: conflict.shown == nil)
         }
-        let actual = Set(listed)
+        let actual = Set(listed.filter(isHere))
         // Settings are settled by the last writer and not listed.
-        let expected = expected.conflicts.filter { $0.table != OracleSettings.table }
+        let expected = expected.conflicts.filter { $0.table != OracleSettings.table && isHere($0) }
         guard let conflict = actual.symmetricDifference(expected).first else { return }
         let (left, right) = actual.contains(conflict) ? ("lists", "does not") : ("does not list", "does")
         throw Failure(
@@ -107,9 +172,10 @@ final class Checks {
     // MARK: The end
 
     /// Everybody has everything: they are the same, and stay the same.
-    func checkEnd(_ peers: [(store: Store, oracle: OracleState, app: AppConnection, name: String)]) throws {
+    func checkEnd(_ peers: [Checked]) throws {
         guard let first = peers.first else { return }
-        let digest = try first.store.summary().digest
+        // A peer that lacks a table cannot count the key cells that its rows' identities say.
+        var digests: [Set<String>: String] = [:]
         for peer in peers {
             guard try peer.store.record() == nil else {
                 throw Failure(.phantom, "\(peer.name) records a change that nobody made")
@@ -122,29 +188,36 @@ final class Checks {
                     .unsettled,
                     "\(peer.name) stays at \(Spelling.vector(vector)), where \(Spelling.vector(expected)) was made")
             }
-            try check(peer.store, peer.oracle, peer.app, name: peer.name)
+            try check(peer)
             guard peer.oracle == first.oracle else {
                 throw Failure(.divergence, "the oracle's own states differ: \(first.name) and \(peer.name)")
             }
-            guard try peer.store.summary().digest == digest else {
+            let digest = try peer.store.summary().digest
+            let tables = Set(peer.schema.tables.map(\.logName))
+            defer { digests[tables] = digest }
+            guard digests[tables, default: digest] == digest else {
                 throw Failure(.divergence, "\(first.name) and \(peer.name) have the same vector and different digests")
             }
-            if let shown = known?.shown { yield = Yield(ledger, shown, schema) }
-            try checkDatabase(peer.app, peer.name)
+            if let known { yield = Yield(ledger, known.shown, known.view.schema) }
+            try checkDatabase(peer)
             guard try peer.store.record() == nil else {
                 throw Failure(.phantom, "\(peer.name) records a change that nobody made, the second time")
             }
         }
     }
 
-    private func checkDatabase(_ app: AppConnection, _ name: String) throws {
+    private func checkDatabase(_ peer: Checked) throws {
+        let (app, name) = (peer.app, peer.name)
         let result = try app.rows("PRAGMA integrity_check").map { $0[0].string }
         guard result == ["ok"] else { throw Failure(.constraint, "\(name): \(result.joined(separator: "; "))") }
         for row in try app.rows("PRAGMA foreign_key_check") {
             let table = row[0].string
-            let keys = try app.rows("SELECT id, \"from\" FROM pragma_foreign_key_list('\(table)')")
-            let column = keys.first { $0[0] == row[3] }.map { $0[1].string } ?? ""
-            guard !(known?.shown.unenforced.contains("\(table).\(column)".lowercased()) ?? false) else { continue }
+            let keys = try app.rows("SELECT id, \"from\" FROM pragma_foreign_key_list('\(table)') ORDER BY id, seq")
+            let column = keys.filter { $0[0] == row[3] }.map { $0[1].string }.joined(separator: ",")
+            guard
+                !(known?.shown.unenforced.contains("\(peer.schema[table]?.logName ?? table).\(column)".lowercased())
+                    ?? false)
+            else { continue }
             throw Failure(
                 .constraint,
                 "\(name) shows a row of \(table) whose \(column) breaks its foreign key (row \(Spelling.value(row[1])))"

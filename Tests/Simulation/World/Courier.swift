@@ -1,4 +1,6 @@
 import Foundation
+import LogFormat
+import LogModel
 
 /// Carries files between the peers' copies of the container, and does to them whatever folders have done to them.
 final class Courier {
@@ -8,6 +10,12 @@ final class Courier {
     /// Every file that was ever seen in its owner's copy: path within the container → bytes.
     private var archive: [String: Data] = [:]
     private var marker: [String: Data] = [:]
+    /// What was read of files, by path.
+    private var read: [String: (status: Seen, data: Data)] = [:]
+    /// What one copy held when it was last carried to another.
+    private var carried: [[String]: Set<String>] = [:]
+    /// Whether what goes from a copy of somebody else's files goes from the other copies too.
+    var carriesDeletions = false
     /// A copy as it was once, by container.
     private var former: [String: [String: Data]] = [:]
 
@@ -27,6 +35,13 @@ final class Courier {
         for path in targets.keys where Self.isOf(owner, path) && sources[path] == nil {
             try manager.removeItem(atPath: to + "/" + path)
         }
+        if carriesDeletions {
+            for path in carried[[from, to], default: []] where sources[path] == nil && !Self.isOf(owner, path) {
+                guard let data = targets[path], archive[path] == data else { continue }
+                try manager.removeItem(atPath: to + "/" + path)
+            }
+        }
+        carried[[from, to]] = Set(sources.keys)
     }
 
     /// Puts the marker back, which is nobody's own: a folder whose every copy has lost it is rebuilt by hand.
@@ -103,16 +118,66 @@ final class Courier {
 
     // MARK: Files
 
+    /// What lies in a container, by path within it, without what is being written.
     private func files(_ container: String) throws -> [String: Data] {
         var found: [String: Data] = [:]
-        guard let entries = manager.enumerator(atPath: container) else { return [:] }
-        while let path = entries.nextObject() as? String {
-            guard entries.fileAttributes?[.type] as? FileAttributeType == .typeRegular,
-                !path.contains("/.logsync-")
-            else { continue }
-            found[path] = try Data(contentsOf: URL(fileURLWithPath: container + "/" + path))
-        }
+        try visit(container, "", &found)
         return found
+    }
+
+    /// A file is read again only where its status has changed.
+    private func visit(_ container: String, _ folder: String, _ found: inout [String: Data]) throws {
+        guard let directory = opendir(container + "/" + folder) else { return }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name == "." || name == ".." || name.hasPrefix(".logsync-") { continue }
+            let path = folder.isEmpty ? name : folder + "/" + name
+            let full = container + "/" + path
+            var status = stat()
+            guard lstat(full, &status) == 0 else { continue }
+            if status.st_mode & S_IFMT == S_IFDIR {
+                try visit(container, path, &found)
+            } else if status.st_mode & S_IFMT == S_IFREG {
+                let seen = Seen(status)
+                if let known = read[full], known.status == seen {
+                    found[path] = known.data
+                } else {
+                    let data = try Data(contentsOf: URL(fileURLWithPath: full))
+                    read[full] = (seen, data)
+                    found[path] = data
+                }
+            }
+        }
+    }
+
+    private struct Seen: Equatable {
+        var inode: UInt64
+        var size: Int
+        var seconds: Int
+        var nanoseconds: Int
+
+        init(_ status: stat) {
+            inode = UInt64(status.st_ino)
+            size = Int(status.st_size)
+            seconds = status.st_mtim.tv_sec
+            nanoseconds = status.st_mtim.tv_nsec
+        }
+    }
+
+    /// The sound log files that one peer's copy has of a peer.
+    func logs(of peer: PeerID, in container: String) throws -> [[UInt8]] {
+        try files(container).filter { $0.key.contains("/peers/\(peer)/logs/") && $0.key.hasSuffix(".tlog") }
+            .compactMap { file in
+                let bytes = [UInt8](file.value)
+                // What is damaged tells nothing.
+                guard let hash = try? LogFileReader(MemorySource(bytes)).verify(),
+                    file.key.hasSuffix("\(hash.nameDigits).tlog")
+                else { return nil }
+                return bytes
+            }
     }
 
     private func write(_ data: Data, _ path: String) throws {

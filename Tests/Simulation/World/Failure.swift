@@ -21,6 +21,8 @@ struct Failure: Error, Sendable, CustomStringConvertible {
         case phantom
         /// SQLite's checks of the database, or of its foreign keys, found something.
         case constraint
+        /// Other rows are listed as breaking a CHECK constraint than do.
+        case check
         /// A committed change went without a trace.
         case lost
     }

@@ -17,6 +17,9 @@ final class FolderPeer {
     let fileSystem: SimulatedFileSystem
     var skew: Int64
     var oracle: OracleState
+    /// Its program's schema as it is by now, and as its backup has it.
+    var schema: SchemaModel
+    private var backupSchema: SchemaModel
     /// The death that its next sync meets.
     var death: Death?
     /// Its id: it only changes where a store was copied or restored.
@@ -32,7 +35,9 @@ final class FolderPeer {
         self.model = model
         fileSystem = SimulatedFileSystem(clock: clock)
         skew = model.skew
-        oracle = OracleState(keys: scenario.schema.withSettings.keys)
+        oracle = OracleState(keys: scenario.keys)
+        schema = scenario.schema
+        backupSchema = scenario.schema
         let home = "\(directory)/machines/\(model.name)"
         container = "\(directory)/folders/\(model.name)"
         path = home + "/app.db"
@@ -118,10 +123,19 @@ final class FolderPeer {
     /// Writes as a program does that embeds logsync.
     func embed(_ statements: [String]) async throws {
         let queue = try AppProgram.queue(path, foreignKeysAreOn: model.foreignKeysAreOn)
-        try await openReplicator().write(in: queue, author: model.name, context: "simulation") { database in
-            try AppProgram.attempt(statements, database)
+        let replicator = try openReplicator()
+        var thrown: (any Error)?
+        do {
+            try await replicator.write(in: queue, author: model.name, context: "simulation") { database in
+                try AppProgram.attempt(statements, database)
+            }
+        } catch {
+            thrown = error
         }
-        try queue.close()
+        // A dead connection closes with an error, which nobody is there to hear.
+        let closed = Result { try queue.close() }
+        if let thrown { throw thrown }
+        try closed.get()
     }
 
     // MARK: Backups
@@ -132,6 +146,7 @@ final class FolderPeer {
 
     func backUp(vacuums: Bool) throws {
         if FileManager.default.fileExists(atPath: backup) { try FileManager.default.removeItem(atPath: backup) }
+        backupSchema = schema
         let connection = try openApp().connection
         if vacuums { return try connection.execute("VACUUM INTO '\(backup)'") }
         _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -148,10 +163,37 @@ final class FolderPeer {
         try FileManager.default.copyItem(atPath: backup, toPath: path)
         if losesState { try FileManager.default.removeItem(atPath: configuration.stateDirectory) }
         wasRestored = true
+        schema = backupSchema
         let connection = try AppConnection(path)
         try connection.execute("PRAGMA journal_mode = WAL")
         return true
     }
+
+    /// Puts a copy of another machine's store in the place of this one's, which is with its own container from then on.
+    func takeCopy(of other: FolderPeer, vacuums: Bool) async throws {
+        let copy = path + ".copy"
+        if FileManager.default.fileExists(atPath: copy) { try FileManager.default.removeItem(atPath: copy) }
+        let connection = try other.openApp().connection
+        if vacuums {
+            try connection.execute("VACUUM INTO '\(copy)'")
+        } else {
+            _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            try FileManager.default.copyItem(atPath: other.path, toPath: copy)
+        }
+        await close()
+        for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
+            try FileManager.default.removeItem(atPath: path + suffix)
+        }
+        try FileManager.default.moveItem(atPath: copy, toPath: path)
+        wasRestored = true
+        schema = other.schema
+        let opened = try AppConnection(path)
+        try opened.execute("PRAGMA journal_mode = WAL")
+        isAtOthersContainer = true
+    }
+
+    /// Whether its store was copied and is with the other machine's container until it is told otherwise.
+    var isAtOthersContainer = false
 
     // MARK: Ends
 
@@ -165,13 +207,14 @@ final class FolderPeer {
     func bury(cutsPower: Bool) async throws {
         simulation_vfs_kill()
         await closeReplicator()
+        // A dead connection closes with an error, which nobody is there to hear.
+        try? store?.close()
+        store = nil
         if cutsPower {
-            // A dead connection closes with an error, which nobody is there to hear.
-            try? store?.close()
-            store = nil
             app?.close()
             app = nil
             simulation_vfs_cut_power()
+            fileSystem.cutPower()
         }
         simulation_vfs_revive()
     }

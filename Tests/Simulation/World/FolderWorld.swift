@@ -18,8 +18,14 @@ final class FolderWorld: World {
     private let ledger = Ledger()
     private let checks: Checks
     private let courier = Courier()
-    /// How many changes were made, of files and of the store, where a process may die.
-    private(set) var changes: [Place: [Crash: Int]] = [:]
+    /// What was changed, of files and of the store, where a process may die.
+    private(set) var changes: [Place: Changes] = [:]
+
+    /// What a process changed, in order.
+    struct Changes {
+        var files: [ChangeKind] = []
+        var store: [ChangeKind] = []
+    }
 
     /// Where a process may die.
     enum Place: Hashable {
@@ -30,13 +36,14 @@ final class FolderWorld: World {
     init(_ scenario: Scenario, directory: String) throws {
         self.scenario = scenario
         self.directory = directory
-        checks = try Checks(scenario, ledger)
+        checks = Checks(scenario, ledger)
     }
 
     func run(trace: @escaping (String) -> Void) async throws {
         simulation_vfs_seed(scenario.seed)
         ledger.trace = trace
         courier.now = now
+        courier.carriesDeletions = scenario.features.contains(.retirement)
         try await step(nil) { try await beginAll() }
         for (number, step) in scenario.steps.enumerated() {
             trace("\(number): \(step)")
@@ -94,12 +101,19 @@ final class FolderWorld: World {
         case .skew(let peer, let milliseconds): peers[peer].skew = milliseconds
         case .write(let peer, let statements, .embedded):
             peers[peer].awake(now)
-            try await peers[peer].embed(statements)
+            try await living(peers[peer], number, trace) {
+                _ = try await tolerating(peers[peer]) { try await peers[peer].embed(statements) }
+            }
             try harvest(peers[peer])
         case .write(let peer, let statements, let ending):
             peers[peer].awake(now)
             try peers[peer].openApp().transaction(statements, ending: ending)
-        case .record(let peer): try await export(peers[peer])
+        case .record(let peer):
+            peers[peer].awake(now)
+            try await living(peers[peer], number, trace) {
+                _ = try await tolerating(peers[peer]) { try await peers[peer].openReplicator().export() }
+            }
+            try harvest(peers[peer])
         case .send(let from, let to):
             try courier.carry(from: peers[from].container, owner: "\(peers[from].id)", to: peers[to].container)
         case .sync(let peer):
@@ -107,12 +121,43 @@ final class FolderWorld: World {
             try await sync(peers[peer], number, trace)
         case .policy(let peer, let target, let policy):
             try await export(peers[peer])
-            try peers[peer].openStore().setPolicy(target, policy)
+            try await living(peers[peer], number, trace) { try Hand.set(target, policy, peers[peer].openStore()) }
             try harvest(peers[peer])
         case .settle(let peer, let choice):
             try await export(peers[peer])
-            try Hand.settle(try peers[peer].openStore(), scenario.schema, choice: choice)
+            try await living(peers[peer], number, trace) {
+                try Hand.settle(try peers[peer].openStore(), peers[peer].schema.inLogNames, choice: choice)
+            }
             try harvest(peers[peer])
+        case .migrate(let peer, let migration):
+            try await export(peers[peer])
+            guard let schema = migration.applied(to: peers[peer].schema),
+                try peers[peer].openApp().migrate(
+                    migration.sql(on: peers[peer].schema), foreignKeysAreOn: peers[peer].model.foreignKeysAreOn)
+            else { return }
+            peers[peer].schema = schema
+            try await living(peers[peer], number, trace) {
+                _ = try await tolerating(peers[peer]) { try await peers[peer].openReplicator().export() }
+            }
+            try harvest(peers[peer])
+        case .retire(let peer, let other):
+            try await export(peers[peer])
+            try await living(peers[peer], number, trace) {
+                _ = try await tolerating(peers[peer]) {
+                    do {
+                        try await peers[peer].openReplicator().retire(peers[other].id)
+                    } catch let error as LogSyncError where error.code == .usage {
+                        // It has not heard of it, or is a copy that has not found out yet.
+                    }
+                }
+            }
+            try harvest(peers[peer])
+        case .copy(let from, let to, let vacuums):
+            let unpublished = try unpublished(by: peers[to])
+            try await peers[to].takeCopy(of: peers[from], vacuums: vacuums)
+            try forget(unpublished, of: peers[to])
+            peers[to].oracle = OracleState(keys: scenario.keys)
+            try ledger.advance(&peers[to].oracle, of: FolderPeer.nobody, to: peers[to].openStore().vector())
         case .fault(let fault, let peer, let choice):
             try courier.spoil(peers[peer].container, fault, choice: choice)
         case .crash(let death, let peer): peers[peer].death = death
@@ -122,11 +167,23 @@ final class FolderWorld: World {
             try await act(peers[peer], number, trace) { _ = try await $0.compact(grace: .seconds(days * 86_400)) }
         case .backUp(let peer, let vacuums): try peers[peer].backUp(vacuums: vacuums)
         case .restore(let peer, let losesState):
+            let unpublished = try unpublished(by: peers[peer])
             guard try await peers[peer].restore(losesState: losesState) else { return }
+            try forget(unpublished, of: peers[peer])
             // What it shows is what it showed then.
-            peers[peer].oracle = OracleState(keys: scenario.schema.withSettings.keys)
+            peers[peer].oracle = OracleState(keys: scenario.keys)
             try ledger.advance(&peers[peer].oracle, of: FolderPeer.nobody, to: peers[peer].openStore().vector())
         }
+    }
+
+    private func unpublished(by peer: FolderPeer) throws -> [Dot] {
+        try peer.openStore().outbox(unpublishedOnly: true).map(\.dot).filter { $0.peer == peer.id }
+    }
+
+    /// Another store took this one's place: nobody ever hears of what only its outbox had.
+    private func forget(_ dots: [Dot], of peer: FolderPeer) throws {
+        let vector = try peer.openStore().vector()
+        ledger.forget(dots.filter { !vector.covers($0) })
     }
 
     private func export(_ peer: FolderPeer) async throws {
@@ -142,7 +199,13 @@ final class FolderWorld: World {
         peer.death = nil
         var result: SyncResult?
         let lived = try await dying(peer, death, at: number.map { .step($0) }) {
-            result = try await tolerating(peer) { try await peer.openReplicator().sync() }
+            result = try await tolerating(peer) {
+                let replicator = try peer.openReplicator()
+                guard peer.isAtOthersContainer else { return try await replicator.sync() }
+                let attached = try await replicator.attach(to: peer.container).result
+                peer.isAtOthersContainer = false
+                return attached
+            }
         }
         try harvest(peer)
         guard lived else {
@@ -175,6 +238,15 @@ final class FolderWorld: World {
         try harvest(peer)
     }
 
+    /// Does what may die, and is not done again where it does.
+    private func living(
+        _ peer: FolderPeer, _ number: Int, _ trace: (String) -> Void, _ body: () async throws -> Void
+    ) async throws {
+        let death = peer.death
+        peer.death = nil
+        if try await !dying(peer, death, at: .step(number), body) { trace("    it dies") }
+    }
+
     // MARK: What goes wrong
 
     /// A folder that was wiped is unavailable, and one with a damaged marker may seem to be another's or a newer one's:
@@ -196,10 +268,12 @@ final class FolderWorld: World {
     private func dying(
         _ peer: FolderPeer, _ death: Death?, at place: Place?, _ body: () async throws -> Void
     ) async throws -> Bool {
-        let ofStore = death.map { $0.kind != .fileSystem } ?? false
-        simulation_vfs_track_unsynced(death?.kind == .power ? 1 : 0)
-        simulation_vfs_arm(ofStore ? Int64(death?.change ?? 0) : 0, death?.completes ?? false ? 1 : 0)
-        peer.fileSystem.arm(ofStore ? nil : death?.change, completesLast: death?.completes ?? false)
+        let cutsPower = death?.kind.cutsPower ?? false
+        let ofStore = death.flatMap { $0.kind.isOfStore ? $0 : nil }
+        let ofFiles = death.flatMap { $0.kind.isOfStore ? nil : $0 }
+        simulation_vfs_track_unsynced(cutsPower ? 1 : 0)
+        simulation_vfs_arm(Int64(ofStore?.change ?? 0), (ofStore?.extent ?? .none).ofStore)
+        peer.fileSystem.arm(ofFiles?.change, ofFiles?.extent ?? .none, mayLosePower: cutsPower)
         var thrown: (any Error)?
         do {
             try await body()
@@ -207,10 +281,16 @@ final class FolderWorld: World {
             thrown = error
         }
         let written = Int(simulation_vfs_disarm())
-        if let place { changes[place] = [.fileSystem: peer.fileSystem.changes, .store: written, .power: written] }
-        peer.fileSystem.arm(nil, completesLast: false)
+        if let place {
+            changes[place] = Changes(
+                files: peer.fileSystem.changes,
+                store: (0..<written).map {
+                    simulation_vfs_change(Int64($0)) == CChar(UInt8(ascii: "w")) ? .divisible : .whole
+                })
+        }
         let died = simulation_vfs_is_dead() != 0
-        if died { try await peer.bury(cutsPower: death?.kind == .power) }
+        if died { try await peer.bury(cutsPower: cutsPower) }
+        peer.fileSystem.arm(nil, .none, mayLosePower: false)
         simulation_vfs_track_unsynced(0)
         if let thrown, !died { throw thrown }
         return !died
@@ -232,8 +312,12 @@ final class FolderWorld: World {
         let store = try peer.openStore()
         _ = try ledger.harvest(store)
         let vector = try store.vector()
+        for (author, sequence) in vector.sequences where ledger.lasts[author] < sequence {
+            try ledger.harvest(files: courier.logs(of: author, in: peer.container))
+        }
         let registered = try store.registration().peer
-        if registered != peer.id {
+        // A copy is still called like its original until it has found out.
+        if registered != peer.id, !peers.contains(where: { $0 !== peer && $0.id == registered }) {
             guard peer.id == FolderPeer.nobody || peer.wasRestored else {
                 throw Failure(
                     .error, "\(peer.model.name) took itself for another peer, though nobody copied or restored it")
@@ -247,7 +331,7 @@ final class FolderWorld: World {
         // What a program wrote after the sync is not recorded yet.
         let store = try peer.openStore()
         guard try !store.hasPendingChanges() else { return }
-        try checks.check(store, peer.oracle, try peer.openApp().connection, name: peer.model.name)
+        try checks.check(Checked(peer))
     }
 
     // MARK: The end
@@ -277,20 +361,34 @@ final class FolderWorld: World {
                 results += result.held.map {
                     "\(peer.model.name) holds \($0.reason.rawValue) \($0.peer.id):\($0.sequence) \($0.detail ?? "")"
                 }
-                isNews = isNews || result.recorded + result.published + result.imported > 0 || !result.held.isEmpty
+                isNews = isNews || result.recorded + result.published + result.imported > 0 || !results.isEmpty
             }
-            if !isNews, round > 0 { break }
+            if !isNews, round > 0 {
+                // What only stores have of a peer that is no store any more, nobody waits for.
+                guard scenario.hasRestores, round < Self.maximumRounds / 2,
+                    try Set(peers.map { try $0.openStore().vector() }).count > 1
+                else { break }
+                for peer in peers { _ = try await tolerating(peer) { try await peer.openReplicator().snapshot() } }
+            }
         }
         guard results.isEmpty else {
             throw Failure(.unsettled, results.joined(separator: "; "))
         }
         try checks.checkEnd(
-            try peers.map { (try $0.openStore(), $0.oracle, try $0.openApp().connection, $0.model.name) })
+            try peers.map { try Checked($0) })
         for peer in peers {
             guard let again = try await sync(peer, nil, trace), again.recorded + again.published + again.imported == 0
             else {
                 throw Failure(.phantom, "\(peer.model.name) found something to do when all was done")
             }
         }
+    }
+}
+
+extension Checked {
+    fileprivate init(_ peer: FolderPeer) throws {
+        self.init(
+            store: try peer.openStore(), oracle: peer.oracle, app: try peer.openApp().connection, schema: peer.schema,
+            name: peer.model.name)
     }
 }

@@ -22,6 +22,15 @@ enum Hand {
         }
     }
 
+    /// Sets a policy, where there is what it is for by that name.
+    static func set(_ target: String, _ policy: String, _ store: Store) throws {
+        do {
+            try store.setPolicy(target, policy)
+        } catch let error as LogSyncError where error.code == .usage {
+            // The program has renamed it, or has done away with it.
+        }
+    }
+
     private static func settle(_ row: ParkedRow, _ store: Store, _ schema: SchemaModel, _ choice: UInt64) throws {
         let columns = schema[row.table]?.replicated.filter { column in
             column.reference == nil && !(schema[row.table]?.key.contains(column.name) ?? true)

@@ -38,6 +38,36 @@ final class Ledger {
         return found
     }
 
+    /// Reads log files of a peer for what has left its outbox since the last time: one sync may record a transaction,
+    /// publish it, and let a snapshot stand for it.
+    func harvest(files: [[UInt8]]) throws {
+        let readers = try files.map { try LogFileReader(MemorySource($0)) }
+        for reader in readers.sorted(by: { $0.header.sequences.lowerBound < $1.header.sequences.lowerBound }) {
+            var chain = reader.header.chainBefore
+            var blocks: [[UInt8]] = []
+            while let segment = try reader.nextTransaction(onBlock: { blocks.append(Array($0)) }) {
+                let after = try segment.finish().chain
+                defer {
+                    chain = after
+                    blocks = []
+                }
+                guard segment.header.dot.sequence == lasts[segment.header.dot.peer] + 1 else { continue }
+                _ = try add(segment.header.dot, chainBefore: chain, chain: after, blocks)
+            }
+        }
+    }
+
+    /// Forgets what a store had recorded and nobody was given, because another takes the store's place.
+    func forget(_ dots: [Dot]) {
+        for dot in dots.sorted(by: >) where dot.sequence == lasts[dot.peer] && sent[dot] != nil {
+            sent[dot] = nil
+            lasts[dot.peer] = dot.sequence - 1
+            var vector = self[Dot(dot.peer, dot.sequence - 1)]?.dependencies ?? VersionVector()
+            if dot.sequence > 1 { vector[dot.peer] = dot.sequence - 1 }
+            dependencies[dot.peer] = vector
+        }
+    }
+
     private func add(
         _ dot: Dot, chainBefore: ChainHash, chain: ChainHash, _ blocks: [[UInt8]]
     ) throws -> OracleTransaction {

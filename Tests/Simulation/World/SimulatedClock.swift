@@ -23,3 +23,14 @@ final class SimulatedRandomness: Sendable {
 
     func next() -> UInt64 { random.withLock { $0.next() } }
 }
+
+extension Death.Extent {
+    /// As the VFS has it.
+    var ofStore: Int32 {
+        switch self {
+        case .none: Int32(SIMULATION_VFS_NOTHING)
+        case .half: Int32(SIMULATION_VFS_HALF)
+        case .whole: Int32(SIMULATION_VFS_WHOLE)
+        }
+    }
+}

@@ -12,31 +12,57 @@ final class SimulatedFileSystem: FileSystem {
     private let plan = Mutex(Plan())
 
     private struct Plan {
-        var made = 0
+        var made: [ChangeKind] = []
         var allowed: Int?
-        var completesLast = false
+        var extent = Death.Extent.none
+        /// What a power cut would undo, where there may be one.
+        var unsynced: UnsyncedFiles?
     }
 
     init(clock: SimulatedClock) { self.clock = clock }
 
     /// Dies at the change of this number, from now on and from 1; nil only counts.
-    func arm(_ change: Int?, completesLast: Bool) {
-        plan.withLock { $0 = Plan(allowed: change, completesLast: completesLast) }
+    ///
+    /// - Parameter mayLosePower: whether what is not synchronized is to be known.
+    func arm(_ change: Int?, _ extent: Death.Extent, mayLosePower: Bool) {
+        plan.withLock { $0 = Plan(allowed: change, extent: extent, unsynced: mayLosePower ? UnsyncedFiles() : nil) }
     }
 
-    /// How many changes were made since it was armed.
-    var changes: Int { plan.withLock(\.made) }
+    /// The changes that were made since it was armed.
+    var changes: [ChangeKind] { plan.withLock(\.made) }
+
+    /// Undoes what no synchronization made lasting.
+    func cutPower() { plan.withLock { $0.unsynced?.undo() } }
 
     private static func dead(_ path: String) -> FileSystemError { FileSystemError("reach", path, number: 5) }
 
-    fileprivate func change<T>(_ path: String, _ body: () throws(FileSystemError) -> T) throws(FileSystemError) -> T {
+    /// Makes a change, if the process lives to see it.
+    ///
+    /// - Parameters:
+    ///   - half: makes a part of it, where it can be made in part.
+    ///   - note: tells what a power cut would undo.
+    fileprivate func change<T>(
+        _ path: String, _ kind: ChangeKind = .whole, half: () throws(FileSystemError) -> Void = {},
+        note: (inout UnsyncedFiles) -> Void, _ body: () throws(FileSystemError) -> T
+    ) throws(FileSystemError) -> T {
         guard simulation_vfs_is_dead() == 0 else { throw Self.dead(path) }
-        let (dies, completes) = plan.withLock { plan in
-            plan.made += 1
-            return (plan.made == plan.allowed, plan.completesLast)
+        let extent: Death.Extent? = plan.withLock { plan in
+            plan.made.append(kind)
+            let dies = plan.made.count == plan.allowed
+            if !dies || plan.extent == .whole || plan.extent == .half && kind == .divisible {
+                if var unsynced = plan.unsynced {
+                    note(&unsynced)
+                    plan.unsynced = unsynced
+                }
+            }
+            return dies ? plan.extent : nil
         }
-        guard dies else { return try body() }
-        if completes { _ = try body() }
+        guard let extent else { return try body() }
+        switch extent {
+        case .none: break
+        case .half: try half()
+        case .whole: _ = try body()
+        }
         simulation_vfs_kill()
         throw Self.dead(path)
     }
@@ -64,34 +90,46 @@ final class SimulatedFileSystem: FileSystem {
     }
 
     func create(_ path: String) throws(FileSystemError) -> any WritableFile {
-        try change(path) { () throws(FileSystemError) in
+        try change(path, note: { $0.created(path) }) { () throws(FileSystemError) in
             SimulatedFile(file: try base.create(path), path: path, fileSystem: self)
         }
     }
 
     func rename(_ path: String, to newPath: String) throws(FileSystemError) {
-        try change(path) { () throws(FileSystemError) in try base.rename(path, to: newPath) }
+        try change(path, note: { $0.renaming(path, to: newPath) }) { () throws(FileSystemError) in
+            try base.rename(path, to: newPath)
+        }
     }
 
     func remove(_ path: String) throws(FileSystemError) {
-        try change(path) { () throws(FileSystemError) in try base.remove(path) }
+        try change(path, note: { $0.removing(path) }) { () throws(FileSystemError) in try base.remove(path) }
     }
 
     func makeDirectory(_ path: String) throws(FileSystemError) {
-        try change(path) { () throws(FileSystemError) in try base.makeDirectory(path) }
+        try change(path, note: { _ in }) { () throws(FileSystemError) in try base.makeDirectory(path) }
     }
 
     func removeDirectory(_ path: String) throws(FileSystemError) {
-        try change(path) { () throws(FileSystemError) in try base.removeDirectory(path) }
+        try change(path, note: { _ in }) { () throws(FileSystemError) in try base.removeDirectory(path) }
     }
 
     func synchronizeDirectory(_ path: String) throws(FileSystemError) {
-        try change(path) { () throws(FileSystemError) in try base.synchronizeDirectory(path) }
+        try change(path, note: { $0.synchronized(directory: path) }) { () throws(FileSystemError) in
+            try base.synchronizeDirectory(path)
+        }
     }
 
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind {
         try look(path) { () throws(FileSystemError) in try base.kind(path) }
     }
+}
+
+/// What a change is, to one who wants to die in the middle of it.
+enum ChangeKind: Sendable {
+    /// Made or not.
+    case whole
+    /// A write of several bytes.
+    case divisible
 }
 
 private final class SimulatedFile: WritableFile {
@@ -106,11 +144,17 @@ private final class SimulatedFile: WritableFile {
     }
 
     func write(_ bytes: [UInt8]) throws(FileSystemError) {
-        try fileSystem.change(path) { () throws(FileSystemError) in try file.write(bytes) }
+        try fileSystem.change(
+            path, bytes.count > 1 ? .divisible : .whole,
+            half: { () throws(FileSystemError) in try file.write(Array(bytes.prefix(bytes.count / 2))) }, note: { _ in }
+        ) { () throws(FileSystemError) in try file.write(bytes) }
     }
 
     func synchronize() throws(FileSystemError) {
-        try fileSystem.change(path) { () throws(FileSystemError) in try file.synchronize() }
+        let path = path
+        try fileSystem.change(path, note: { $0.synchronized(file: path) }) { () throws(FileSystemError) in
+            try file.synchronize()
+        }
     }
 
     func close() throws(FileSystemError) {

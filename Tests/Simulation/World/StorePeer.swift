@@ -17,6 +17,8 @@ final class StorePeer {
     /// What has come to it, from whom.
     var arrived = VersionVector()
     var oracle: OracleState
+    /// Its program's schema as it is by now.
+    var schema: SchemaModel
     /// The death that its next sync meets.
     var death: Death?
     private let path: String
@@ -27,7 +29,8 @@ final class StorePeer {
     ) throws {
         self.model = model
         skew = model.skew
-        oracle = OracleState(keys: scenario.schema.withSettings.keys)
+        oracle = OracleState(keys: scenario.keys)
+        schema = scenario.schema
         clock.set(now + skew)
         let randomness = SimulatedRandomness(seed: scenario.seed &* 31 &+ UInt64(index))
         var configuration = StoreConfiguration()

@@ -19,7 +19,7 @@ final class StoreWorld: World {
         self.scenario = scenario
         self.directory = directory
         random = Random(seed: scenario.seed &+ 77)
-        checks = try Checks(scenario, ledger)
+        checks = Checks(scenario, ledger)
     }
 
     func run(trace: @escaping (String) -> Void) async throws {
@@ -98,17 +98,36 @@ final class StoreWorld: World {
         case .sync(let peer): try sync(peer, trace)
         case .policy(let peer, let target, let policy):
             peers[peer].awake(now)
-            try peers[peer].store.setPolicy(target, policy)
+            _ = try peers[peer].store.record()
+            try Hand.set(target, policy, peers[peer].store)
             try harvest(peer)
             try check(peer)
         case .settle(let peer, let choice):
             peers[peer].awake(now)
             _ = try peers[peer].store.record()
-            try Hand.settle(peers[peer].store, scenario.schema, choice: choice)
+            try Hand.settle(peers[peer].store, peers[peer].schema.inLogNames, choice: choice)
             try harvest(peer)
             try check(peer)
-        case .crash(let death, let peer): if death.kind != .fileSystem { peers[peer].death = death }
-        case .fault, .backUp, .restore, .snapshot, .compact: break
+        case .migrate(let peer, let migration):
+            peers[peer].awake(now)
+            _ = try peers[peer].store.record()
+            try harvest(peer)
+            guard let schema = migration.applied(to: peers[peer].schema),
+                try peers[peer].app.migrate(
+                    migration.sql(on: peers[peer].schema), foreignKeysAreOn: peers[peer].model.foreignKeysAreOn)
+            else { return }
+            peers[peer].schema = schema
+            _ = try peers[peer].store.record()
+            try harvest(peer)
+            try check(peer)
+        case .retire(let peer, let other):
+            peers[peer].awake(now)
+            _ = try peers[peer].store.record()
+            try peers[peer].store.retire(peers[other].id)
+            try harvest(peer)
+            try check(peer)
+        case .crash(let death, let peer): if death.kind.isOfStore { peers[peer].death = death }
+        case .fault, .backUp, .restore, .snapshot, .compact, .copy: break
         }
     }
 
@@ -121,7 +140,7 @@ final class StoreWorld: World {
 
     private func check(_ index: Int) throws {
         let peer = peers[index]
-        try checks.check(peer.store, peer.oracle, peer.app.connection, name: peer.model.name)
+        try checks.check(Checked(peer))
     }
 
     // MARK: Importing
@@ -133,8 +152,8 @@ final class StoreWorld: World {
             return try check(index)
         }
         peer.death = nil
-        simulation_vfs_track_unsynced(death.kind == .power ? 1 : 0)
-        simulation_vfs_arm(Int64(death.change), death.completes ? 1 : 0)
+        simulation_vfs_track_unsynced(death.kind.cutsPower ? 1 : 0)
+        simulation_vfs_arm(Int64(death.change), death.extent.ofStore)
         var thrown: (any Error)?
         do {
             try importAll(index)
@@ -144,7 +163,7 @@ final class StoreWorld: World {
         _ = simulation_vfs_disarm()
         if simulation_vfs_is_dead() != 0 {
             trace("    it dies")
-            try peer.bury(cutsPower: death.kind == .power)
+            try peer.bury(cutsPower: death.kind.cutsPower)
             thrown = nil
         }
         simulation_vfs_track_unsynced(0)
@@ -210,6 +229,14 @@ final class StoreWorld: World {
                 try importAll(index)
             }
         }
-        try checks.checkEnd(peers.map { ($0.store, $0.oracle, $0.app.connection, $0.model.name) })
+        try checks.checkEnd(peers.map(Checked.init))
+    }
+}
+
+extension Checked {
+    fileprivate init(_ peer: StorePeer) {
+        self.init(
+            store: peer.store, oracle: peer.oracle, app: peer.app.connection, schema: peer.schema, name: peer.model.name
+        )
     }
 }

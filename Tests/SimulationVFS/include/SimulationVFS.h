@@ -16,12 +16,18 @@ void simulation_vfs_set_now(int64_t milliseconds);
 /// Sets the state of the generator that SQLite's randomness comes from.
 void simulation_vfs_seed(uint64_t seed);
 
+/// How much of the change is made at which a process dies.
+enum { SIMULATION_VFS_NOTHING, SIMULATION_VFS_WHOLE, SIMULATION_VFS_HALF };
+
 /// From now on counts writes, truncations, syncs and deletions of databases and their journals, and dies at the one
-/// that is number `changes`, from 1; 0 only counts. With `completes_last` that one is still made.
-void simulation_vfs_arm(int64_t changes, int completes_last);
+/// that is number `changes`, from 1; 0 only counts. `extent` of that one is still made; only writes have halves.
+void simulation_vfs_arm(int64_t changes, int extent);
 
 /// Ends counting. Returns how many changes were made since it began.
 int64_t simulation_vfs_disarm(void);
+
+/// What a change since counting began was, from 0: `w`rite, `t`runcation, `s`ync or `d`eletion; 0 where there was none.
+char simulation_vfs_change(int64_t index);
 
 /// Fails every call from now on, as after a death at a change of some other kind.
 void simulation_vfs_kill(void);

@@ -1,0 +1,371 @@
+import GRDBSQLite
+import LogModel
+
+/// The rows of one table that were written once since the last recording and that nothing else happened to: most of
+/// what a program's bulk writes leave behind.
+///
+/// Played through as events (``PendingEvents``), such a row begins a life without a former record, goes on as the record
+/// that stands at its rowid, or dies as that. All of it is known here from the pending rows alone, so they are taken out
+/// of the events and recorded in one pass (``PlainInserts``, ``PlainUpdates``, ``PlainDeletes``). A row is plain where its
+/// pending row is the only one that names its key or its rowid, and
+///
+/// - it was inserted, is in its table where it was captured and under the key that was captured, and no clock record has
+///   its rowid or its key's digest; where its integer is local, that is above all that the table ever had, so that nobody
+///   refers to it yet; or
+/// - it was updated or deleted, and the clock record at its rowid is its own and has nothing out of the ordinary; where it
+///   was updated, it is still there as it was captured.
+///
+/// Everything else, and every row of a table that ``suits(_:_:)`` says no to, goes the long way.
+final class PlainChanges {
+    let table: TrackedTable
+    let session: Session
+    /// One a pending row, in the order of their numbers.
+    private(set) var entries: [Entry] = []
+    /// The identities of rows as bytes, see ``identity(_:)``; those of surrogate rows come when they are known.
+    var keys = ByteArena()
+    /// Indexes of plain ``entries`` in the order in which rows are best logged: by key, or by rowid.
+    private(set) var inserts: [Int] = []
+    private(set) var updates: [Int] = []
+    private(set) var deletes: [Int] = []
+    private(set) var lastNumber: Int64
+    private var high: Int64 = 0
+
+    struct Entry {
+        var number: Int64
+        var milliseconds: Int64
+        var rowid: Int64
+        var keyStart: Int
+        var keyLength: Int32
+        var kind: UInt8
+        var isPlain: Bool
+
+        func `is`(_ kind: Capture.Kind) -> Bool { Int64(self.kind) == kind.rawValue }
+    }
+
+    private var connection: Connection { session.connection }
+
+    static func suits(_ table: TrackedTable, _ session: Session) throws -> Bool {
+        guard ClockAppender.suits(table, session), 1...64 ~= table.columns.count, table.name != "logsync_setting",
+            !session.orphanScans.contains(table.id)
+        else { return false }
+        switch table.kind {
+        case .natural:
+            // A key that is spelled in more than one way would be a cell of its own in some rows.
+            guard !table.keyHasReference, table.key.allSatisfy({ $0.collation == .binary }) else { return false }
+        case .surrogate:
+            guard table.localInteger != nil, !session.hasReserved, !session.newTables.contains(table.id) else {
+                return false
+            }
+        case .columns: return false
+        }
+        return try !KeptRows(session).hasAny(of: table)
+    }
+
+    init(_ table: TrackedTable, _ session: Session) throws {
+        self.table = table
+        self.session = session
+        lastNumber = table.recorded
+        try read()
+        guard !entries.isEmpty else { return }
+        let order = sorted()
+        try checkDigests()
+        for index in order where entries[index].isPlain {
+            if entries[index].is(.insert) {
+                inserts.append(index)
+                high = max(high, entries[index].rowid)
+            } else if entries[index].is(.update) {
+                updates.append(index)
+            } else {
+                deletes.append(index)
+            }
+        }
+        if table.kind == .surrogate { identify() }
+    }
+
+    var isEmpty: Bool { inserts.isEmpty && updates.isEmpty && deletes.isEmpty }
+
+    /// Whether every pending row is plain.
+    var isAll: Bool { inserts.count + updates.count + deletes.count == entries.count }
+
+    /// Whether the pending row of that number is taken care of here.
+    func contains(number: Int64) -> Bool {
+        guard let index = index(entries.count, { entries[$0].number < number }), entries[index].number == number else {
+            return false
+        }
+        return entries[index].isPlain
+    }
+
+    /// Whether the row at a rowid was inserted, and is taken care of here.
+    func inserted(at rowid: Int64) -> Bool { place(of: rowid) != nil }
+
+    /// The identity that a row inserted at a rowid has been given.
+    func identity(at rowid: Int64) -> RowIdentity? {
+        place(of: rowid).map { RowIdentity(unchecked: keys.bytes[range(entries[$0])]) }
+    }
+
+    /// Where a row's identity is in ``keys``.
+    func range(_ entry: Entry) -> Range<Int> { entry.keyStart..<entry.keyStart + Int(entry.keyLength) }
+
+    /// The identity of a row whose record keeps it.
+    func setIdentity(_ bytes: UnsafeRawBufferPointer, at index: Int) {
+        entries[index].keyStart = keys.count
+        entries[index].keyLength = Int32(bytes.count)
+        keys.append(bytes)
+    }
+
+    /// Once other rows have been identified by what the table had before.
+    func raiseHigh() { if table.localInteger != nil { table.high = max(table.high, high) } }
+
+    /// Forgets all pending rows but the newest. Emptying a table costs a fraction of deleting its rows
+    /// (<https://www.sqlite.org/lang_delete.html>, the truncate optimization).
+    func forgetPending() throws {
+        let rows = try connection.rows("SELECT * FROM \(table.pending) WHERE number = ?", .integer(lastNumber))
+        try connection.execute("DELETE FROM \(table.pending)")
+        for row in rows {
+            let statement = try connection.prepare(
+                "INSERT INTO \(table.pending) VALUES(\(SQL.placeholders(row.count)))")
+            for (index, value) in row.enumerated() { statement.bind(value, at: index + 1) }
+            try statement.run()
+        }
+    }
+
+    // MARK: Reading
+
+    private func read() throws {
+        // Programs insert rows in the order in which they stand, and change them in any.
+        let first = try connection.integer(
+            "SELECT kind FROM \(table.pending) WHERE number > ? ORDER BY number LIMIT 1", .integer(table.recorded))
+        let isByRow = first != Capture.Kind.insert.rawValue
+        let statement = try connection.prepare(table.selectPlainChanges(isByRow: isByRow))
+        statement.bind(table.recorded, at: 1)
+        defer { statement.reset() }
+        let keyCount = table.capturesKey ? table.key.count : 0
+        while try statement.step() {
+            var entry = Entry(
+                number: statement.integer(0), milliseconds: statement.integer(3), rowid: statement.integer(2),
+                keyStart: keys.count, keyLength: 0, kind: UInt8(truncatingIfNeeded: statement.integer(1)),
+                isPlain: false)
+            let isKnown = appendKey(of: statement, keyCount, rowid: entry.rowid)
+            entry.keyLength = Int32(keys.count - entry.keyStart)
+            entry.isPlain = isKnown && !statement.isNull(2) && isPlain(entry, statement)
+            lastNumber = max(lastNumber, entry.number)
+            entries.append(entry)
+        }
+        if isByRow { entries.sort { $0.number < $1.number } }
+    }
+
+    private func isPlain(_ entry: Entry, _ statement: Statement) -> Bool {
+        let isThere = statement.integer(4) != 0
+        let record = Record(rawValue: statement.integer(5))
+        switch Capture.Kind(rawValue: Int64(entry.kind)) {
+        case .insert: return isThere && record == Record.none && (table.localInteger == nil || entry.rowid > table.high)
+        case .update: return isThere && record == .plain
+        case .delete: return record == .plain
+        default: return false
+        }
+    }
+
+    /// What stands at a row's place among the clock records.
+    fileprivate enum Record: Int64 {
+        case none = 0
+        /// Something out of the ordinary.
+        case other = 1
+        case plain = 2
+    }
+
+    /// False where the key is none of those whose spelling is the identity's.
+    private func appendKey(of statement: Statement, _ count: Int, rowid: Int64) -> Bool {
+        if table.kind == .surrogate { return true }
+        var isKnown = true
+        keys.append(1)
+        if count == 0 {
+            keys.append(1)
+            keys.append(bigEndian: UInt64(bitPattern: rowid) ^ 1 << 63)
+            return true
+        }
+        for column in 6..<6 + count {
+            switch statement.type(column) {
+            case SQLITE_INTEGER:
+                keys.append(1)
+                keys.append(bigEndian: UInt64(bitPattern: statement.integer(column)) ^ 1 << 63)
+            case SQLITE_TEXT:
+                statement.withBytes(column) { append(3, $0) }
+            case SQLITE_BLOB:
+                statement.withBytes(column) { append(4, $0) }
+            case SQLITE_FLOAT:
+                // As keys are told apart: 1.0 is 1.
+                guard let part = KeyPart(statement.value(column), collation: .binary) else { return false }
+                RowIdentity(natural: [part]).bytes.dropFirst().withUnsafeBytes { keys.append($0) }
+                isKnown = false
+            default: return false
+            }
+        }
+        return isKnown
+    }
+
+    private func append(_ tag: UInt8, _ content: UnsafeRawBufferPointer) {
+        keys.append(tag)
+        keys.append(bigEndian: UInt32(content.count))
+        keys.append(content)
+    }
+
+    // MARK: Sorting out
+
+    private struct Place {
+        var prefix: UInt64
+        var index: Int
+    }
+
+    /// All rows in order; takes out those whose key or rowid another pending row names.
+    private func sorted() -> [Int] {
+        leaveOutSharedRowids()
+        guard table.capturesKey else { return entries.indices.sorted { entries[$0].rowid < entries[$1].rowid } }
+        return keys.bytes.withUnsafeBytes { keys in
+            entries.withUnsafeMutableBufferPointer { entries in
+                // Where a key is one text, its length would come first.
+                let skipped = table.key.count == 1 ? 6 : 1
+                func key(_ index: Int) -> UnsafeRawBufferPointer {
+                    let entry = entries[index]
+                    return UnsafeRawBufferPointer(
+                        rebasing: keys[entry.keyStart..<entry.keyStart + Int(entry.keyLength)])
+                }
+                var places = entries.indices.map { Place(prefix: Self.prefix(key($0), skipped), index: $0) }
+                places.sort {
+                    $0.prefix != $1.prefix
+                        ? $0.prefix < $1.prefix : Self.precedes(key($0.index), key($1.index), skipped)
+                }
+                for next in places.indices.dropFirst() where places[next].prefix == places[next - 1].prefix {
+                    let (a, b) = (places[next - 1].index, places[next].index)
+                    if key(a).elementsEqual(key(b)) {
+                        entries[a].isPlain = false
+                        entries[b].isPlain = false
+                    }
+                }
+                return places.map(\.index)
+            }
+        }
+    }
+
+    /// The first bytes, such that keys are in order where these differ.
+    private static func prefix(_ key: UnsafeRawBufferPointer, _ skipped: Int) -> UInt64 {
+        guard skipped < key.count else { return 0 }
+        if skipped + 8 <= key.count {
+            return UInt64(bigEndian: key.loadUnaligned(fromByteOffset: skipped, as: UInt64.self))
+        }
+        var prefix: UInt64 = 0
+        for position in skipped..<skipped + 8 {
+            prefix = prefix << 8 | (position < key.count ? UInt64(key[position]) : 0)
+        }
+        return prefix
+    }
+
+    private static func precedes(
+        _ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, _ skipped: Int
+    ) -> Bool {
+        var position = skipped
+        while position < a.count && position < b.count {
+            if a[position] != b[position] { return a[position] < b[position] }
+            position += 1
+        }
+        return a.count == b.count ? a.lexicographicallyPrecedes(b) : a.count < b.count
+    }
+
+    private func leaveOutSharedRowids() {
+        // A program's rowids rise nearly always.
+        let isAscending = zip(entries, entries.dropFirst()).allSatisfy { $0.rowid < $1.rowid }
+        if isAscending { return }
+        let byRowid = entries.indices.sorted { entries[$0].rowid < entries[$1].rowid }
+        for (a, b) in zip(byRowid, byRowid.dropFirst()) where entries[a].rowid == entries[b].rowid {
+            entries[a].isPlain = false
+            entries[b].isPlain = false
+        }
+    }
+
+    /// Takes out new rows that a clock record may be of, and others of which none is.
+    private func checkDigests() throws {
+        guard table.findsByKeyDigest else { return }
+        var digests: [(digest: Int32, index: Int)] = []
+        digests.reserveCapacity(entries.count)
+        keys.bytes.withUnsafeBytes { keys in
+            for index in entries.indices where entries[index].isPlain {
+                let key = UnsafeRawBufferPointer(rebasing: keys[range(entries[index])])
+                digests.append((TrackedTable.fold(Digest.of(bytes: key, seed: Digest.blobSeed)), index))
+            }
+        }
+        // In the order of the table that they are looked for in.
+        digests.sort { $0.digest < $1.digest }
+        let any = try connection.prepare(table.rowsByUnique)
+        let own = try connection.prepare(table.existsUnique)
+        for (digest, index) in digests {
+            let statement = entries[index].is(.insert) ? any : own
+            statement.bind(Int64(digest), at: 1)
+            if !entries[index].is(.insert) { statement.bind(entries[index].rowid, at: 2) }
+            if try statement.step() == entries[index].is(.insert) { entries[index].isPlain = false }
+            statement.reset()
+        }
+    }
+
+    // MARK: Identities
+
+    /// Gives new rows their surrogate identities, as ``Recorder`` does.
+    private func identify() {
+        var hash = SurrogateHash(session, table)
+        for index in inserts {
+            entries[index].keyStart = keys.count
+            hash.append(number: entries[index].number, milliseconds: entries[index].milliseconds, to: &keys)
+            entries[index].keyLength = Int32(keys.count - entries[index].keyStart)
+        }
+    }
+
+    // MARK: Finding
+
+    /// The new row at a rowid. Where the table has an integer key, ``inserts`` are by rowid.
+    private func place(of rowid: Int64) -> Int? {
+        if !table.capturesKey {
+            guard let place = index(inserts.count, { entries[inserts[$0]].rowid < rowid }) else { return nil }
+            let found = inserts[place]
+            return entries[found].rowid == rowid ? found : nil
+        }
+        if rowids.isEmpty { rowids = inserts.sorted { entries[$0].rowid < entries[$1].rowid } }
+        guard let place = index(rowids.count, { entries[rowids[$0]].rowid < rowid }) else { return nil }
+        return entries[rowids[place]].rowid == rowid ? rowids[place] : nil
+    }
+
+    /// New rows by rowid, once somebody asks.
+    private var rowids: [Int] = []
+
+    /// The first place that does not precede; nil where all do.
+    private func index(_ count: Int, _ precedes: (Int) -> Bool) -> Int? {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if precedes(middle) { low = middle + 1 } else { high = middle }
+        }
+        return low < count ? low : nil
+    }
+}
+
+extension TrackedTable {
+    /// Pending rows; whether the row is now where and under which key it was captured; what clock record stands there.
+    ///
+    /// - Parameter isByRow: whether they come in the order in which the rows stand, or in the order of their numbers.
+    func selectPlainChanges(isByRow: Bool) -> String {
+        let keys = capturesKey ? key.indices.map { ", p.k\($0)" }.joined() : ""
+        var isThere = ["t.\(rowid) IS NOT NULL"]
+        if capturesKey {
+            isThere += zip(key.indices, keyColumnNames).map { "t.\(SQL.name($1)) = p.k\($0)" }
+        }
+        let record = """
+            CASE WHEN c.row IS NULL THEN \(PlainChanges.Record.none.rawValue) \
+            WHEN \(ClockUpdater.condition(self)) THEN \(PlainChanges.Record.plain.rawValue) ELSE \(PlainChanges.Record.other.rawValue) END
+            """
+        // Without a limit SQLite may leave out an inner order that the outer query does not ask for.
+        let sorted = "(SELECT * FROM \(pending) WHERE number > ? ORDER BY row LIMIT -1)"
+        return """
+            SELECT p.number, p.kind, p.row, p.ms, coalesce(\(isThere.joined(separator: " AND ")), 0), \(record)\(keys)
+            FROM \(isByRow ? sorted : pending) AS p LEFT JOIN \(quoted) AS t ON t.\(rowid) = p.row
+                LEFT JOIN \(clock) AS c ON c.row = p.row
+            \(isByRow ? "" : "WHERE p.number > ? ORDER BY p.number")
+            """
+    }
+}

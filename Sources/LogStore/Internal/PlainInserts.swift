@@ -1,0 +1,190 @@
+import GRDBSQLite
+import LogModel
+
+/// Records rows that were inserted (``PlainChanges``): reads them in the order in which they were written, which is that of their
+/// clock records, and logs them in the order of their keys, which is how they merge best.
+///
+/// ``Recorder`` gives such a row the same clock record, the same time and the same cells.
+struct PlainInserts {
+    private let plain: PlainChanges
+    private let recorder: Recorder
+    private let transaction: TransactionWriter
+    private let clock: ClockAppender
+    /// The columns that are logged: the key's are the identity's to say.
+    private let positions: [Int]
+
+    private var table: TrackedTable { plain.table }
+
+    /// What is read before it is logged; more rows than fit are in order by portions.
+    private static let portion = 64 << 20
+
+    private struct Cell {
+        /// Where its bytes begin, or the number itself.
+        var word: UInt64
+        var count: Int32
+        var type: UInt8
+    }
+
+    /// Some rows, row by row.
+    private struct Portion {
+        /// Indexes of entries, whatever they are.
+        var entries: Range<Int>
+        /// Numbers of rows here, by entry.
+        var rows: [Int32] = []
+        var times: [HybridTime] = []
+        var cells: [Cell] = []
+        var content = ByteArena()
+        /// Values that do not stand in the content: their bytes are in blob files.
+        var external: [Value] = []
+    }
+
+    /// The type of a cell whose word is the index of an external value; none of SQLite's.
+    private static let externalType: UInt8 = 255
+
+    init(_ plain: PlainChanges, _ recorder: Recorder) throws {
+        self.plain = plain
+        self.recorder = recorder
+        transaction = try recorder.transaction()
+        clock = try ClockAppender(plain.table, plain.session, transaction.stamp)
+        let key = plain.table.kind == .natural ? Set(plain.table.key.map(\.index)) : []
+        positions = plain.table.columns.indices.filter { !key.contains($0) }
+    }
+
+    func write() throws {
+        let statement = try plain.session.connection.prepare(table.selectPlainRows)
+        statement.bind(table.recorded, at: 1)
+        defer { statement.reset() }
+        var portion = Portion(entries: 0..<0)
+        let keys = plain.keys.bytes
+        var index = 0
+        while try statement.step() {
+            let entry = plain.entries[index]
+            if entry.isPlain && entry.is(.insert) {
+                let time = recorder.raised(entry.milliseconds, above: [])
+                clock.takeDigests(statement, from: 0)
+                let isNew = try keys.withUnsafeBytes {
+                    let identity = $0[plain.range(entry)]
+                    return try clock.append(
+                        at: entry.rowid, identity: UnsafeRawBufferPointer(rebasing: identity), time: time)
+                }
+                guard isNew else { throw Self.alreadyRecorded(table) }
+                portion.rows.append(Int32(portion.times.count))
+                portion.times.append(time)
+                try take(statement, index, into: &portion)
+            } else {
+                portion.rows.append(-1)
+            }
+            index += 1
+            portion.entries = portion.entries.lowerBound..<index
+            let size = portion.content.count + portion.cells.count * MemoryLayout<Cell>.stride
+            if size > Self.portion {
+                try log(portion)
+                portion = Portion(entries: index..<index)
+            }
+        }
+        try log(portion)
+        try clock.flush()
+    }
+
+    private static func alreadyRecorded(_ table: TrackedTable) -> LogSyncError {
+        LogSyncError(
+            .invalidStore, "a row of \(table.name) has a clock record that it should not have; nothing was recorded",
+            help: "Run `logsync rescan` on the store.")
+    }
+
+    @inline(__always)
+    private func take(_ statement: Statement, _ index: Int, into portion: inout Portion) throws {
+        for position in positions {
+            let type = statement.type(position)
+            var cell = Cell(word: 0, count: 0, type: UInt8(type))
+            switch type {
+            case SQLITE_INTEGER: cell.word = UInt64(bitPattern: statement.integer(position))
+            case SQLITE_FLOAT: cell.word = statement.real(position).bitPattern
+            case SQLITE_TEXT where transaction.isLarge(statement.byteCount(position)),
+                SQLITE_BLOB where transaction.isLarge(statement.byteCount(position)):
+                let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
+                cell.type = Self.externalType
+                cell.word = UInt64(portion.external.count)
+                portion.external.append(
+                    try transaction.logged(
+                        statement.value(position), table.columns[position].name, of: identity, in: table))
+            case SQLITE_TEXT, SQLITE_BLOB:
+                cell.word = UInt64(portion.content.count)
+                statement.withBytes(position) {
+                    cell.count = Int32($0.count)
+                    portion.content.append($0)
+                }
+            default: break
+            }
+            portion.cells.append(cell)
+        }
+    }
+
+    private func log(_ portion: Portion) throws {
+        guard !portion.times.isEmpty else { return }
+        var group = RowGroup(table: table.name, kind: .insert)
+        var rows: [Int] = []
+        rows.reserveCapacity(portion.times.count)
+        group.identities.reserveCapacity(portion.times.count)
+        group.times.reserveCapacity(portion.times.count)
+        let keys = plain.keys.bytes
+        let isLocal = table.localInteger != nil
+        for index in plain.inserts where portion.entries.contains(index) {
+            let row = Int(portion.rows[index - portion.entries.lowerBound])
+            rows.append(row)
+            let entry = plain.entries[index]
+            group.identities.append(RowIdentity(unchecked: keys[plain.range(entry)]))
+            group.times.append(portion.times[row])
+            if isLocal { group.integers.append(entry.rowid) }
+        }
+        for (place, position) in positions.enumerated() {
+            let column = table.columns[position]
+            group.columns.append(
+                RowGroup.Column(
+                    name: column.name, referencedTable: column.reference,
+                    values: try values(of: place, column, rows, portion)))
+        }
+        try transaction.append(group)
+    }
+
+    private func values(
+        of place: Int, _ column: TrackedTable.Column, _ rows: [Int], _ portion: Portion
+    ) throws -> [Value] {
+        var values: [Value] = []
+        values.reserveCapacity(rows.count)
+        let content = portion.content.bytes
+        let parent = column.reference.flatMap { plain.session.catalog[$0] }
+        var known: [Int64: RowIdentity] = [:]
+        for row in rows {
+            let cell = portion.cells[row * positions.count + place]
+            switch Int32(cell.type) {
+            case SQLITE_INTEGER:
+                let integer = Int64(bitPattern: cell.word)
+                guard let parent else {
+                    values.append(.integer(integer))
+                    continue
+                }
+                let identity = try known[integer] ?? recorder.identity(of: integer, in: parent)
+                known[integer] = identity
+                values.append(.reference(identity))
+            case Int32(Self.externalType): values.append(portion.external[Int(cell.word)])
+            case SQLITE_FLOAT: values.append(.real(Double(bitPattern: cell.word)))
+            case SQLITE_TEXT: values.append(.text(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))
+            case SQLITE_BLOB: values.append(.blob(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))
+            default: values.append(.null)
+            }
+        }
+        return values
+    }
+}
+
+extension TrackedTable {
+    /// The rows of all pending rows, in the order of ``selectPlainChanges(isByRow:)``.
+    var selectPlainRows: String {
+        let cells = columns.map { "t.\(SQL.name($0.local))" }.joined(separator: ", ")
+        return """
+            SELECT \(cells) FROM \(pending) AS p LEFT JOIN \(quoted) AS t ON t.\(rowid) = p.row
+            WHERE p.number > ? ORDER BY p.number
+            """
+    }
+}

@@ -1,0 +1,176 @@
+import LogModel
+
+/// Records rows that were updated (``PlainChanges``): compares them with their clock records in the order in which both
+/// stand, and logs what differs in the order of the keys.
+///
+/// ``Recorder`` finds the same columns changed, gives them the same time, and leaves the same record.
+final class PlainUpdates {
+    private let plain: PlainChanges
+    private let recorder: Recorder
+    private let table: TrackedTable
+    private let session: Session
+    private let clock: ClockUpdater
+    /// By the columns that changed, as bits by position.
+    private var groups: [UInt64: Changed] = [:]
+    private var size = 0
+    /// Places in the order in which rows are logged, by entry.
+    private var ranks: [Int32] = []
+
+    /// Rows whose same columns changed.
+    private struct Changed {
+        var positions: [Int]
+        var entries: [Int] = []
+        var times: [HybridTime] = []
+        /// By place among the positions.
+        var values: [[Value]]
+    }
+
+    private static let portion = 64 << 20
+
+    init(_ plain: PlainChanges, _ recorder: Recorder) throws {
+        self.plain = plain
+        self.recorder = recorder
+        table = plain.table
+        session = plain.session
+        clock = try ClockUpdater(plain.table, plain.session)
+    }
+
+    func write() throws {
+        ranks = [Int32](repeating: 0, count: plain.entries.count)
+        for (rank, index) in plain.updates.enumerated() { ranks[index] = Int32(rank) }
+        let select = try session.connection.prepare(table.selectPlainUpdate)
+        defer { select.reset() }
+        var digests = [UInt64](repeating: 0, count: table.columns.count)
+        var record = [UInt32](repeating: 0, count: table.columnCount)
+        for index in plain.updates.sorted(by: { plain.entries[$0].rowid < plain.entries[$1].rowid }) {
+            select.bind(plain.entries[index].rowid, at: 1)
+            guard try select.step() else { throw PlainDeletes.withoutRecord(table) }
+            let changed = changes(select, &digests, &record)
+            if changed != 0 { try write(changed, index, select, digests: record, digest: sum(digests)) }
+            select.reset()
+            if size > Self.portion { try log() }
+        }
+        try log()
+    }
+
+    // MARK: Comparing
+
+    /// The first column of ``TrackedTable/selectPlainUpdate`` that is the row's.
+    private static let cells = 7
+
+    private func sum(_ digests: [UInt64]) -> UInt64 {
+        var sum: UInt64 = 0
+        for (position, digest) in digests.enumerated() {
+            sum &+= Digest.mix(digest, UInt64(table.columns[position].id))
+        }
+        return sum
+    }
+
+    /// The columns that differ from the record, as bits by position.
+    private func changes(_ select: Statement, _ digests: inout [UInt64], _ record: inout [UInt32]) -> UInt64 {
+        var changed: UInt64 = 0
+        select.withBytes(6) { stored in
+            for position in digests.indices {
+                let digest = select.digest(Self.cells + position)
+                digests[position] = digest
+                let id = table.columns[position].id
+                record[id] = UInt32(truncatingIfNeeded: digest).littleEndian
+                if stored.loadUnaligned(fromByteOffset: id * 4, as: UInt32.self) != record[id] {
+                    changed |= 1 << UInt64(position)
+                }
+            }
+        }
+        let all = UInt64.max >> UInt64(64 - digests.count)
+        if changed == 0 {
+            // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
+            return sum(digests) == UInt64(bitPattern: select.integer(4)) ? 0 : all
+        }
+        return session.policies.recordsWholeRows(table.name) ? all : changed
+    }
+
+    // MARK: One row
+
+    private func write(
+        _ changed: UInt64, _ index: Int, _ select: Statement, digests: [UInt32], digest: UInt64
+    ) throws {
+        if table.storesIdentity { select.withBytes(5) { plain.setIdentity($0, at: index) } }
+        let entry = plain.entries[index]
+        let row = plain.keys.bytes.withUnsafeBytes { keys in
+            Digest.mix(
+                table.nameDigest,
+                Digest.of(bytes: UnsafeRawBufferPointer(rebasing: keys[plain.range(entry)]), seed: Digest.blobSeed))
+        }
+        let positions: [Int] =
+            groups[changed]?.positions ?? table.columns.indices.filter { changed >> UInt64($0) & 1 == 1 }
+        try clock.take(select)
+        var stamp = try recorder.transaction().stamp
+        stamp.time = recorder.raised(entry.milliseconds, above: clock.stamps(of: positions))
+        try keep(changed, positions, index, stamp.time, select)
+        // A record that is being read would have to be found again once it is written.
+        select.reset()
+        try clock.write(at: entry.rowid, row: row, changed, positions, stamp, digests: digests, digest: digest)
+    }
+
+    // MARK: Logging
+
+    private func keep(
+        _ changed: UInt64, _ positions: [Int], _ index: Int, _ time: HybridTime, _ select: Statement
+    ) throws {
+        var values: [Value] = []
+        for position in positions {
+            var value = select.value(Self.cells + position)
+            if case .integer(let integer) = value, let name = table.columns[position].reference,
+                let parent = session.catalog[name]
+            {
+                value = .reference(try recorder.identity(of: integer, in: parent))
+            }
+            if try recorder.transaction().isLarge(value.size) {
+                let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
+                value = try recorder.transaction().logged(value, table.columns[position].name, of: identity, in: table)
+            }
+            size += value.size
+            values.append(value)
+        }
+        size += 96
+        modify(&groups[changed, default: Changed(positions: positions, values: positions.map { _ in [] })]) {
+            $0.entries.append(index)
+            $0.times.append(time)
+            for (place, value) in values.enumerated() { $0.values[place].append(value) }
+        }
+    }
+
+    /// In place: a copy would take all the values along.
+    private func modify(_ group: inout Changed, _ body: (inout Changed) -> Void) { body(&group) }
+
+    private func log() throws {
+        for (_, changed) in groups.sorted(by: { $0.key < $1.key }) {
+            let order = changed.entries.indices.sorted { ranks[changed.entries[$0]] < ranks[changed.entries[$1]] }
+            var group = RowGroup(table: table.name, kind: .update)
+            let keys = plain.keys.bytes
+            group.identities = order.map {
+                RowIdentity(unchecked: keys[plain.range(plain.entries[changed.entries[$0]])])
+            }
+            group.times = order.map { changed.times[$0] }
+            if table.localInteger != nil { group.integers = order.map { plain.entries[changed.entries[$0]].rowid } }
+            group.columns = zip(changed.positions, changed.values).map { position, values in
+                RowGroup.Column(
+                    name: table.columns[position].name, referencedTable: table.columns[position].reference,
+                    values: order.map { values[$0] })
+            }
+            try recorder.transaction().append(group)
+        }
+        groups = [:]
+        size = 0
+    }
+}
+
+extension TrackedTable {
+    /// A record with its row.
+    var selectPlainUpdate: String {
+        let cells = columns.map { ", t.\(SQL.name($0.local))" }.joined()
+        return """
+            SELECT \(ClockUpdater.columns), c.digest, c.identity, c.digests\(cells)
+            FROM \(clock) AS c JOIN \(quoted) AS t ON t.\(rowid) = c.row WHERE c.row = ?
+            """
+    }
+}

@@ -1,0 +1,41 @@
+import LogModel
+import Testing
+
+@testable import LogSync
+
+@Suite("Wakes")
+struct WakeTests {
+    private let id = PeerID(high: 1, low: 2)
+
+    @Test("A hint says in whose folder something changed, where it was in one")
+    func places() {
+        let content = "/sync/notes"
+        let own = "\(content)/peers/\(id)"
+        #expect(Watchers.peer("\(own)/logs", "x.tlog", content: content) == id)
+        #expect(Watchers.peer(own, "receipt.json", content: content) == id)
+        #expect(Watchers.peer(own, nil, content: content) == id)
+        #expect(Watchers.peer("\(content)/peers", "\(id)", content: content) == id)
+        #expect(Watchers.peer("\(content)/peers", nil, content: content) == nil)
+        #expect(Watchers.peer("\(content)/peers", "x.tmp", content: content) == nil)
+        #expect(Watchers.peer(content, "logsync.json", content: content) == nil)
+        #expect(Watchers.peer(content, nil, content: content) == nil)
+        #expect(Watchers.peer("/elsewhere/peers/\(id)", nil, content: content) == nil)
+    }
+
+    @Test("Wakes are gathered until they are taken, and one from anywhere is for everywhere")
+    func gathering() {
+        let wakes = Wakes()
+        #expect(wakes.take().wake == [])
+        wakes.wake(.local)
+        #expect(wakes.take().peers == [], "a commit says nothing of the folder")
+        wakes.wake(.folder, in: id)
+        wakes.wake(.look)
+        wakes.wake(.folder, in: PeerID(high: 3, low: 4))
+        let taken = wakes.take()
+        #expect(taken.wake == [.folder, .look] && taken.peers == [id, PeerID(high: 3, low: 4)])
+        wakes.wake(.folder)
+        wakes.wake(.folder, in: id)
+        #expect(wakes.take().peers == nil)
+        #expect(wakes.take().peers == [])
+    }
+}

@@ -1,0 +1,133 @@
+/// A change of one store's schema by its program, in names as that store has them.
+enum Migration: Sendable {
+    case addColumn(table: String, ColumnModel)
+    case renameColumn(table: String, from: String, to: String)
+    case dropColumn(table: String, column: String)
+    /// SQLite's twelve steps: another table takes its place, its columns in another order.
+    case rebuild(table: String)
+    case createTable(TableModel)
+    case dropTable(String)
+    case renameTable(from: String, to: String)
+    /// Numbers the rows of tables without INTEGER PRIMARY KEY anew.
+    case vacuum
+}
+
+extension Migration {
+    /// The schema afterwards; nil where it cannot be done there.
+    func applied(to schema: SchemaModel) -> SchemaModel? {
+        var schema = schema
+        func place(_ name: String) -> Int? { schema.tables.firstIndex { $0.name == name } }
+        switch self {
+        case .addColumn(let table, let column):
+            guard let index = place(table), schema.tables[index][column.name] == nil else { return nil }
+            schema.tables[index].columns.append(column)
+        case .renameColumn(let table, let from, let to):
+            guard let index = place(table), schema.tables[index][to] == nil, schema.isFree(from, of: table),
+                let column = schema.tables[index].columns.firstIndex(where: { $0.name == from })
+            else { return nil }
+            schema.tables[index].columns[column].loggedAs = schema.tables[index].columns[column].logName
+            schema.tables[index].columns[column].name = to
+        case .dropColumn(let table, let column):
+            guard let index = place(table), schema.isFree(column, of: table) else { return nil }
+            schema.tables[index].columns.removeAll { $0.name == column }
+        case .rebuild(let table):
+            guard let index = place(table), !schema.hasTriggers(table) else { return nil }
+            schema.tables[index].columns.reverse()
+        case .createTable(let table):
+            guard place(table.name) == nil else { return nil }
+            schema.tables.append(table)
+        case .dropTable(let table):
+            guard let index = place(table), !schema.isReferred(table), !schema.hasTriggers(table) else { return nil }
+            schema.tables.remove(at: index)
+        case .renameTable(let from, let to):
+            guard let index = place(from), place(to) == nil, !schema.isReferred(from), !schema.hasTriggers(from) else {
+                return nil
+            }
+            schema.tables[index].loggedAs = schema.tables[index].logName
+            schema.tables[index].name = to
+        case .vacuum: break
+        }
+        return schema
+    }
+
+    /// What the program runs, on a schema to which it can be applied.
+    func sql(on schema: SchemaModel) -> [String] {
+        switch self {
+        case .addColumn(let table, let column):
+            return ["ALTER TABLE \(table) ADD COLUMN \(column.sql(isRowid: false))"]
+        case .renameColumn(let table, let from, let to): return ["ALTER TABLE \(table) RENAME COLUMN \(from) TO \(to)"]
+        case .dropColumn(let table, let column): return ["ALTER TABLE \(table) DROP COLUMN \(column)"]
+        case .rebuild(let name):
+            guard let former = schema[name], var rebuilt = applied(to: schema)?[name] else { return [] }
+            rebuilt.name = "rebuilt_\(name)"
+            let columns = ((former.hasLocalInteger ? ["id"] : []) + former.replicated.map(\.name)).joined(
+                separator: ", ")
+            return [
+                "BEGIN", rebuilt.sql, "INSERT INTO \(rebuilt.name)(\(columns)) SELECT \(columns) FROM \(name)",
+                "DROP TABLE \(name)", "ALTER TABLE \(rebuilt.name) RENAME TO \(name)",
+            ] + former.indexSQL + ["COMMIT"]
+        case .createTable(let table): return [table.sql] + table.indexSQL
+        case .dropTable(let table): return ["DROP TABLE \(table)"]
+        case .renameTable(let from, let to): return ["ALTER TABLE \(from) RENAME TO \(to)"]
+        case .vacuum: return ["VACUUM"]
+        }
+    }
+}
+
+extension SchemaModel {
+    /// Whether nothing else in the schema speaks of a column.
+    func isFree(_ name: String, of table: String) -> Bool {
+        guard let model = self[table], let column = model[name], column.reference == nil, column.generated == nil,
+            !model.key.contains(name), model.replicated.count > 1, !hasTriggers(table)
+        else { return false }
+        let texts =
+            model.uniques.flatMap { $0.parts.map(\.sql) + [$0.condition ?? ""] } + model.checks
+            + model.columns.compactMap(\.generated) + model.composites.flatMap(\.columns)
+        let isNamed = tables.contains { other in
+            other.references.contains { $0.parent == table && $0.parentColumns?.contains(name) ?? false }
+        }
+        return !isNamed && !texts.contains { $0.contains(name) }
+    }
+
+    func hasTriggers(_ table: String) -> Bool { extras.contains { $0.contains("\(table)_") } }
+
+    func isReferred(_ table: String) -> Bool { tables.contains { $0.references.contains { $0.parent == table } } }
+
+    /// With the names that logs have for tables and columns.
+    var inLogNames: SchemaModel {
+        func name(_ table: String) -> String { self[table]?.logName ?? table }
+        var named = self
+        for index in named.tables.indices {
+            named.tables[index].name = tables[index].logName
+            for column in named.tables[index].columns.indices {
+                named.tables[index].columns[column].name = tables[index].columns[column].logName
+                guard let parent = tables[index].columns[column].reference?.parent else { continue }
+                named.tables[index].columns[column].reference?.parent = name(parent)
+            }
+            for key in named.tables[index].composites.indices {
+                named.tables[index].composites[key].parent = name(tables[index].composites[key].parent)
+            }
+        }
+        return named
+    }
+
+    /// What tells one schema from another.
+    var fingerprint: String {
+        (sql + tables.flatMap { table in [table.logName] + table.columns.map(\.logName) }).joined(separator: ";")
+    }
+}
+
+extension Migration: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .addColumn(let table, let column): "adds \(table).\(column.sql(isRowid: false))"
+        case .renameColumn(let table, let from, let to): "renames \(table).\(from) to \(to)"
+        case .dropColumn(let table, let column): "drops \(table).\(column)"
+        case .rebuild(let table): "rebuilds \(table)"
+        case .createTable(let table): "makes \(table.name): \(([table.sql] + table.indexSQL).joined(separator: "; "))"
+        case .dropTable(let table): "drops \(table)"
+        case .renameTable(let from, let to): "renames \(from) to \(to)"
+        case .vacuum: "vacuums"
+        }
+    }
+}
