@@ -43,8 +43,11 @@ struct BranchRows {
             guard moved.state != full.state else { continue }
             session.countFull(-1, full)
             session.countFull(1, moved)
-            if try standing.rewrite(moved, from: record, row, at: position, in: table) { continue }
             let former = GoneRow(table: table, integer: position, values: row.values)
+            if try standing.rewrite(moved, from: record, row, at: position, in: table) {
+                if session.foreignRules.to(table).contains(where: { !$0.isByInteger }) { gone.append(former) }
+                continue
+            }
             gone.append(former)
             try standing.float(moved, at: position, uniques: record.uniques, in: table)
             floating.append(FloatingRow(full: moved, former: former))

@@ -64,20 +64,25 @@ struct Redeciding {
             try spellOutCounters(of: table)
         }
         var floating: [FloatingRow] = []
+        var gone: [GoneRow] = []
         for table in session.catalog.tables {
+            let isNamedByValue = session.foreignRules.to(table).contains { !$0.isByInteger }
             let rows = try session.connection.rows("SELECT row FROM \(table.clock) WHERE conflict IS NOT NULL")
             for row in rows {
                 let position = row[0].asInteger
                 guard let (full, record, present) = try standing.full(at: position, in: table), !record.isReplaced
                 else { continue }
-                if try !standing.rewrite(full, from: record, present, at: position, in: table) {
+                let former = GoneRow(table: table, integer: position, values: present.values)
+                if try standing.rewrite(full, from: record, present, at: position, in: table) {
+                    // Those that refer to it by what it showed may refer to nobody now.
+                    if isNamedByValue { gone.append(former) }
+                } else {
                     try standing.float(full, at: position, uniques: record.uniques, in: table)
-                    let former = GoneRow(table: table, integer: position, values: present.values)
                     floating.append(FloatingRow(full: full, former: former))
                 }
             }
         }
-        try Settling(session, standing: standing).settle(floating) { _, _, _, _ in }
+        try Settling(session, standing: standing).settle(floating, gone: gone) { _, _, _, _ in }
         return true
     }
 
