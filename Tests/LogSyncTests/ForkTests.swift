@@ -95,6 +95,40 @@ struct ForkTests {
         #expect(try await b.status().conflicts == 0)
     }
 
+    @Test("The other history is found when the files that tell of it can be read, and named until then")
+    func foundLater() async throws {
+        let twin = try Twin(of: a)
+        for row in ["here", "here too"] {
+            try a.insert(row)
+            try await a.sync()
+        }
+        try await settle(a, b)
+        let peer = try await a.peer()
+        let before = Set(try world.logs(peer))
+        try await twin.live {
+            for row in ["there", "there too"] {
+                try $0.insert(row)
+                try await $0.sync()
+            }
+        }
+        try twin.foldersMeet { $0.contains("\(peer)/logs/") }
+        let paths = try world.logs(peer).filter { !before.contains($0) }.map { "\(world.logsPath(peer))/\($0)" }
+        #expect(paths.count == 2)
+        let bytes = try paths.map { try Data(contentsOf: URL(fileURLWithPath: $0)) }
+        // Both have their names, and little else.
+        for (path, bytes) in zip(paths, bytes) { try bytes.prefix(40).write(to: URL(fileURLWithPath: path)) }
+        try await b.with { replicator in
+            #expect(try await replicator.sync().held.isEmpty)
+            try bytes[1].write(to: URL(fileURLWithPath: paths[1]))
+            let held = try await replicator.sync().held
+            #expect(held.map(\.reason) == [.fork] && held.first?.file.map(paths[1].hasSuffix) == true)
+            #expect(try await replicator.sync().held == held)
+            try bytes[0].write(to: URL(fileURLWithPath: paths[0]))
+            #expect(try await replicator.sync().held.isEmpty)
+        }
+        #expect(try b.ids() == ["here", "here too", "one", "there", "there too"])
+    }
+
     @Test(
         "Histories that fork, in any order and at any place, end in one state",
         arguments: UInt64(1)...(UInt64(ProcessInfo.processInfo.environment["LOGSYNC_FORKS"] ?? "") ?? 8))

@@ -25,11 +25,19 @@ extension ReplicatedStore {
             let names = other.logs.reduce(into: 0 as UInt64) { $0 &+= $1.name.fileHash.high }
             let isSuspect = suspects.contains(other.id)
             if !isSuspect, known[other.id] == names { continue }
-            if try isSuspect || holdsOthers(other) {
-                found += try store.adoptBranches(of: other.id, plan.allPlaces(of: other.id))
+            let (stranger, isComplete) = try compare(other)
+            unexplained[other.id] = nil
+            if isSuspect || stranger != nil {
+                let new = try store.adoptBranches(of: other.id, plan.allPlaces(of: other.id))
+                found += new
+                // Where it goes off is in a file that is not here, or cannot be read yet: it is looked for again.
+                if new.isEmpty {
+                    unexplained[other.id] = stranger
+                    continue
+                }
             }
             count += other.logs.count
-            compared[other.id] = names
+            if isComplete { compared[other.id] = names }
         }
         comparedFiles?.merge(compared) { _, new in new }
         if count >= Self.manyFiles { try store.setComparedFiles(compared) }
@@ -57,14 +65,19 @@ extension ReplicatedStore {
         return try store.contradicted(said)
     }
 
-    /// Whether a file ends on another transaction than the one imported here.
-    private func holdsOthers(_ other: PeerScan) throws -> Bool {
+    /// Compares the ends of a peer's files with what was imported.
+    ///
+    /// - Returns: a file that ends on another transaction than the one imported here, and whether all could be read.
+    private func compare(_ other: PeerScan) throws -> (stranger: LogFileName?, isComplete: Bool) {
+        var isComplete = true
         for file in other.logs {
-            // One that cannot be read yet is a name the less, and looked at when it can.
-            guard let end = library.end(of: file.name, of: other.id) else { continue }
-            if try store.knows(other.id, file.name.last, end.mark) == .contradicted { return true }
+            guard let end = library.end(of: file.name, of: other.id) else {
+                isComplete = false
+                continue
+            }
+            if try store.knows(other.id, file.name.last, end.mark) == .contradicted { return (file.name, isComplete) }
         }
-        return false
+        return (nil, isComplete)
     }
 }
 

@@ -136,6 +136,14 @@ extension ReplicatedStore {
                     reason: .fork,
                     detail: "the peer says that this transaction is another than the one imported here"))
         }
+        for (id, name) in unexplained where !items.contains(where: { $0.peer.id == id && $0.reason == .fork }) {
+            items.append(
+                HeldItem(
+                    peer: names[id], sequence: name.last, file: name.description, reason: .fork,
+                    detail:
+                        "it holds another history of this peer, and no file that can be read says where that goes off"
+                ))
+        }
         for name in foreignFiles {
             items.append(
                 HeldItem(

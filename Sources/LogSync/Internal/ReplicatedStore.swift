@@ -40,6 +40,8 @@ final class ReplicatedStore {
     var foreignFiles: [LogFileName] = []
     /// By peer, which log files had their ends compared with what was imported; nil before the first look.
     var comparedFiles: [PeerID: UInt64]?
+    /// Files that hold another history than the one imported, of which nobody can tell yet where it goes off.
+    var unexplained: [PeerID: LogFileName] = [:]
     /// The highest sequence of this peer that another's transaction has seen.
     var seenByOthers: UInt64 = 0
     var publishedSchemas: Set<SchemaFingerprint> = []
