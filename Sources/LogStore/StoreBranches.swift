@@ -87,13 +87,7 @@ extension Store {
         let known = try branches()
         if !manifest.branches.allSatisfy(known.contains) {
             let isDone = try database.write { session in
-                guard !manifest.branches.contains(where: { $0.origin == session.ownID }) else { return false }
-                for branch in manifest.branches.sorted(by: { ($0.origin, $0.start) < ($1.origin, $1.start) }) {
-                    guard try BranchAdoption(session, origin: branch.origin).adopt(branch, manifest) else {
-                        return false
-                    }
-                }
-                return true
+                try !manifest.branches.contains { $0.origin == session.ownID } && session.adoptBranches(of: manifest)
             }
             guard isDone else { return false }
         }
@@ -131,6 +125,15 @@ extension Store {
 }
 
 extension Session {
+    /// Takes over what a snapshot says of branches; false where it cannot be told what they are here.
+    func adoptBranches(of manifest: SnapshotManifest) throws -> Bool {
+        // What goes off further on may go off a branch.
+        for branch in manifest.branches.sorted(by: { ($0.origin, $0.start) < ($1.origin, $1.start) }) {
+            guard try BranchAdoption(self, origin: branch.origin).adopt(branch, manifest) else { return false }
+        }
+        return true
+    }
+
     /// The branches known here, by ascending id.
     var branches: [Branch] {
         peers.branches.entries.values.map {

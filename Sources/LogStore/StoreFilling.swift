@@ -64,11 +64,7 @@ extension Store {
     private func finish(_ place: FillingPlace, _ reader: SnapshotReader, _ blobs: BlobSource?) throws {
         try database.write { session in
             let filler = try SnapshotFiller(session, reader.manifest, blobs: blobs)
-            for branch in reader.manifest.branches.sorted(by: { ($0.origin, $0.start) < ($1.origin, $1.start) }) {
-                guard try BranchAdoption(session, origin: branch.origin).adopt(branch, reader.manifest) else {
-                    throw Self.anotherDigest
-                }
-            }
+            guard try session.adoptBranches(of: reader.manifest) else { throw Self.anotherDigest }
             if !place.deferred.isEmpty { try filler.fill(deferred: place.deferred, reader) }
             try filler.joiner.settle()
             guard session.stateDigest &- place.digestBefore == reader.manifest.digest else { throw Self.anotherDigest }

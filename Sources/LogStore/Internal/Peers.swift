@@ -92,7 +92,7 @@ final class Peers {
 
     func reloadBranches(on connection: Connection) throws {
         branches = try Branches(on: connection)
-        dependencies = [:]
+        (dependencies, seen) = ([:], nil)
     }
 
     func acceptClock(of number: Int64, on connection: Connection) throws {
