@@ -13,8 +13,7 @@ public struct ChainMark: RawRepresentable, Hashable, Comparable, Sendable {
 extension ChainMark: CustomStringConvertible {
     /// 16 lower-case hex digits.
     public var description: String {
-        let digits = String(rawValue, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        withUnsafeBytes(of: rawValue.bigEndian) { Hex.encode($0) }
     }
 }
 

@@ -143,7 +143,8 @@ public enum KeyPart: Hashable, Sendable {
     case reference(RowIdentity)
 
     /// Normalises a key column's value: a real that is a whole number within Int64 becomes that integer
-    /// (1 = 1.0, -0.0 = 0), and text is folded by the column's collation. NULL has no part, nor has a value whose bytes are elsewhere; returns nil.
+    /// (1 = 1.0, -0.0 = 0), and text is folded by the column's collation. NULL has no part, nor has a value whose
+    /// bytes are elsewhere; returns nil.
     public init?(_ value: Value, collation: Collation) {
         switch value {
         case .null: return nil

@@ -57,8 +57,9 @@ final class BlobIndex {
         }
         for file in scan.logs where logs(file.name) { add(blobs(of: file, scan.id)) }
         for file in scan.snapshots where snapshots(file.name) { add(blobs(of: file, scan.id)) }
-        logShelf[scan.id] = logShelf[scan.id]?.filter { scan.logs.contains($0.key) }
-        snapshotShelf[scan.id] = snapshotShelf[scan.id]?.filter { scan.snapshots.contains($0.key) }
+        let (logs, snapshots) = (Set(scan.logs), Set(scan.snapshots))
+        logShelf[scan.id] = logShelf[scan.id]?.filter { logs.contains($0.key) }
+        snapshotShelf[scan.id] = snapshotShelf[scan.id]?.filter { snapshots.contains($0.key) }
         return names
     }
 }
