@@ -111,10 +111,8 @@ final class Deciding {
                 values.append(part)
             case .column(let position):
                 let column = rule.parent.columns[position]
-                let type = rule.parent.schema.column(column.local)?.declaredType ?? ""
-                guard let part = KeyPart(Affinity(type).apply(to: value), collation: column.collation) else {
-                    return []
-                }
+                let affinity = rule.parent.schema.affinity(of: column.local)
+                guard let part = KeyPart(affinity.apply(to: value), collation: column.collation) else { return [] }
                 values.append(part)
             }
         }

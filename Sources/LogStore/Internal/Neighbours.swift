@@ -121,9 +121,17 @@ struct Neighbours {
 
     private func children(of gone: [GoneRow], _ rule: ForeignRule) throws -> [(table: TrackedTable, position: Int64)] {
         let width = rule.columns.count
-        let scratch = "logsync_gone_\(width)"
+        // They have the parent's affinity, where the child's is none.
+        let types = rule.parts.map { part in
+            switch part {
+            case .integer: Affinity.integer
+            case .column(let position): rule.parent.schema.affinity(of: rule.parent.columns[position].local)
+            }
+        }
+        let scratch = "logsync_gone_\(types.map(\.name).joined(separator: "_"))"
         let columns = (0..<width).map { "v\($0)" }.joined(separator: ", ")
-        try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(scratch)(\(columns))")
+        let declared = types.enumerated().map { "v\($0) \($1.name)" }.joined(separator: ", ")
+        try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(scratch)(\(declared))")
         try connection.run("DELETE FROM temp.\(scratch)")
         for row in gone {
             let values = rule.parts.map { part in
@@ -137,14 +145,14 @@ struct Neighbours {
             for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
             try statement.run()
         }
-        let collated = zip(rule.childNames, rule.parts).map { name, part in
-            if case .column(let position) = part {
-                "\(name) COLLATE \(rule.parent.columns[position].collation.rawValue)"
-            } else {
-                name
-            }
-        }
         let child = rule.child
+        let collated = zip(rule.columns, zip(types, rule.parts)).map { index, named in
+            let name = SQL.name(child.columns[index].local)
+            guard case .column(let position) = named.1 else { return name }
+            // Between two columns a text's affinity counts for nothing.
+            let isPlain = named.0 == .text && child.schema.affinity(of: child.columns[index].local) == .blob
+            return "\(isPlain ? "+" : "")\(name) COLLATE \(rule.parent.columns[position].collation.rawValue)"
+        }
         let selected = child.hasRowid ? child.rowid : SQL.list(child.keyColumnNames)
         let rows = try connection.rows(
             """
