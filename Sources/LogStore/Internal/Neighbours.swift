@@ -25,18 +25,37 @@ struct Neighbours {
         }
     }
 
+    /// Where the rows that a reference names stand.
+    func standingParents(_ reference: [Value], _ rule: ForeignRule) throws -> [Int64] {
+        if rule.isByInteger {
+            guard case .reference(let identity) = reference[0] else { return [] }
+            return try ClockTable(table: rule.parent, connection: connection).row(of: identity).map { [$0] } ?? []
+        }
+        if rule.parent.hasRowid { return try parents(reference, rule) }
+        return try answers(reference, rule, selecting: SQL.list(rule.parent.keyColumnNames)) { statement in
+            (0..<statement.columnCount).map(statement.value)
+        }.compactMap { try position(of: $0, in: rule.parent, besides: Contenders(session)) }
+    }
+
+    /// Their rowids; as many numbers as there are rows, where they have none.
     private func parents(_ reference: [Value], _ rule: ForeignRule) throws -> [Int64] {
+        try answers(reference, rule, selecting: rule.parent.hasRowid ? rule.parent.rowid : "1") { $0.integer(0) }
+    }
+
+    private func answers<Answer>(
+        _ reference: [Value], _ rule: ForeignRule, selecting columns: String, _ answer: (Statement) -> Answer
+    ) throws -> [Answer] {
         var arguments: [Value] = []
         for (value, position) in zip(reference, rule.columns) {
             guard let local = try standing.local(value, rule.child.columns[position].reference) else { return [] }
             arguments.append(local)
         }
-        let statement = try connection.prepare(rule.selectParent)
+        let statement = try connection.prepare(rule.selectParent(columns))
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
         defer { statement.reset() }
-        var positions: [Int64] = []
-        while try statement.step() { positions.append(statement.integer(0)) }
-        return positions
+        var found: [Answer] = []
+        while try statement.step() { found.append(answer(statement)) }
+        return found
     }
 
     /// Whether every row that a row depends on stands, and none of those that it refers to was folded.
@@ -108,10 +127,14 @@ struct Neighbours {
     // MARK: Children
 
     /// The standing rows that refer to rows as they were.
-    func children(of gone: [GoneRow]) throws -> [(table: TrackedTable, position: Int64)] {
+    ///
+    /// - Parameter isMeant: of which references.
+    func children(
+        of gone: [GoneRow], by isMeant: (ForeignRule) -> Bool = { _ in true }
+    ) throws -> [(table: TrackedTable, position: Int64)] {
         var found: [(table: TrackedTable, position: Int64)] = []
         for (_, rows) in Dictionary(grouping: gone, by: { $0.table.id }).sorted(by: { $0.key < $1.key }) {
-            for rule in session.foreignRules.to(rows[0].table) {
+            for rule in session.foreignRules.to(rows[0].table) where isMeant(rule) {
                 if rule.strength == .loose && !session.hasFolded { continue }
                 found += try children(of: rows, rule)
             }
