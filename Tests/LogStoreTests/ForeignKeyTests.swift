@@ -78,7 +78,9 @@ extension ConstraintTests {
         }
     }
 
-    @Test(arguments: [("TEXT", "'1'", "1"), ("INTEGER", "1", "'1'"), ("REAL", "1", "'1.0'"), ("NUMERIC", "1.5", "' 1.5'")])
+    @Test(arguments: [
+        ("TEXT", "'1'", "1"), ("INTEGER", "1", "'1'"), ("REAL", "1", "'1.0'"), ("NUMERIC", "1.5", "' 1.5'"),
+    ])
     func aParentThatGoesIsMissedByAChildWithoutAffinity(type: String, parent: String, child: String) throws {
         let (_, a, b) = try pair(
             """

@@ -154,7 +154,9 @@ struct ForeignRules {
         }
         findCircles(catalog)
         for rule in byChild.values.joined() where rule.isContested {
-            if let circle = circles[rule.child.id], circles[rule.parent.id] == circle { contestedCircles.insert(circle) }
+            if let circle = circles[rule.child.id], circles[rule.parent.id] == circle {
+                contestedCircles.insert(circle)
+            }
         }
     }
 
