@@ -119,9 +119,9 @@ struct Neighbours {
             parts.append(part)
         }
         let identity = RowIdentity(natural: parts)
-        // Under another key than its own stands a row whose reference shows the row that its parent was folded into.
-        guard contenders[RowName(table, identity)] == nil else { return nil }
-        return try ClockTable(table: table, connection: connection).row(of: identity)
+        guard let position = try ShownKeys(session: session, table: table).row(of: identity) else { return nil }
+        return contenders.contains(table, at: position) || contenders[RowName(table, identity)]?.position == position
+            ? nil : position
     }
 
     // MARK: Children

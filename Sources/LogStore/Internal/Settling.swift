@@ -117,6 +117,8 @@ struct Settling {
                 }
                 continue
             }
+            // References that nothing depends on follow a folded row too.
+            if contenders.all.contains(where: \.isFolded) { session.hasFolded = true }
             // What others knew it by is not there any more.
             let changed = try contenders.all.compactMap { contender in
                 try contender.former.flatMap { try contender.stands && !isOtherwiseCalled(contender) ? nil : $0 }
