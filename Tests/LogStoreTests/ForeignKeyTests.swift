@@ -131,6 +131,19 @@ extension ConstraintTests {
         }
     }
 
+    @Test func theIntegerOfARowThatRefersToItselfMeansThatRow() throws {
+        let (_, a, b) = try pair(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, r INTEGER REFERENCES t(id) ON DELETE SET NULL)")
+        try b.write("INSERT INTO t VALUES (1, NULL)")
+        try record(b)
+        try a.write("INSERT INTO t VALUES (1, 1), (2, 1)")
+        // Audits too.
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT count(*) FROM t AS c JOIN t AS p ON p.id = c.r WHERE p.r = p.id") == ["2"])
+        }
+    }
+
     @Test func aKeyOfTwoColumnsThatTwoPeersMadeTogetherIsDecidedAsAWhole() throws {
         let (_, a, b) = try pair(
             """
