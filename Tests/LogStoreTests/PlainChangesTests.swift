@@ -141,4 +141,63 @@ import Testing
         try agree(a, b, clone)
         #expect(try a.strings("SELECT count(*) FROM parent") == b.strings("SELECT count(*) FROM parent"))
     }
+
+    @Test func referencesThatArePointedElsewhereMeanTheSameRows() throws {
+        let (a, b) = try pair()
+        // Other numbers on the other peer.
+        try fill(b, 1...90)
+        try fill(a, 1...120)
+        try agree(a, b)
+        try a.write(
+            """
+            UPDATE child SET parent = (parent * 7 + 3) % 60 + 1, a = 'moved ' || a WHERE id % 5;
+            UPDATE child SET parent = NULL WHERE id % 11 = 0;
+            INSERT INTO parent VALUES (1000, 'with it'); UPDATE child SET parent = 1000 WHERE id % 13 = 0;
+            UPDATE child SET parent = 77777 WHERE id % 17 = 0;
+            """)
+        try agree(a, b)
+        let rows = try a.strings(children)
+        #expect(try b.strings(children) == rows)
+        #expect(rows.contains { $0.contains("with it") })
+        // To the same rows, and to one that goes; then back from where nobody stands.
+        try b.write("UPDATE child SET parent = (SELECT id FROM parent WHERE a = 'with it')")
+        try a.write("DELETE FROM parent WHERE a = 'with it'")
+        try agree(a, b)
+        try b.write("UPDATE child SET parent = (SELECT min(id) FROM parent WHERE a LIKE 'of b %')")
+        try agree(a, b)
+        #expect(try a.strings(children) == b.strings(children))
+        #expect(try Set(a.strings("SELECT p.a FROM child c JOIN parent p ON p.id = c.parent")).count == 1)
+    }
+
+    @Test(arguments: ["last-writer", "first-writer", "max", "prefer c,a"])
+    func cellsThatThreePeersGiveValuesKeepAllOfThem(policy: String) throws {
+        let (a, b) = try pair()
+        let c = try TestPeer(folder, "c", cloning: a)
+        try a.write("INSERT INTO logsync_setting(kind, target, value) VALUES ('policy', 'text', '\(policy)')")
+        try fill(a, 1...80)
+        try agree(a, b, c)
+        for (peer, rest) in [(a, 0), (b, 1), (c, 2)] {
+            // Two of three write each row, all of them some; some of them the same.
+            try peer.write(
+                """
+                UPDATE text SET a = '\(peer.name)' || b, c = b % 7 WHERE b % 3 <> \(rest) OR b % 10 = 0;
+                UPDATE number SET b = \(rest) WHERE id % 4 = 0;
+                """)
+        }
+        try agree(a, b, c)
+        let contested = try [a, b, c].map { try $0.store.summary().conflicts }
+        // Every text, and the fourth part of the numbers; a maximum is no conflict to look at.
+        #expect(contested == Array(repeating: policy == "max" ? 20 : 100, count: 3))
+        // Who has seen them all settles some, while another writes without having seen that.
+        try b.write("UPDATE text SET a = 'settled' WHERE b <= 60")
+        try c.write("UPDATE text SET a = 'late' WHERE b <= 10; DELETE FROM text WHERE b BETWEEN 41 AND 44")
+        try agree(a, b, c)
+        try a.write("UPDATE text SET a = 'end'; UPDATE number SET b = 99")
+        try agree(a, b, c)
+        // Edits that the deletion took.
+        #expect(try [a, b, c].map { try $0.store.summary().conflicts } == [4, 4, 4])
+        #expect(try c.strings("SELECT DISTINCT a FROM text") == ["end"])
+        let clone = try TestPeer(folder, "d", filling: try c.snapshot(), from: c)
+        try agree(a, b, c, clone)
+    }
 }

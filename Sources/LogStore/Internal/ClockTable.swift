@@ -16,9 +16,12 @@ struct ClockRecord {
     /// Whether the row breaks a CHECK constraint.
     var breaksCheck = false
 
+    /// The mark of a record whose only mark is that it is contested.
+    static let contested: Int64 = 1
+
     /// The column `conflict`: what has to be found again without looking at every record.
     fileprivate var marks: Int64 {
-        (state.isContested ? 1 : 0) | (isReplaced ? 2 : 0) | (breaksCheck ? 4 : 0)
+        (state.isContested ? Self.contested : 0) | (isReplaced ? 2 : 0) | (breaksCheck ? 4 : 0)
     }
 }
 

@@ -40,7 +40,7 @@ final class PlainDeletes {
             let row = Digest.mix(table.nameDigest, content)
             try clock.take(select)
             clock.discount(row: row)
-            times[index] = recorder.raised(plain.entries[index].milliseconds, above: clock.allStamps)
+            times[index] = recorder.raised(plain.entries[index].milliseconds, above: clock.latest)
             select.reset()
             delete.bind(rowid, at: 1)
             try delete.run()

@@ -12,17 +12,24 @@ final class PlainUpdates {
     private let clock: ClockUpdater
     /// By the columns that changed, as bits by position.
     private var groups: [UInt64: Changed] = [:]
+    private var last: (changed: UInt64, group: Changed)?
     private var size = 0
+    private let references: KnownReferences
     /// Places in the order in which rows are logged, by entry.
     private var ranks: [Int32] = []
 
     /// Rows whose same columns changed.
-    private struct Changed {
-        var positions: [Int]
+    private final class Changed {
+        let positions: [Int]
         var entries: [Int] = []
         var times: [HybridTime] = []
         /// By place among the positions.
         var values: [[Value]]
+
+        init(_ positions: [Int]) {
+            self.positions = positions
+            values = positions.map { _ in [] }
+        }
     }
 
     private static let portion = 64 << 20
@@ -33,6 +40,7 @@ final class PlainUpdates {
         table = plain.table
         session = plain.session
         clock = try ClockUpdater(plain.table, plain.session)
+        references = KnownReferences(plain.table, recorder)
     }
 
     func write() throws {
@@ -100,47 +108,42 @@ final class PlainUpdates {
                 table.nameDigest,
                 Digest.of(bytes: UnsafeRawBufferPointer(rebasing: keys[plain.range(entry)]), seed: Digest.blobSeed))
         }
-        let positions: [Int] =
-            groups[changed]?.positions ?? table.columns.indices.filter { changed >> UInt64($0) & 1 == 1 }
+        let group = group(of: changed)
         try clock.take(select)
         var stamp = try recorder.transaction().stamp
-        stamp.time = recorder.raised(entry.milliseconds, above: clock.stamps(of: positions))
-        try keep(changed, positions, index, stamp.time, select)
+        stamp.time = recorder.raised(entry.milliseconds, above: clock.latest(of: group.positions))
+        try keep(index, stamp.time, select, in: group)
         // A record that is being read would have to be found again once it is written.
         select.reset()
-        try clock.write(at: entry.rowid, row: row, changed, positions, stamp, digests: digests, digest: digest)
+        try clock.write(
+            at: entry.rowid, row: row, changed, group.positions, stamp, digests: digests, digest: digest)
     }
 
     // MARK: Logging
 
-    private func keep(
-        _ changed: UInt64, _ positions: [Int], _ index: Int, _ time: HybridTime, _ select: Statement
-    ) throws {
-        var values: [Value] = []
-        for position in positions {
-            var value = select.value(Self.cells + position)
-            if case .integer(let integer) = value, let name = table.columns[position].reference,
-                let parent = session.catalog[name]
-            {
-                value = .reference(try recorder.identity(of: integer, in: parent))
-            }
+    private func group(of changed: UInt64) -> Changed {
+        if let last, last.changed == changed { return last.group }
+        let group =
+            groups[changed] ?? Changed(table.columns.indices.filter { changed >> UInt64($0) & 1 == 1 })
+        groups[changed] = group
+        last = (changed, group)
+        return group
+    }
+
+    private func keep(_ index: Int, _ time: HybridTime, _ select: Statement, in group: Changed) throws {
+        for (place, position) in group.positions.enumerated() {
+            var value = try references.logged(select.value(Self.cells + position), at: position)
             if try recorder.transaction().isLarge(value.size) {
                 let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
                 value = try recorder.transaction().logged(value, table.columns[position].name, of: identity, in: table)
             }
             size += value.size
-            values.append(value)
+            group.values[place].append(value)
         }
         size += 96
-        modify(&groups[changed, default: Changed(positions: positions, values: positions.map { _ in [] })]) {
-            $0.entries.append(index)
-            $0.times.append(time)
-            for (place, value) in values.enumerated() { $0.values[place].append(value) }
-        }
+        group.entries.append(index)
+        group.times.append(time)
     }
-
-    /// In place: a copy would take all the values along.
-    private func modify(_ group: inout Changed, _ body: (inout Changed) -> Void) { body(&group) }
 
     private func log() throws {
         for (_, changed) in groups.sorted(by: { $0.key < $1.key }) {
@@ -160,6 +163,7 @@ final class PlainUpdates {
             try recorder.transaction().append(group)
         }
         groups = [:]
+        last = nil
         size = 0
     }
 }
