@@ -292,16 +292,13 @@ final class PlainChanges {
                 digests.append((TrackedTable.fold(Digest.of(bytes: key, seed: Digest.blobSeed)), index))
             }
         }
-        // In the order of the table that they are looked for in.
         digests.sort { $0.digest < $1.digest }
-        let any = try connection.prepare(table.rowsByUnique)
-        let own = try connection.prepare(table.existsUnique)
+        var scan = try DigestScan(table, on: connection)
+        defer { scan.finish() }
         for (digest, index) in digests {
-            let statement = entries[index].is(.insert) ? any : own
-            statement.bind(Int64(digest), at: 1)
-            if !entries[index].is(.insert) { statement.bind(entries[index].rowid, at: 2) }
-            if try statement.step() == entries[index].is(.insert) { entries[index].isPlain = false }
-            statement.reset()
+            let rows = try scan.rows(with: digest)
+            let isPlain = entries[index].is(.insert) ? rows.isEmpty : rows.contains(entries[index].rowid)
+            if !isPlain { entries[index].isPlain = false }
         }
     }
 

@@ -171,6 +171,5 @@ final class TrackedTable {
         """
     lazy var insertUnique = "INSERT OR IGNORE INTO \(unique)(digest, row) VALUES(?, ?)"
     lazy var deleteUnique = "DELETE FROM \(unique) WHERE digest = ? AND row = ?"
-    lazy var existsUnique = "SELECT 1 FROM \(unique) WHERE digest = ? AND row = ?"
     lazy var rowsByUnique = "SELECT row FROM \(unique) WHERE digest = ?"
 }
