@@ -200,4 +200,58 @@ import Testing
         let clone = try TestPeer(folder, "d", filling: try c.snapshot(), from: c)
         try agree(a, b, c, clone)
     }
+
+    @Test func uniqueKeysAreFollowedAndWhatTheyDisplaceIsFound() throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE account(
+                    id INTEGER PRIMARY KEY, email TEXT COLLATE NOCASE UNIQUE, x, y, v, UNIQUE(x, y));
+                CREATE TABLE user(k TEXT PRIMARY KEY, email TEXT UNIQUE, v);
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        func fill(_ peer: TestPeer, _ range: ClosedRange<Int>, _ verb: String = "INSERT") throws {
+            let n = numbers(range)
+            try peer.write(
+                """
+                \(n) \(verb) INTO account(email, x, y, v) SELECT 'Mail ' || i, i % 7, nullif(i / 7, 3), '\(peer.name)' FROM n;
+                \(n) \(verb) INTO user SELECT printf('key %d', i * 7919 % 1000), 'mail ' || i, '\(peer.name)' FROM n;
+                """)
+        }
+        let all = "SELECT email, x, y, v FROM account ORDER BY email"
+        try fill(a, 1...200)
+        #expect(try a.recorded() == "account +200, user +200")
+        try agree(a, b)
+        // Other keys, keys that change hands, and none.
+        try a.write(
+            """
+            UPDATE account SET v = 1 WHERE id % 3; UPDATE account SET email = email || '!' WHERE id > 150;
+            UPDATE account SET x = -id WHERE id BETWEEN 20 AND 40; UPDATE user SET email = 'other' || email WHERE v = 'a';
+            UPDATE account SET email = NULL WHERE id = 9; UPDATE account SET email = 'mail 9' WHERE id = 10;
+            """)
+        let touched = "SELECT count(*) FROM account WHERE v = 1 OR id > 150 OR id = 9 OR id BETWEEN 20 AND 40"
+        #expect(try a.recorded() == "account ~\(a.strings(touched)[0]), user ~200")
+        try agree(a, b)
+        // What a new row displaced, and what another took that had just been given up.
+        try fill(b, 100...130, "REPLACE")
+        try b.write(
+            """
+            DELETE FROM account WHERE id IN (50, 51); INSERT INTO account(id, email) VALUES (1000, 'MAIL 50');
+            DELETE FROM user WHERE email = 'othermail 7'; INSERT INTO user VALUES ('seven', 'othermail 7', 7);
+            UPDATE OR REPLACE account SET email = 'Mail 61' WHERE id = 60;
+            UPDATE account SET email = 'gone' WHERE id = 62; INSERT INTO account(id, email) VALUES (1001, 'Mail 62');
+            """)
+        try agree(a, b)
+        #expect(try a.strings(all) == b.strings(all))
+        #expect(try a.strings("SELECT count(*) FROM account WHERE email = 'mail 50'") == ["1"])
+        // The same keys on both peers: one of each is parked, and comes back.
+        try fill(a, 300...360)
+        try fill(b, 330...390)
+        try agree(a, b)
+        #expect(try a.store.summary().parked == 31)
+        try a.write("DELETE FROM account WHERE email LIKE 'mail 3%'; DELETE FROM user WHERE email LIKE 'mail 3%'")
+        try agree(a, b)
+        let clone = try TestPeer(folder, "c", filling: try b.snapshot(), from: b)
+        try agree(a, b, clone)
+    }
 }

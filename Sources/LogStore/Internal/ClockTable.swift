@@ -54,14 +54,18 @@ struct ClockTable {
         return ClockRecord(
             state: state, digests: digests, digest: UInt64(bitPattern: statement.integer(3)),
             identity: statement.isNull(6) ? nil : RowIdentity(unchecked: statement.bytes(6)),
-            uniques: statement.isNull(7)
-                ? []
-                : statement.withBytes(7) { bytes in
-                    (0..<bytes.count / 4).map {
-                        Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 4, as: Int32.self))
-                    }
-                },
+            uniques: Self.uniques(statement, 7),
             isReplaced: statement.integer(8) & 2 != 0, breaksCheck: statement.integer(8) & 4 != 0)
+    }
+
+    /// The digests of unique keys that a column holds.
+    static func uniques(_ statement: Statement, _ column: Int) -> [Int32] {
+        if statement.isNull(column) { return [] }
+        return statement.withBytes(column) { bytes in
+            (0..<bytes.count / 4).map {
+                Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 4, as: Int32.self))
+            }
+        }
     }
 
     /// What tells whether a record is as it was: who inserted the row, and what it shows.

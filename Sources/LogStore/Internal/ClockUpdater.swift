@@ -4,7 +4,7 @@ import LogModel
 /// place of those that they had.
 ///
 /// It gives what ``ClockTable/update(_:at:formerUniques:)`` gives for ``ClockState/setCell(_:_:)`` of those cells, where the
-/// record is marked as contested at most and the table has no unique keys beside its own; and it counts the cells' shares
+/// record is marked as contested at most and the table's unique keys all have digests; and it counts the cells' shares
 /// of the state digest. A record that is nothing but its base is never spelled out.
 final class ClockUpdater {
     private let table: TrackedTable
@@ -14,8 +14,13 @@ final class ClockUpdater {
     /// What the record at hand says; nil where that is just the base.
     private var state: ClockState?
 
+    /// The digests of the unique keys beside the table's own that the record at hand has, by slot.
+    private(set) var uniques: [Int32] = []
+
     /// The columns of a record that ``take(_:)`` reads, in this order. `c` is the clock table.
-    static let columns = "c.peer, c.sequence, c.time, c.extra"
+    static let columns = "c.peer, c.sequence, c.time, c.extra, c.uniques"
+    /// How many those are.
+    static let columnCount = 5
     /// What holds for records that may be changed in this way. Not in terms of which an index would be looked through.
     static func condition(_ table: TrackedTable) -> String {
         "coalesce(c.conflict, 1) = 1 AND c.peer <> 0 AND length(c.digests) = \(table.columnCount * 4)"
@@ -33,6 +38,7 @@ final class ClockUpdater {
             peer: select.integer(0), sequence: UInt64(bitPattern: select.integer(1)),
             time: HybridTime(rawValue: UInt64(bitPattern: select.integer(2))))
         state = nil
+        if !table.uniqueSlots.isEmpty { uniques = ClockTable.uniques(select, 4) }
         guard !select.isNull(3) else { return }
         var read = ClockState(insertedBy: base, columnCount: table.columnCount)
         try ClockCodec.decodeExtra(select.bytes(3), into: &read)
@@ -122,6 +128,16 @@ final class ClockUpdater {
         try write(at: rowid, digests, digest)
     }
 
+    /// Follows the row's unique keys beside the table's own.
+    func follow(uniques: [Int32], at rowid: Int64) throws {
+        guard uniques != self.uniques else { return }
+        let clock = ClockTable(table: table, connection: session.connection)
+        try session.connection.run(
+            table.updateUniques, .integer(rowid), .blob(uniques.withUnsafeBytes { Array($0)[...] }))
+        try clock.removeUniques(self.uniques, row: rowid)
+        try clock.addUniques(uniques, row: rowid)
+    }
+
     private func bind(_ state: ClockState) {
         last = nil
         statement.bind(ClockCodec.encodeExtra(state).map { .blob($0[...]) } ?? .null, at: 4)
@@ -154,6 +170,7 @@ final class ClockUpdater {
 }
 
 extension TrackedTable {
+    fileprivate var updateUniques: String { "UPDATE \(clock) SET uniques = ?2 WHERE row = ?1" }
     var updatePlainClock: String {
         "UPDATE \(clock) SET digest = ?2, digests = ?3, extra = ?4, conflict = ?5 WHERE row = ?1"
     }

@@ -4,7 +4,7 @@ import LogModel
 /// The shortest way of merging updates, and deletes whose author had seen every entry of the row.
 ///
 /// ``Merger`` goes that way itself for one row at a time; here it is done for a group's rows one after the other, where the
-/// table has no unique keys beside its own, no counters and nothing kept beside it, nobody refers to what is changed, and
+/// table's unique keys all have digests, it has no counters and nothing kept beside it, nobody refers to what is changed, and
 /// values stand in this store's columns as they are given. A reference to a row that stands may be changed, too: nothing
 /// else is asked of a row that holds it. Where the author of an update had not seen every entry that it touches,
 /// the versions are put side by side (``contest(_:_:_:)``). Rows whose record says more than that they are contested,
@@ -22,6 +22,9 @@ final class PlainChanging {
     /// The digests of the row at hand, by position, and as its record has them.
     private var digests: [UInt64]
     private var record: [UInt32]
+    /// Whether an update may change a unique key beside the table's own; then ``values`` are the row's, by position.
+    private let touchesUniques: Bool
+    private var values: [Value] = []
 
     private var connection: Connection { merger.session.connection }
     private var session: Session { merger.session }
@@ -34,7 +37,7 @@ final class PlainChanging {
             !table.keyHasReference, !session.hasFolded, !session.hasReserved
         else { return nil }
         switch table.kind {
-        case .natural: guard !table.storesIdentity else { return nil }
+        case .natural: break
         case .surrogate: guard table.localInteger != nil else { return nil }
         case .columns: return nil
         }
@@ -62,6 +65,7 @@ final class PlainChanging {
         given = [Value](repeating: .null, count: positions.count)
         digests = [UInt64](repeating: 0, count: table.columns.count)
         record = [UInt32](repeating: 0, count: table.columnCount)
+        touchesUniques = !Set(positions).isDisjoint(with: table.uniqueSlots.joined().map(\.index))
         select = try session.connection.prepare(table.selectPlainMerge)
     }
 
@@ -89,14 +93,14 @@ final class PlainChanging {
     // MARK: Finding
 
     /// What ``select`` gives beside the record: the rowid, then the row's columns.
-    private static let rowid = 4
-    private static let cells = 5
+    private static let rowid = ClockUpdater.columnCount
+    private static let cells = ClockUpdater.columnCount + 1
 
     /// Reads the row of an identity with its record. Where that is found by a key, the table's own says which it is.
     private func find(_ identity: RowIdentity) throws -> Bool {
         select.reset()
         guard identity.isSurrogate == (table.kind == .surrogate) else { return false }
-        if table.kind == .surrogate {
+        if table.storesIdentity {
             select.bind(blob: identity.bytes, at: 1)
         } else {
             guard let parts = identity.naturalParts, parts.count == table.key.count else { return false }
@@ -136,6 +140,7 @@ final class PlainChanging {
             stamp.time = group.times[index]
             let rowid = select.integer(Self.rowid)
             for position in digests.indices { digests[position] = select.digest(Self.cells + position) }
+            if touchesUniques { values = table.columns.indices.map { select.value(Self.cells + $0) } }
             note(&changes, .update, listed: changes.updated.count, at: rowid)
             let row = rowDigest(contentDigest(identity))
             let isDone: Bool
@@ -146,6 +151,7 @@ final class PlainChanging {
                 if isDone {
                     let sum = gatherRecord()
                     try clock.write(at: rowid, row: row, changed, positions, stamp, digests: record, digest: sum)
+                    try followUniques(at: rowid)
                 }
             } else {
                 isDone = try contest(stamp, row, at: rowid)
@@ -175,6 +181,7 @@ final class PlainChanging {
         var argument = 1
         for place in places {
             digests[positions[place]] = Digest.of(given[place])
+            if touchesUniques { values[positions[place]] = given[place] }
             statement.bind(given[place], at: argument)
             argument += 1
         }
@@ -227,7 +234,12 @@ final class PlainChanging {
         }
         let sum = gatherRecord()
         try clock.write(at: rowid, row: row, cells, digests: record, digest: sum)
+        try followUniques(at: rowid)
         return true
+    }
+
+    private func followUniques(at rowid: Int64) throws {
+        if touchesUniques { try clock.follow(uniques: table.uniqueDigests { values[$0] }, at: rowid) }
     }
 
     // MARK: Deletes
@@ -253,6 +265,7 @@ final class PlainChanging {
             let content = contentDigest(identity)
             clock.discount(row: rowDigest(content))
             if table.findsByKeyDigest { keys.append(TrackedTable.fold(content), row: rowid) }
+            for digest in clock.uniques where digest != 0 { keys.append(digest, row: rowid) }
             if table.localInteger != nil {
                 merger.dangling.note(rowid, identity, in: table)
                 merger.standing.free(rowid, of: identity, in: table)
@@ -283,7 +296,7 @@ extension TrackedTable {
     var selectPlainMerge: String {
         let cells = columns.map { ", t.\(SQL.name($0.local))" }.joined()
         let found =
-            kind == .surrogate
+            storesIdentity
             ? "c.identity = ?" : keyColumnNames.map { "t.\(SQL.name($0)) = ?" }.joined(separator: " AND ")
         return """
             SELECT \(ClockUpdater.columns), c.row\(cells)

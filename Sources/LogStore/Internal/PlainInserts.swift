@@ -64,6 +64,7 @@ struct PlainInserts {
             if entry.isPlain && entry.is(.insert) {
                 let time = recorder.raised(entry.milliseconds, above: nil)
                 clock.takeDigests(statement, from: 0)
+                clock.uniques = plain.uniques(entry)
                 let isNew = try keys.withUnsafeBytes {
                     let identity = $0[plain.range(entry)]
                     return try clock.append(

@@ -85,6 +85,7 @@ final class PlainRowInserter {
             return nil
         }
         for position in values.indices { clock.digests[position] = Digest.of(values[position]) }
+        if !table.uniqueSlots.isEmpty { clock.uniques = table.uniqueDigests { values[$0] } }
         if table.localInteger != nil { return try insertNumbered(identity, hint, stamp, cells) }
         bindValues(from: 1)
         guard try statement.writeOrRefuse() else { return nil }

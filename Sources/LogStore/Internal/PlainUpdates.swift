@@ -64,7 +64,11 @@ final class PlainUpdates {
     // MARK: Comparing
 
     /// The first column of ``TrackedTable/selectPlainUpdate`` that is the row's.
-    private static let cells = 7
+    private static let cells = ClockUpdater.columnCount + 3
+    /// What it gives before: of the whole row; the record's identity; the columns'.
+    private static let digest = ClockUpdater.columnCount
+    private static let identity = ClockUpdater.columnCount + 1
+    private static let digests = ClockUpdater.columnCount + 2
 
     private func sum(_ digests: [UInt64]) -> UInt64 {
         var sum: UInt64 = 0
@@ -77,7 +81,7 @@ final class PlainUpdates {
     /// The columns that differ from the record, as bits by position.
     private func changes(_ select: Statement, _ digests: inout [UInt64], _ record: inout [UInt32]) -> UInt64 {
         var changed: UInt64 = 0
-        select.withBytes(6) { stored in
+        select.withBytes(Self.digests) { stored in
             for position in digests.indices {
                 let digest = select.digest(Self.cells + position)
                 digests[position] = digest
@@ -91,7 +95,7 @@ final class PlainUpdates {
         let all = UInt64.max >> UInt64(64 - digests.count)
         if changed == 0 {
             // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
-            return sum(digests) == UInt64(bitPattern: select.integer(4)) ? 0 : all
+            return sum(digests) == UInt64(bitPattern: select.integer(Self.digest)) ? 0 : all
         }
         return session.policies.recordsWholeRows(table.name) ? all : changed
     }
@@ -101,7 +105,7 @@ final class PlainUpdates {
     private func write(
         _ changed: UInt64, _ index: Int, _ select: Statement, digests: [UInt32], digest: UInt64
     ) throws {
-        if table.storesIdentity { select.withBytes(5) { plain.setIdentity($0, at: index) } }
+        if table.storesIdentity { select.withBytes(Self.identity) { plain.setIdentity($0, at: index) } }
         let entry = plain.entries[index]
         let row = plain.keys.bytes.withUnsafeBytes { keys in
             Digest.mix(
@@ -113,10 +117,13 @@ final class PlainUpdates {
         var stamp = try recorder.transaction().stamp
         stamp.time = recorder.raised(entry.milliseconds, above: clock.latest(of: group.positions))
         try keep(index, stamp.time, select, in: group)
+        let uniques =
+            table.uniqueSlots.isEmpty ? [] : table.uniqueDigests { select.value(Self.cells + $0) }
         // A record that is being read would have to be found again once it is written.
         select.reset()
         try clock.write(
             at: entry.rowid, row: row, changed, group.positions, stamp, digests: digests, digest: digest)
+        try clock.follow(uniques: uniques, at: entry.rowid)
     }
 
     // MARK: Logging

@@ -392,17 +392,3 @@ final class Recorder {
             .integer(table.id), .integer(table.recorded), .integer(table.high))
     }
 }
-
-extension ClockState {
-    /// Every entry's stamp.
-    var allStamps: [Stamp] {
-        var stamps = inserts + deletes + [base].compactMap { $0 }
-        for cell in cells.values { stamps += cell.stamps }
-        for cell in unknown.values { stamps += cell.stamps }
-        return stamps
-    }
-}
-
-extension CellState {
-    var stamps: [Stamp] { versions.map(\.stamp) + additions.map(\.stamp) }
-}

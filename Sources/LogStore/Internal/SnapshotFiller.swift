@@ -104,17 +104,12 @@ final class SnapshotFiller {
         guard frames.allSatisfy(\.target.table.findsByKeyDigest) else {
             return frames.enumerated().flatMap { place, frame in frame.rows.identities.indices.map { (place, $0) } }
         }
-        // Of an identity of one text, where the text begins; any order is right.
-        let start = 6
+        let order = KeyOrder(parts: frames.first?.target.table.key.count ?? 1)
         var places: [(prefix: UInt64, frame: Int32, index: Int32)] = []
         places.reserveCapacity(frames.reduce(0) { $0 + $1.rows.identities.count })
         for (place, frame) in frames.enumerated() {
             for (index, identity) in frame.rows.identities.enumerated() {
-                let prefix = identity.bytes.withUnsafeBytes { bytes in
-                    bytes.count < start + 8
-                        ? 0 : UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self))
-                }
-                places.append((prefix, Int32(place), Int32(index)))
+                places.append((identity.bytes.withUnsafeBytes(order.prefix), Int32(place), Int32(index)))
             }
         }
         places.sort { $0.prefix < $1.prefix }
