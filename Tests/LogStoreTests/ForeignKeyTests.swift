@@ -62,6 +62,43 @@ extension ConstraintTests {
         }
     }
 
+    @Test func aValueIsAParentsWhereTheParentsAffinitySaysSo() throws {
+        let (_, a, b) = try pair(
+            """
+            PRAGMA foreign_keys=OFF;
+            CREATE TABLE p(k TEXT PRIMARY KEY NOT NULL, code ANY UNIQUE) STRICT;
+            CREATE TABLE c(k TEXT PRIMARY KEY NOT NULL, code NUMERIC REFERENCES p(code) ON DELETE SET NULL);
+            INSERT INTO p VALUES ('x', '1'); INSERT INTO c VALUES ('y', '1');
+            """)
+        // The child's is a number, which is none of the parents'.
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT k, typeof(code) FROM c") == ["y|integer"])
+            #expect(try peer.store.summary().unenforced == ["c.code"])
+        }
+    }
+
+    @Test(arguments: [
+        ("TEXT", "'1'", "1"), ("INTEGER", "1", "'1'"), ("REAL", "1", "'1.0'"), ("NUMERIC", "1.5", "' 1.5'"),
+    ])
+    func aParentThatGoesIsMissedByAChildWithoutAffinity(type: String, parent: String, child: String) throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(k TEXT PRIMARY KEY NOT NULL, code \(type) UNIQUE);
+            CREATE TABLE c(k TEXT PRIMARY KEY NOT NULL, code REFERENCES p(code) ON DELETE SET NULL);
+            INSERT INTO p VALUES ('x', \(parent));
+            """)
+        try a.write("DELETE FROM p")
+        try record(a)
+        try b.write("INSERT INTO c VALUES ('y', \(child))")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT k, code FROM c") == ["y|NULL"]) }
+        try b.write("INSERT INTO p VALUES ('again', \(parent))")
+        try settle(a, b)
+        let shown = child.hasPrefix("'") ? String(child.dropFirst().dropLast()) : child
+        for peer in [a, b] { #expect(try peer.strings("SELECT k, code FROM c") == ["y|\(shown)"]) }
+    }
+
     @Test func aRowThatRefersToItselfNeedsNobodyElseThatIsCalledSo() throws {
         let (_, a, b) = try pair(
             "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, code INTEGER UNIQUE, u INTEGER REFERENCES t(code))")
@@ -73,6 +110,37 @@ extension ConstraintTests {
         for peer in [a, b] {
             #expect(try peer.strings("SELECT k FROM t") == ["older"])
             #expect(try parked(peer) == ["t unique"])
+        }
+    }
+
+    @Test func aRowWhoseParentStandsIsNotParkedForAnotherThatIsCalledLikeIt() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE t(
+                k TEXT PRIMARY KEY NOT NULL, code INTEGER UNIQUE, name TEXT UNIQUE,
+                u INTEGER REFERENCES t(code) ON DELETE SET NULL);
+            """)
+        try b.write("INSERT INTO t VALUES ('parent', 2, 'x', NULL), ('child', NULL, 'y', 2)")
+        try record(b)
+        try a.write("INSERT INTO t VALUES ('younger', 2, 'y', NULL)")
+        try record(a)
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT k, u FROM t ORDER BY k") == ["child|2", "parent|NULL"])
+            #expect(try parked(peer) == ["t unique"])
+        }
+    }
+
+    @Test func theIntegerOfARowThatRefersToItselfMeansThatRow() throws {
+        let (_, a, b) = try pair(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, r INTEGER REFERENCES t(id) ON DELETE SET NULL)")
+        try b.write("INSERT INTO t VALUES (1, NULL)")
+        try record(b)
+        try a.write("INSERT INTO t VALUES (1, 1), (2, 1)")
+        // Audits too.
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT count(*) FROM t AS c JOIN t AS p ON p.id = c.r WHERE p.r = p.id") == ["2"])
         }
     }
 
@@ -335,5 +403,33 @@ extension ConstraintTests {
                 try peer.strings("SELECT n.name, m.name FROM n JOIN n m ON m.id = n.next ORDER BY 1")
                     == ["x|y", "y|x", "z|z"])
         }
+    }
+}
+
+extension ConstraintTests {
+    @Test(arguments: 1...4) func aKeyThatNobodyEnforcesFollowsAFoldedRowToo(seed: UInt64) throws {
+        let folder = try TestFolder()
+        let sql = """
+            PRAGMA foreign_keys=OFF;
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+            CREATE TABLE tagging(
+                post TEXT NOT NULL, tag INTEGER NOT NULL REFERENCES tag ON DELETE CASCADE, PRIMARY KEY(post, tag));
+            """
+        let policy: (inout InitializePlan) -> Void = { $0.policies = [("tag", "unique-merge")] }
+        let rows = ["INSERT INTO tagging VALUES('one', 1)", "INSERT INTO tagging VALUES('two', 3)"]
+        let peers = try rows.enumerated().map { number, row in
+            try TestPeer(
+                folder, "\(number)", sql: sql + "INSERT INTO tag(name) VALUES('tag \(number)'), ('same');" + row,
+                seed: number == 0 ? seed : 5 - seed, plan: policy)
+        }
+        // It is the second that breaks the key, and so ends its enforcement, in the transaction that brings its tag.
+        try peers[0].write("UPDATE tagging SET tag = 2")
+        let last = try TestPeer(folder, "last", sql: sql, seed: 9, plan: policy)
+        for peer in peers { try last.pull(from: peer) }
+        #expect(try last.store.summary().unenforced == ["tagging.tag"])
+        #expect(
+            try last.strings("SELECT post, name FROM tagging LEFT JOIN tag ON tag.id = tag ORDER BY post")
+                == ["one|same", "two|NULL"])
+        #expect(try last.store.audit().problems == [])
     }
 }

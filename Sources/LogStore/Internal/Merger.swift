@@ -295,6 +295,7 @@ final class Merger {
                 state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
                 identity: stores ? identity : nil, uniques: uniques, breaksCheck: inserted.breaksCheck),
             at: inserted.rowid)
+        try standing.keepPromise(inserted.rowid, in: table)
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
         note(table.name, .insert, table.primaryKey(of: row, at: inserted.rowid), nil)
     }
@@ -346,7 +347,8 @@ final class Merger {
         for case let column? in target.positions {
             guard record.state.cell(table.columns[column].id).isCovered(by: coverage) else { return false }
         }
-        let key = try table.hasRowid ? [.integer(position)] : standing.standingKey(identity, in: table) ?? []
+        let key = try table.hasRowid
+            ? [.integer(position)] : standing.standingKey(identity, at: position, in: table) ?? []
         let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
         let assignments = target.positions.compactMap { $0 }.map { "\(SQL.name(table.columns[$0].local)) = ?" }
         let statement = try connection.prepare(

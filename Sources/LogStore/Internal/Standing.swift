@@ -34,21 +34,25 @@ final class Standing {
         return values
     }
 
-    /// The key of a row that stands, though a row that it refers to may have gone in this transaction.
-    func standingKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
+    /// The key under which a row stands, though a row that it refers to may have gone in this transaction.
+    func standingKey(_ identity: RowIdentity, at row: Int64, in table: TrackedTable) throws -> [Value]? {
+        try standingKey(ShownKeys(session: session, table: table).identity(of: identity, at: row), in: table)
+    }
+
+    private func standingKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
         guard let parts = identity.naturalParts, parts.count == table.key.count else { return nil }
         var values: [Value] = []
         for (part, key) in zip(parts, table.key) {
-            let name = table.columns[key.index].reference
-            if let value = try local(part.value, name) {
-                values.append(value)
-            } else if case .reference(let identity) = part, let parent = name.flatMap({ session.catalog[$0] }),
-                let integer = formerIntegers[parent.id]?[identity]
-            {
-                values.append(.integer(integer))
-            } else {
-                return nil
+            guard case .reference(let identity) = part else {
+                values.append(part.value)
+                continue
             }
+            // Not of the row that it was folded into: until it is shown to follow, it is where it was.
+            guard let parent = table.columns[key.index].reference.flatMap({ session.catalog[$0] }),
+                let integer = try ClockTable(table: parent, connection: connection).row(of: identity)
+                    ?? formerIntegers[parent.id]?[identity] ?? references.reservedInteger(of: identity, in: parent)
+            else { return nil }
+            values.append(.integer(integer))
         }
         return values
     }
@@ -91,7 +95,7 @@ final class Standing {
 
     func currentRow(_ identity: RowIdentity, at row: Int64, in table: TrackedTable) throws -> TableReader.Row? {
         if table.hasRowid { return try reader(table).row(at: row) }
-        guard let key = try standingKey(identity, in: table) else { return nil }
+        guard let key = try standingKey(identity, at: row, in: table) else { return nil }
         return try reader(table).row(withKey: key)
     }
 
@@ -231,7 +235,9 @@ final class Standing {
         var record = try compress(full, shownAs: row, in: table)
         record.breaksCheck = position.breaksCheck
         mark(&record, replaced)
-        _ = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
+        let place = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
+        try keepPromise(position.rowid, in: table)
+        try ShownKeys(session: session, table: table).keep(full.identity, at: place, replacing: replaced)
         return true
     }
 
@@ -247,7 +253,8 @@ final class Standing {
         return try Neighbours(session, standing: self).satisfiesRules(table) { values[$0] } ?? false
     }
 
-    /// Inserts values by column position; nil where a constraint refuses the row.
+    /// Inserts values by column position; nil where a constraint refuses the row. Its record is the caller's to insert,
+    /// and to say so with ``keepPromise(_:in:)``.
     func insert(
         _ values: [Value?], _ identity: RowIdentity, integer: Int64?, in table: TrackedTable
     ) throws -> (rowid: Int64?, breaksCheck: Bool)? {
@@ -275,11 +282,15 @@ final class Standing {
         guard written != .refused else { return nil }
         guard table.hasRowid else { return (nil, written == .breakingCheck) }
         let rowid = connection.lastInsertedRow
-        if let taken {
-            take(taken, in: table)
-            try references.release(taken, in: table)
-        }
+        if let taken { take(taken, in: table) }
         return (rowid, written == .breakingCheck)
+    }
+
+    /// A row has its integer, and a record that says whose it is: the promise of it is kept. Until then it tells the row
+    /// what a reference to itself means.
+    func keepPromise(_ integer: Int64?, in table: TrackedTable) throws {
+        guard table.localInteger != nil, let integer else { return }
+        try references.release(integer, in: table)
     }
 
     /// Takes a standing row out of its table; its integer stays promised to it.
@@ -296,7 +307,7 @@ final class Standing {
             let statement = try connection.prepare(table.deleteByRowid)
             statement.bind(position, at: 1)
             try statement.run()
-        } else if let key = try standingKey(identity, in: table) {
+        } else if let key = try standingKey(identity, at: position, in: table) {
             let statement = try connection.prepare(table.deleteByKey)
             for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
             try statement.run()
