@@ -59,8 +59,8 @@ extension ReplicatedStore {
     func contradictedReceipts(_ scan: ContainerScan) throws -> Set<PeerID> {
         var said: [PeerID: (sequence: UInt64, mark: ChainMark)] = [:]
         for other in scan.peers.values where other.id != peer {
-            guard let content = other.receipt.value?.content, let mark = content.mark else { continue }
-            said[other.id] = (content.published, mark)
+            guard let gist = other.said, let mark = gist.mark else { continue }
+            said[other.id] = (gist.published, mark)
         }
         return try store.contradicted(said)
     }
@@ -81,7 +81,7 @@ extension ReplicatedStore {
     }
 }
 
-extension Receipt.Content {
+extension ReceiptGist {
     /// The mark of the last transaction published.
     var mark: ChainMark? {
         guard published > 0, let bytes = Hex.decode(chain) else { return nil }

@@ -20,8 +20,14 @@ extension ReplicatedStore {
     /// - Parameters:
     ///   - full: whether to list all of it again.
     ///   - peers: where else to look; nil for everywhere.
+    ///   - recalls: whether to go by what earlier processes found, if this is the first look of this one.
     /// - Throws: `containerUnavailable`, `newerFormat`, `configuration`, `noPermission`, `ioError`.
-    func scan(full: Bool, in peers: Set<PeerID>? = nil) throws -> ContainerScan {
+    func scan(full: Bool, in peers: Set<PeerID>? = nil, recalls: Bool = false) throws -> ContainerScan {
+        let goesByLooks = recalls && !hasLooked
+        if goesByLooks { try recallLooks() }
+        // What is not known from before is listed in any case.
+        let full = full && !goesByLooks
+        hasLooked = true
         let scan = try peers.flatMap { try full ? nil : scanner.scan(in: $0) } ?? scanner.scan(full: full)
         if full { library.forgetDoubts() }
         blobs.look(scan, forgetsDoubts: full)
@@ -132,7 +138,7 @@ extension ReplicatedStore {
         where !items.contains(where: { $0.peer.id == id && $0.reason == .fork }) {
             items.append(
                 HeldItem(
-                    peer: names[id], sequence: scan.peers[id]?.receipt.value?.content.published ?? 0, file: nil,
+                    peer: names[id], sequence: scan.peers[id]?.said?.published ?? 0, file: nil,
                     reason: .fork,
                     detail: "the peer says that this transaction is another than the one imported here"))
         }

@@ -154,7 +154,7 @@ extension ReplicatedStore {
             collectionEpoch: max(standing?.content.collectionEpoch ?? 0, try store.collection().epoch),
             epochsSeen: standing?.content.epochsSeen ?? [:])
         for (id, other) in scan?.peers ?? [:] where id != peer {
-            if let epoch = other.receipt.value?.content.collectionEpoch, epoch > 0 { said.epochsSeen[id] = epoch }
+            if let epoch = other.said?.collectionEpoch, epoch > 0 { said.epochsSeen[id] = epoch }
         }
         if let standing, let state, standing.counter >= state.receiptCounter, standing.content.saysTheSame(as: said) {
             return

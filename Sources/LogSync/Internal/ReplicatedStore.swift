@@ -53,6 +53,10 @@ final class ReplicatedStore {
     var heldSnapshots: [HeldItem] = []
     /// What the last import left; nil before the first.
     var held: [HeldItem]?
+    /// Whether this process has looked at the container.
+    var hasLooked = false
+    /// The peers of whose folders an earlier process left what it found.
+    var rememberedPeers: Set<PeerID> = []
     /// The last look at the container, as long as no receipt was written after it.
     var unacknowledged: ContainerScan?
 
@@ -70,7 +74,7 @@ final class ReplicatedStore {
         self.nonce = nonce
         registration = try store.registration()
         content = try Self.content(of: registration, configuration)
-        scanner = ContainerScanner(content: content)
+        scanner = ContainerScanner(content: content, clock: configuration.fileClock)
         self.library = library ?? FileLibrary(content: content)
         snapshots = SnapshotLibrary(content: content)
         blobs = BlobLibrary(content: content)
@@ -94,7 +98,8 @@ final class ReplicatedStore {
         registration = now
         guard isElsewhere else { return }
         content = try Self.content(of: now, configuration)
-        scanner = ContainerScanner(content: content)
+        scanner = ContainerScanner(content: content, clock: configuration.fileClock)
+        hasLooked = false
         library.content = content
         snapshots.content = content
         blobs.content = content

@@ -1,0 +1,32 @@
+package import LogModel
+
+/// What a receipt says, short of its vectors: a thousand peers' vectors of a thousand peers each are a lot to read where
+/// hardly anybody is heard of.
+package struct ReceiptGist: Hashable, Sendable {
+    package var counter: UInt64
+    /// Unix milliseconds by the peer's clock.
+    package var written: Int64
+    package var published: UInt64
+    /// In hex, of its transactions up to there.
+    package var chain: String
+    package var collectionEpoch: UInt64
+    package var held: [Receipt.Held]
+
+    init(
+        counter: UInt64, written: Int64, published: UInt64, chain: String, collectionEpoch: UInt64,
+        held: [Receipt.Held]
+    ) {
+        self.counter = counter
+        self.written = written
+        self.published = published
+        self.chain = chain
+        self.collectionEpoch = collectionEpoch
+        self.held = held
+    }
+
+    init(_ receipt: Receipt) {
+        self.init(
+            counter: receipt.counter, written: receipt.written, published: receipt.content.published,
+            chain: receipt.content.chain, collectionEpoch: receipt.content.collectionEpoch, held: receipt.content.held)
+    }
+}
