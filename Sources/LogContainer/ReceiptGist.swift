@@ -11,10 +11,11 @@ package struct ReceiptGist: Hashable, Sendable {
     package var chain: String
     package var collectionEpoch: UInt64
     package var held: [Receipt.Held]
+    package var hasLeft: Bool
 
     init(
         counter: UInt64, written: Int64, published: UInt64, chain: String, collectionEpoch: UInt64,
-        held: [Receipt.Held]
+        held: [Receipt.Held], hasLeft: Bool
     ) {
         self.counter = counter
         self.written = written
@@ -22,11 +23,13 @@ package struct ReceiptGist: Hashable, Sendable {
         self.chain = chain
         self.collectionEpoch = collectionEpoch
         self.held = held
+        self.hasLeft = hasLeft
     }
 
     init(_ receipt: Receipt) {
         self.init(
             counter: receipt.counter, written: receipt.written, published: receipt.content.published,
-            chain: receipt.content.chain, collectionEpoch: receipt.content.collectionEpoch, held: receipt.content.held)
+            chain: receipt.content.chain, collectionEpoch: receipt.content.collectionEpoch, held: receipt.content.held,
+            hasLeft: receipt.content.hasLeft)
     }
 }

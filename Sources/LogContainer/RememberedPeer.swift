@@ -71,6 +71,7 @@ extension RememberedPeer {
             bytes.put(said.published)
             bytes.put(said.chain)
             bytes.put(said.collectionEpoch)
+            bytes.put(said.hasLeft)
             bytes.put(said.held.count)
             for held in said.held {
                 bytes.put(held.peer.description)
@@ -120,7 +121,7 @@ extension RememberedPeer {
         if bytes.flag() {
             var said = ReceiptGist(
                 counter: bytes.number(), written: bytes.signed(), published: bytes.number(), chain: bytes.text(),
-                collectionEpoch: bytes.number(), held: [])
+                collectionEpoch: bytes.number(), held: [], hasLeft: bytes.flag())
             for _ in 0..<bytes.count() {
                 guard let peer = PeerID(bytes.text()) else { return nil }
                 let (sequence, file) = (bytes.number(), bytes.text())

@@ -163,7 +163,7 @@ extension ReplicatedStore {
 
     /// Whether another peer waits for a blob of one that is retired, which this store has imported and no folder holds.
     private func waitsForLostBlob(_ scan: ContainerScan) throws -> Bool {
-        let retired = try store.retiredPeers()
+        let retired = try retiredPeers(scan)
         let vector = try store.vector()
         return try scan.peers.values.contains { other in
             guard other.id != peer, let said = other.said else { return false }

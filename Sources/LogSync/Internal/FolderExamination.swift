@@ -30,6 +30,7 @@ struct FolderExamination {
         for (id, peer) in scan.peers where examination.names.names[id] == nil {
             examination.names.names[id] = peer.description.value?.name
         }
+        examination.retired.formUnion(scan.peersThatLeft)
         var findings = scan.strange.map(examination.strange) + scan.failures.map(examination.failure)
         findings += examination.fileSystem()
         let library = FileLibrary(content: folder)
