@@ -87,6 +87,6 @@ private struct Comparison {
     ) throws -> Int64? {
         if !statement.isNull(0) { return statement.integer(0) }
         let identity = try reader.naturalIdentity { try standing.knownValue(row.values[$0], $0, in: table) }
-        return try identity.flatMap { try clock.row(of: $0) }
+        return try identity.flatMap { try ShownKeys(session: session, table: clock.table).row(of: $0) }
     }
 }

@@ -189,6 +189,40 @@ import Testing
         }
     }
 
+    @Test(arguments: ["", "WITHOUT ROWID"])
+    func aRowWhoseKeyFollowsAFoldedRowIsWrittenToUnderThatKey(option: String) throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+            CREATE TABLE tagging(
+                post TEXT NOT NULL, tag INTEGER NOT NULL REFERENCES tag, note TEXT, PRIMARY KEY(post, tag)) \(option);
+            """) { $0.policies = [("tag", "unique-merge")] }
+        try a.write("INSERT INTO tag VALUES (1, 'swift')")
+        try record(a)
+        try b.write("INSERT INTO tag VALUES (7, 'swift'); INSERT INTO tagging VALUES ('x', 7, 'made')")
+        try settle(a, b)
+        func notes(_ expected: [String]) throws {
+            for peer in [a, b] {
+                #expect(try peer.strings("SELECT post, note, name FROM tagging JOIN tag ON tag.id = tag") == expected)
+                #expect(try peer.store.audit().problems == [])
+            }
+        }
+        try notes(["x|made|swift"])
+        for (number, peer) in [b, a].enumerated() {
+            try peer.write("UPDATE tagging SET note = 'edited \(number)'")
+            try settle(a, b)
+            try notes(["x|edited \(number)|swift"])
+        }
+        try b.write("REPLACE INTO tagging SELECT post, tag, 'replaced' FROM tagging")
+        try settle(a, b)
+        try notes(["x|replaced|swift"])
+        try a.write("UPDATE tag SET name = 'bird'")
+        try settle(a, b)
+        try b.write("DELETE FROM tagging")
+        try settle(a, b)
+        try notes([])
+    }
+
     @Test func aFoldedRowComesOutAgainWhenTheNameIsAnother() throws {
         let (_, a, b) = try pair(Self.tags) { $0.policies = [("tag", "unique-merge")] }
         try a.write("INSERT INTO tag VALUES (1, 'swift', 'red')")

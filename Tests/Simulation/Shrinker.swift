@@ -122,52 +122,38 @@ struct Shrinker {
         }
     }
 
-    /// Tables, indexes and columns that no step names. One that a step names makes the program fail, which is another
-    /// kind of failure.
+    /// Tables, indexes, references and columns that no step names. One that a step names makes the program fail, which
+    /// is another kind of failure.
     private mutating func dropSchema() async {
-        var extra = best.scenario.schema.extras.count - 1
-        while extra >= 0 {
-            var fewer = best.scenario
-            fewer.schema.extras.remove(at: extra)
-            await attempt(fewer)
-            extra -= 1
+        for extra in best.scenario.schema.extras.indices.reversed() {
+            await attempt(with: { $0.extras.remove(at: extra) })
         }
-        var table = best.scenario.schema.tables.count - 1
-        while table >= 0 {
-            if best.scenario.schema.tables.count > 1 {
-                var fewer = best.scenario
-                fewer.schema.tables.remove(at: table)
-                if await attempt(fewer) {
-                    table -= 1
-                    continue
-                }
+        for table in best.scenario.schema.tables.indices.reversed() {
+            if best.scenario.schema.tables.count > 1, await attempt(with: { $0.tables.remove(at: table) }) { continue }
+            let model = best.scenario.schema.tables[table]
+            for key in model.composites.indices.reversed() {
+                await attempt(with: { $0.tables[table].composites.remove(at: key) })
             }
-            var unique = best.scenario.schema.tables[table].uniques.count - 1
-            while unique >= 0 {
-                var fewer = best.scenario
-                fewer.schema.tables[table].uniques.remove(at: unique)
-                await attempt(fewer)
-                unique -= 1
+            for column in model.columns.indices where model.columns[column].reference != nil {
+                await attempt(with: { $0.tables[table].columns[column].reference = nil })
             }
-            for check in best.scenario.schema.tables[table].checks.indices.reversed() {
-                var fewer = best.scenario
-                fewer.schema.tables[table].checks.remove(at: check)
-                await attempt(fewer)
+            for unique in model.uniques.indices.reversed() {
+                await attempt(with: { $0.tables[table].uniques.remove(at: unique) })
             }
-            for key in best.scenario.schema.tables[table].composites.indices.reversed() {
-                var fewer = best.scenario
-                fewer.schema.tables[table].composites.remove(at: key)
-                await attempt(fewer)
+            for check in model.checks.indices.reversed() {
+                await attempt(with: { $0.tables[table].checks.remove(at: check) })
             }
-            var column = best.scenario.schema.tables[table].columns.count - 1
-            while column >= 0 {
-                var fewer = best.scenario
-                fewer.schema.tables[table].columns.remove(at: column)
-                await attempt(fewer)
-                column -= 1
+            for column in model.columns.indices.reversed() {
+                await attempt(with: { $0.tables[table].columns.remove(at: column) })
             }
-            table -= 1
         }
+    }
+
+    @discardableResult
+    private mutating func attempt(with change: (inout SchemaModel) -> Void) async -> Bool {
+        var changed = best.scenario
+        change(&changed.schema)
+        return changed.schema.isSound ? await attempt(changed) : false
     }
 }
 

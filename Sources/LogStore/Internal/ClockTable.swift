@@ -125,6 +125,14 @@ struct ClockTable {
         try statement.run()
         try removeUniques(uniques, row: row)
         try addUniques(uniques, row: target)
+        try moveShownKey(row, to: target)
+    }
+
+    private func moveShownKey(_ row: Int64, to target: Int64) throws {
+        guard table.keyHasReference else { return }
+        try connection.run(
+            "UPDATE OR REPLACE logsync_shown SET row = ?3 WHERE table_id = ?1 AND row = ?2", .integer(table.id),
+            .integer(row), .integer(target))
     }
 
     /// Follows rows whose rowids changed, by way of numbers that no row has: one may move to where another still is.
@@ -156,6 +164,7 @@ struct ClockTable {
         if table.hasUniqueDigests {
             try connection.run("UPDATE \(table.unique) SET row = ?2 WHERE row = ?1", .integer(row), .integer(free))
         }
+        try moveShownKey(row, to: free)
     }
 
     private func write(_ record: ClockRecord, at row: Int64?, with statement: Statement) throws {

@@ -60,6 +60,7 @@ final class Deciding {
             contender.reset()
         }
         try connect()
+        guard wanted.isEmpty else { return }
         for component in StrongComponents(contenders.sorted(), edges: { self.edges[$0.name] ?? [] }).components {
             if component.count == 1 {
                 try decide(component[0])
@@ -111,10 +112,8 @@ final class Deciding {
                 values.append(part)
             case .column(let position):
                 let column = rule.parent.columns[position]
-                let type = rule.parent.schema.column(column.local)?.declaredType ?? ""
-                guard let part = KeyPart(Affinity(type).apply(to: value), collation: column.collation) else {
-                    return []
-                }
+                let affinity = rule.parent.schema.affinity(of: column.local)
+                guard let part = KeyPart(affinity.apply(to: value), collation: column.collation) else { return [] }
                 values.append(part)
             }
         }
@@ -138,7 +137,10 @@ final class Deciding {
                     edges[contender.name, default: []] += parents(defaults, rule)
                 }
             }
-            for key in try potentialKeys(of: contender) { sharers[key, default: []].append(contender) }
+            let keys = try potentialKeys(of: contender)
+            for key in keys { sharers[key, default: []].append(contender) }
+            wanted += try Knots(session: session, neighbours: neighbours)
+                .neighbours(of: contender, keys, besides: contenders)
             for older in order[contender.name] ?? [] {
                 if let older = contenders[older] { edges[contender.name, default: []].append(older) }
             }
@@ -344,7 +346,10 @@ final class Deciding {
                 }
                 taken.append(next)
                 for rule in rules.of(next.table) where rule.strength != .loose {
-                    if let reference = next.reference(rule) { queue += awaited(reference, rule, by: next) }
+                    guard let reference = next.reference(rule) else { continue }
+                    let named = awaited(reference, rule, by: next)
+                    // One that stands already is enough, whoever else is called so.
+                    if !named.contains(where: \.stands) { queue += named }
                 }
             }
             if let refusal = try standTogether(taken.sorted(by: session.isOlder), seen, of: members) {

@@ -78,6 +78,9 @@ struct Enforcement {
         return try isBroken(rule, where: "child.\(rule.childNames[0]) IN (SELECT integer FROM temp.logsync_gone)")
     }
 
+    /// The parent's collation and affinity compare, whatever the child's are; `+` takes the child's away. Source:
+    /// <https://www.sqlite.org/foreignkeys.html#fk_indexes>.
+    ///
     /// - Parameter rows: the child's, as `child`; all of them where nothing is given.
     private func isBroken(_ rule: ForeignRule, among rows: String? = nil, where condition: String) throws -> Bool {
         let isThere = zip(rule.parentNames, zip(rule.childNames, rule.parts)).map { parent, pair in
@@ -85,7 +88,7 @@ struct Enforcement {
                 if case .column(let position) = pair.1 {
                     " COLLATE \(rule.parent.columns[position].collation.rawValue)"
                 } else { "" }
-            return "parent.\(parent)\(collation) = child.\(pair.0)"
+            return "parent.\(parent)\(collation) = +child.\(pair.0)"
         }
         let named = rule.childNames.map { "child.\($0) IS NOT NULL" }
         return try connection.integer(

@@ -34,8 +34,8 @@ struct ForeignRule {
     static let setting = "foreign-key"
     static let unenforced = "unenforced"
 
-    /// Takes the child's values; gives the parent's rowid, or 1.
-    var selectParent: String {
+    /// Takes the child's values; gives columns of the parents.
+    func selectParent(_ columns: String) -> String {
         let names = parentNames
         let collations = parts.map { part in
             switch part {
@@ -44,7 +44,7 @@ struct ForeignRule {
             }
         }
         let condition = zip(names, collations).map { "\($0)\($1) = ?" }.joined(separator: " AND ")
-        return "SELECT \(parent.hasRowid ? parent.rowid : "1") FROM \(parent.quoted) WHERE \(condition)"
+        return "SELECT \(columns) FROM \(parent.quoted) WHERE \(condition)"
     }
 
     var childNames: [String] { columns.map { SQL.name(child.columns[$0].local) } }
@@ -142,6 +142,8 @@ struct ForeignRules {
     private var byParent: [Int64: [ForeignRule]] = [:]
     /// Tables that hang together in a circle of references, by id; a table that refers to itself is one.
     private(set) var circles: [Int64: Int] = [:]
+    /// The circles in which a parent may be contested.
+    private(set) var contestedCircles: Set<Int> = []
 
     init(_ catalog: Catalog, unenforced: Set<String>) {
         for rule in catalog.foreignRules() {
@@ -151,12 +153,21 @@ struct ForeignRules {
             byParent[rule.parent.id, default: []].append(rule)
         }
         findCircles(catalog)
+        for rule in byChild.values.joined() where rule.isContested {
+            if let circle = circles[rule.child.id], circles[rule.parent.id] == circle {
+                contestedCircles.insert(circle)
+            }
+        }
     }
 
     func of(_ child: TrackedTable) -> [ForeignRule] { byChild[child.id] ?? [] }
     func to(_ parent: TrackedTable) -> [ForeignRule] { byParent[parent.id] ?? [] }
 
     func isInCircle(_ table: TrackedTable) -> Bool { circles[table.id] != nil }
+
+    func isInContestedCircle(_ table: TrackedTable) -> Bool {
+        circles[table.id].map(contestedCircles.contains) ?? false
+    }
 
     /// The tables whose rows may be decided otherwise when rows of `tables` change: they and what depends on them.
     func affected(by tables: Set<Int64>) -> Set<Int64> {

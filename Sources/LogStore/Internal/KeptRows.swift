@@ -202,40 +202,9 @@ extension Session {
         {
             // The default's SQL was accepted by SQLite when the column was declared; one that needs a row's context
             // cannot be evaluated alone, and no column that was added later may have such a default.
-            value = Affinity(table.schema.column(table.columns[position].local)?.declaredType ?? "").apply(to: read)
+            value = table.schema.affinity(of: table.columns[position].local).apply(to: read)
         }
         defaults[key] = value
         return value
-    }
-}
-
-/// A column's type affinity. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
-enum Affinity {
-    case integer, text, blob, real, numeric
-
-    init(_ declaredType: String) {
-        let type = declaredType.uppercased()
-        if type.contains("INT") {
-            self = .integer
-        } else if type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT") {
-            self = .text
-        } else if type.isEmpty || type.contains("BLOB") {
-            self = .blob
-        } else if type.contains("REAL") || type.contains("FLOA") || type.contains("DOUB") {
-            self = .real
-        } else {
-            self = .numeric
-        }
-    }
-
-    /// What a column of this affinity makes of a constant default.
-    func apply(to value: Value) -> Value {
-        switch (self, value) {
-        case (.real, .integer(let integer)): .real(Double(integer))
-        case (.text, .integer(let integer)): .text(String(integer))
-        case (.integer, .real(let real)), (.numeric, .real(let real)):
-            Int64(exactly: real).map { .integer($0) } ?? value
-        default: value
-        }
     }
 }

@@ -25,18 +25,37 @@ struct Neighbours {
         }
     }
 
+    /// Where the rows that a reference names stand.
+    func standingParents(_ reference: [Value], _ rule: ForeignRule) throws -> [Int64] {
+        if rule.isByInteger {
+            guard case .reference(let identity) = reference[0] else { return [] }
+            return try ClockTable(table: rule.parent, connection: connection).row(of: identity).map { [$0] } ?? []
+        }
+        if rule.parent.hasRowid { return try parents(reference, rule) }
+        return try answers(reference, rule, selecting: SQL.list(rule.parent.keyColumnNames)) { statement in
+            (0..<statement.columnCount).map(statement.value)
+        }.compactMap { try position(of: $0, in: rule.parent, besides: Contenders(session)) }
+    }
+
+    /// Their rowids; as many numbers as there are rows, where they have none.
     private func parents(_ reference: [Value], _ rule: ForeignRule) throws -> [Int64] {
+        try answers(reference, rule, selecting: rule.parent.hasRowid ? rule.parent.rowid : "1") { $0.integer(0) }
+    }
+
+    private func answers<Answer>(
+        _ reference: [Value], _ rule: ForeignRule, selecting columns: String, _ answer: (Statement) -> Answer
+    ) throws -> [Answer] {
         var arguments: [Value] = []
         for (value, position) in zip(reference, rule.columns) {
             guard let local = try standing.local(value, rule.child.columns[position].reference) else { return [] }
             arguments.append(local)
         }
-        let statement = try connection.prepare(rule.selectParent)
+        let statement = try connection.prepare(rule.selectParent(columns))
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
         defer { statement.reset() }
-        var positions: [Int64] = []
-        while try statement.step() { positions.append(statement.integer(0)) }
-        return positions
+        var found: [Answer] = []
+        while try statement.step() { found.append(answer(statement)) }
+        return found
     }
 
     /// Whether every row that a row depends on stands, and none of those that it refers to was folded.
@@ -100,18 +119,22 @@ struct Neighbours {
             parts.append(part)
         }
         let identity = RowIdentity(natural: parts)
-        // Under another key than its own stands a row whose reference shows the row that its parent was folded into.
-        guard contenders[RowName(table, identity)] == nil else { return nil }
-        return try ClockTable(table: table, connection: connection).row(of: identity)
+        guard let position = try ShownKeys(session: session, table: table).row(of: identity) else { return nil }
+        return contenders.contains(table, at: position) || contenders[RowName(table, identity)]?.position == position
+            ? nil : position
     }
 
     // MARK: Children
 
     /// The standing rows that refer to rows as they were.
-    func children(of gone: [GoneRow]) throws -> [(table: TrackedTable, position: Int64)] {
+    ///
+    /// - Parameter isMeant: of which references.
+    func children(
+        of gone: [GoneRow], by isMeant: (ForeignRule) -> Bool = { _ in true }
+    ) throws -> [(table: TrackedTable, position: Int64)] {
         var found: [(table: TrackedTable, position: Int64)] = []
         for (_, rows) in Dictionary(grouping: gone, by: { $0.table.id }).sorted(by: { $0.key < $1.key }) {
-            for rule in session.foreignRules.to(rows[0].table) {
+            for rule in session.foreignRules.to(rows[0].table) where isMeant(rule) {
                 if rule.strength == .loose && !session.hasFolded { continue }
                 found += try children(of: rows, rule)
             }
@@ -121,9 +144,17 @@ struct Neighbours {
 
     private func children(of gone: [GoneRow], _ rule: ForeignRule) throws -> [(table: TrackedTable, position: Int64)] {
         let width = rule.columns.count
-        let scratch = "logsync_gone_\(width)"
+        // They have the parent's affinity, where the child's is none.
+        let types = rule.parts.map { part in
+            switch part {
+            case .integer: Affinity.integer
+            case .column(let position): rule.parent.schema.affinity(of: rule.parent.columns[position].local)
+            }
+        }
+        let scratch = "logsync_gone_\(types.map(\.name).joined(separator: "_"))"
         let columns = (0..<width).map { "v\($0)" }.joined(separator: ", ")
-        try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(scratch)(\(columns))")
+        let declared = types.enumerated().map { "v\($0) \($1.name)" }.joined(separator: ", ")
+        try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(scratch)(\(declared))")
         try connection.run("DELETE FROM temp.\(scratch)")
         for row in gone {
             let values = rule.parts.map { part in
@@ -137,14 +168,14 @@ struct Neighbours {
             for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
             try statement.run()
         }
-        let collated = zip(rule.childNames, rule.parts).map { name, part in
-            if case .column(let position) = part {
-                "\(name) COLLATE \(rule.parent.columns[position].collation.rawValue)"
-            } else {
-                name
-            }
-        }
         let child = rule.child
+        let collated = zip(rule.columns, zip(types, rule.parts)).map { index, named in
+            let name = SQL.name(child.columns[index].local)
+            guard case .column(let position) = named.1 else { return name }
+            // Between two columns a text's affinity counts for nothing.
+            let isPlain = named.0 == .text && child.schema.affinity(of: child.columns[index].local) == .blob
+            return "\(isPlain ? "+" : "")\(name) COLLATE \(rule.parent.columns[position].collation.rawValue)"
+        }
         let selected = child.hasRowid ? child.rowid : SQL.list(child.keyColumnNames)
         let rows = try connection.rows(
             """

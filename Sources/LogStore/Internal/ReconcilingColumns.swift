@@ -183,7 +183,9 @@ extension Reconciling {
                 continue
             }
             if table.storesIdentity {
-                guard let row = try clock.row(of: identity), row != rowid else { continue }
+                guard let row = try ShownKeys(session: session, table: table).row(of: identity), row != rowid else {
+                    continue
+                }
                 moves.append((row, rowid, try clock.record(at: row)?.uniques ?? []))
             } else {
                 let digest = table.keyDigest(identity)

@@ -123,7 +123,7 @@ final class Recorder {
             }
             if table.findsByKeyDigest { return try self.recordByDigest(key, hint: rowid, clock: clock) }
             guard let identity = try self.formerIdentity(of: key, in: table) else { return nil }
-            return try clock.row(of: identity)
+            return try ShownKeys(session: self.session, table: table).row(of: identity)
         }
     }
 

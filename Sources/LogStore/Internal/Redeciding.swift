@@ -12,7 +12,8 @@ extension Standing {
         if replaced == nil, try former.isReplaced || !satisfiesRules(full, in: table) { return false }
         let shown = try shownValues(full, in: table, replacing: replaced ?? [:])
         var breaksCheck = former.breaksCheck
-        var key = try table.hasRowid ? [.integer(position)] : standingKey(full.identity, in: table) ?? []
+        var key = try table.hasRowid
+            ? [.integer(position)] : standingKey(full.identity, at: position, in: table) ?? []
         if !table.hasRowid, let formerRow { key = table.key.map { formerRow.values[$0.index] } }
         var changed: [(position: Int, value: Value)] = []
         for (position, value) in shown.enumerated() {
@@ -40,6 +41,7 @@ extension Standing {
         let formerUniques = former.uniques.isEmpty && table.findsByKeyDigest ? record.uniques : former.uniques
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: formerUniques)
+        try ShownKeys(session: session, table: table).keep(full.identity, at: position, replacing: replaced)
         return true
     }
 }

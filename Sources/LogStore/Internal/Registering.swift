@@ -206,9 +206,8 @@ struct Registering {
         }
         for column in table.columns where column.reference == nil && !column.isKey {
             let lower = column.local.lowercased()
-            let type = table.schema.column(column.local)?.declaredType ?? ""
             guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
-                Affinity(type) == .integer
+                table.schema.affinity(of: column.local) == .integer
             else { continue }
             suggestions.append(
                 "if \(column.local) holds the integer of another table's row: "

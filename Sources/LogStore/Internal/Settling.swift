@@ -60,7 +60,10 @@ struct Settling {
         }
         let affected = rules.affected(by: tables)
         for table in session.catalog.tables where affected.contains(table.id) {
-            try add(try kept.restless(in: table, session.catalog.tables), to: &contenders)
+            try add(
+                rules.isInContestedCircle(table)
+                    ? kept.rows(.parked, of: table.name) : kept.restless(in: table, session.catalog.tables),
+                to: &contenders)
         }
     }
 
@@ -102,7 +105,6 @@ struct Settling {
     /// Decides, and takes in whatever turns out to have to do with it, until that is all.
     private func decide(_ contenders: inout Contenders) throws {
         while true {
-            try addAncestors(to: &contenders)
             do {
                 let mirror = Mirror(session, standing: standing)
                 try Deciding(session, contenders, neighbours: neighbours, mirror: mirror).decide()
@@ -115,6 +117,8 @@ struct Settling {
                 }
                 continue
             }
+            // References that nothing depends on follow a folded row too.
+            if contenders.all.contains(where: \.isFolded) { session.hasFolded = true }
             // What others knew it by is not there any more.
             let changed = try contenders.all.compactMap { contender in
                 try contender.former.flatMap { try contender.stands && !isOtherwiseCalled(contender) ? nil : $0 }
@@ -143,27 +147,6 @@ struct Settling {
             // A reference is called by what it names, whatever its integer is here.
             guard contender.table.columns[position].reference == nil else { return false }
             return try standing.identityValue(former.values[position], position, in: contender.table) != shown[position]
-        }
-    }
-
-    /// In tables that refer to each other in circles rows may depend on each other: all that a contender depends on there
-    /// is decided with it.
-    private func addAncestors(to contenders: inout Contenders) throws {
-        var queue = contenders.all
-        while let contender = queue.popLast() {
-            guard let circle = rules.circles[contender.table.id] else { continue }
-            for rule in rules.of(contender.table)
-            where rule.strength != .loose && rules.circles[rule.parent.id] == circle {
-                guard rule.isByInteger, case .reference(let identity)? = contender.reference(rule)?.first,
-                    contenders[RowName(rule.parent, identity)] == nil,
-                    let position = try ClockTable(table: rule.parent, connection: connection).row(of: identity)
-                else { continue }
-                if try add([(rule.parent, position)], to: &contenders),
-                    let added = contenders[RowName(rule.parent, identity)]
-                {
-                    queue.append(added)
-                }
-            }
         }
     }
 }

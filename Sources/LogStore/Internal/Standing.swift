@@ -34,21 +34,25 @@ final class Standing {
         return values
     }
 
-    /// The key of a row that stands, though a row that it refers to may have gone in this transaction.
-    func standingKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
+    /// The key under which a row stands, though a row that it refers to may have gone in this transaction.
+    func standingKey(_ identity: RowIdentity, at row: Int64, in table: TrackedTable) throws -> [Value]? {
+        try standingKey(ShownKeys(session: session, table: table).identity(of: identity, at: row), in: table)
+    }
+
+    private func standingKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
         guard let parts = identity.naturalParts, parts.count == table.key.count else { return nil }
         var values: [Value] = []
         for (part, key) in zip(parts, table.key) {
-            let name = table.columns[key.index].reference
-            if let value = try local(part.value, name) {
-                values.append(value)
-            } else if case .reference(let identity) = part, let parent = name.flatMap({ session.catalog[$0] }),
-                let integer = formerIntegers[parent.id]?[identity]
-            {
-                values.append(.integer(integer))
-            } else {
-                return nil
+            guard case .reference(let identity) = part else {
+                values.append(part.value)
+                continue
             }
+            // Not of the row that it was folded into: until it is shown to follow, it is where it was.
+            guard let parent = table.columns[key.index].reference.flatMap({ session.catalog[$0] }),
+                let integer = try ClockTable(table: parent, connection: connection).row(of: identity)
+                    ?? formerIntegers[parent.id]?[identity] ?? references.reservedInteger(of: identity, in: parent)
+            else { return nil }
+            values.append(.integer(integer))
         }
         return values
     }
@@ -91,7 +95,7 @@ final class Standing {
 
     func currentRow(_ identity: RowIdentity, at row: Int64, in table: TrackedTable) throws -> TableReader.Row? {
         if table.hasRowid { return try reader(table).row(at: row) }
-        guard let key = try standingKey(identity, in: table) else { return nil }
+        guard let key = try standingKey(identity, at: row, in: table) else { return nil }
         return try reader(table).row(withKey: key)
     }
 
@@ -231,7 +235,8 @@ final class Standing {
         var record = try compress(full, shownAs: row, in: table)
         record.breaksCheck = position.breaksCheck
         mark(&record, replaced)
-        _ = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
+        let place = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
+        try ShownKeys(session: session, table: table).keep(full.identity, at: place, replacing: replaced)
         return true
     }
 
@@ -296,7 +301,7 @@ final class Standing {
             let statement = try connection.prepare(table.deleteByRowid)
             statement.bind(position, at: 1)
             try statement.run()
-        } else if let key = try standingKey(identity, in: table) {
+        } else if let key = try standingKey(identity, at: position, in: table) {
             let statement = try connection.prepare(table.deleteByKey)
             for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
             try statement.run()

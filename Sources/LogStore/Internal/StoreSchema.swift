@@ -3,7 +3,7 @@ import LogModel
 /// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
 enum StoreSchema {
     /// Raised when an older logsync could no longer work with the tables; an older binary then refuses the store.
-    static let formatVersion: Int64 = 3
+    static let formatVersion: Int64 = 4
 
     static let sql = """
         -- Facts about this store: who it is, where its container is.
@@ -52,6 +52,7 @@ enum StoreSchema {
         \(branches)
         \(blobs)
         \(looks)
+        \(shown)
         -- Integers promised to rows that have not come: references that dangle.
         CREATE TABLE logsync_reserved(
             table_id INTEGER NOT NULL, integer INTEGER NOT NULL, identity BLOB NOT NULL,
@@ -113,6 +114,15 @@ enum StoreSchema {
         CREATE TABLE IF NOT EXISTS logsync_look(peer BLOB PRIMARY KEY NOT NULL, found BLOB NOT NULL);
         """
 
+    /// The keys of rows without rowids that a folded row changed; from format 4 on.
+    private static let shown = """
+        CREATE TABLE logsync_shown(
+            table_id INTEGER NOT NULL, row INTEGER NOT NULL,
+            identity BLOB NOT NULL,                -- the one that the key spells under which the row stands
+            PRIMARY KEY(table_id, row)) WITHOUT ROWID;
+        CREATE INDEX logsync_shown_identity ON logsync_shown(identity);
+        """
+
     /// Every round asks for what waits, which is little, however long the history.
     private static let outboxIndex =
         "CREATE INDEX IF NOT EXISTS logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
@@ -123,6 +133,7 @@ enum StoreSchema {
     static func upgrade(from version: Int64, on connection: Connection) throws {
         if version < 2 { try addBranches(on: connection) }
         if version < 3 { try connection.execute(blobs + outboxIndex) }
+        if version < 4 { try connection.execute(shown) }
         try Facts(connection).set("format", .integer(formatVersion))
     }
 

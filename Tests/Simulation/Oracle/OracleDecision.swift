@@ -6,7 +6,7 @@ import LogModel
 /// own key; one whose enforcement is off has none at all, and is shown as it is. A row that refers to itself is a single row, and its reference holds. In
 /// a knot it is the soft references between the knot's own rows that count as hard; those that lead out of it are
 /// decided already and are replaced as usual. A row's ancestors in a knot are the rows that it refers to, directly or
-/// through others; one that itself shares a tuple with a row that stands is folded as it would be outside. A row whose own
+/// through others, by references for which no row stands already; one that itself shares a tuple with a row that stands is folded as it would be outside. A row whose own
 /// key, or any other tuple, became another's because a reference follows a folded row is folded too, whatever its table's
 /// policy. A default that refers to a row which does not stand gives way to NULL.
 struct OracleDecision {
@@ -243,9 +243,12 @@ struct OracleDecision {
         var group: Set<Int> = [node]
         var waiting = [node]
         while let next = waiting.popLast() {
-            for parent in nodes[next].references.filter({ $0.strength != .loose }).flatMap(\.parents)
-            where knot.contains(parent) && nodes[parent].fate == .undecided && group.insert(parent).inserted {
-                waiting.append(parent)
+            for reference in nodes[next].references where reference.strength != .loose {
+                if reference.parents.contains(where: { nodes[$0].fate == .stands }) { continue }
+                for parent in reference.parents
+                where knot.contains(parent) && nodes[parent].fate == .undecided && group.insert(parent).inserted {
+                    waiting.append(parent)
+                }
             }
         }
         return group

@@ -101,6 +101,28 @@ struct UniqueModel: Sendable {
     var condition: String?
 }
 
+// MARK: Soundness
+
+extension SchemaModel {
+    /// Whether what foreign keys refer to is there and unique; SQLite would refuse some statements otherwise.
+    var isSound: Bool {
+        tables.allSatisfy { table in
+            table.columns.allSatisfy { column in
+                column.reference.map { isUnique($0.parentColumn.map { [$0] }, of: $0.parent) } ?? true
+            } && table.composites.allSatisfy { isUnique($0.parentColumns, of: $0.parent) }
+        }
+    }
+
+    /// - Parameter columns: nil for the key.
+    private func isUnique(_ columns: [String]?, of parent: String) -> Bool {
+        guard let table = self[parent] else { return false }
+        guard let columns else { return table.hasLocalInteger || table.key.count == 1 }
+        guard columns.allSatisfy({ table[$0] != nil }) else { return false }
+        return Set(columns) == Set(table.key)
+            || table.uniques.contains { $0.condition == nil && Set($0.parts.map(\.sql)) == Set(columns) }
+    }
+}
+
 // MARK: SQL
 
 extension TableModel {
