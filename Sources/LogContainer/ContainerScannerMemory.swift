@@ -35,30 +35,29 @@ extension ContainerScanner {
         return RememberedPeer(id: id, looked: peer.looked, reader: reader, scan: peer.scan, statuses: statuses)
     }
 
-    /// Whether a peer's folder stands as it stood.
+    /// Whether a peer's folder stands as it stood, as far as anything in it may have to be imported or answered.
     func stands(_ known: RememberedPeer) -> Bool {
         let (folders, documents) = Self.places(of: known.id)
         let places = folders + documents
         guard known.statuses.count == places.count else { return false }
         for (place, status) in zip(places, known.statuses) {
-            do throws(FileSystemError) {
-                let found = try content.fileSystem.status("\(content.path)/\(place)", followingLinks: false)
-                guard found == status else { return false }
-            } catch {
-                // Whatever keeps it from being looked at is said by the scan that then follows.
-                guard error.isAbsence, status == nil else { return false }
-            }
+            // The peer's folder, which comes first, shows whether there is one by now.
+            guard let status else { continue }
+            // Whatever keeps it from being looked at is said by the scan that then follows.
+            let found = try? content.fileSystem.status("\(content.path)/\(place)", followingLinks: false)
+            guard found == status else { return false }
         }
         return true
     }
 
-    /// Everything that a scan looks at in a peer's folder, relative to the content folder.
+    /// What tells of a change in a peer's folder, relative to the content folder; the folder itself comes first.
+    ///
+    /// Schemas and the description are not among it: no import needs them, and each look costs as much as another.
     static func places(of id: PeerID) -> (folders: [String], documents: [String]) {
         let path = "\(ContentFolder.peersName)/\(id)"
-        let kinds = [LogFileName.folder, SnapshotName.folder, SchemaFileName.folder, BlobName.folder]
         return (
-            [path] + kinds.map { "\(path)/\($0)" },
-            [PeerFolder.receiptName, PeerFolder.descriptionName].map { "\(path)/\($0)" }
+            [path] + [LogFileName.folder, SnapshotName.folder, BlobName.folder].map { "\(path)/\($0)" },
+            ["\(path)/\(PeerFolder.receiptName)"]
         )
     }
 }

@@ -8,7 +8,9 @@ package struct ReceiptGist: Hashable, Sendable {
     package var written: Int64
     package var published: UInt64
     /// In hex, of its transactions up to there.
-    package var chain: String
+    package let chain: String
+    /// The mark of the last transaction published; nil where there is none.
+    package let mark: ChainMark?
     package var collectionEpoch: UInt64
     package var held: [Receipt.Held]
     package var hasLeft: Bool
@@ -21,9 +23,21 @@ package struct ReceiptGist: Hashable, Sendable {
         self.written = written
         self.published = published
         self.chain = chain
+        mark = published > 0 ? Self.mark(of: chain) : nil
         self.collectionEpoch = collectionEpoch
         self.held = held
         self.hasLeft = hasLeft
+    }
+
+    /// The beginning of a chain hash; nil where the text is none.
+    private static func mark(of chain: String) -> ChainMark? {
+        let digits = chain.utf8
+        guard digits.count == 64,
+            digits.allSatisfy({
+                UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || UInt8(ascii: "a")...UInt8(ascii: "f") ~= $0
+            })
+        else { return nil }
+        return UInt64(chain.prefix(16), radix: 16).map { ChainMark(rawValue: $0) }
     }
 
     init(_ receipt: Receipt) {

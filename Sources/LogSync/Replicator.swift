@@ -68,12 +68,12 @@ public actor Replicator {
     /// - Parameters:
     ///   - isFull: whether to list the whole container again.
     ///   - peers: in whose folders to look where not; nil for all.
-    ///   - recalls: whether the first look of a process goes by what earlier ones found, and leaves what it finds.
+    ///   - recalls: whether to go by what was found before; the first such look of a process leaves what it finds.
     func round(
         _ parts: RoundParts, isFull: Bool = true, in peers: Set<PeerID>? = nil, recalls: Bool = false
     ) async throws -> SyncResult {
         var result = SyncResult(store: path)
-        let isFirst = try recalls && !store().hasLooked
+        let isFirst = try recalls && store().lastFullLook == nil
         let (look, isOutdated) = try await record(parts, isFull, peers, recalls, &result)
         // What was recorded waits in the outbox.
         if let error = look?.error { throw error }

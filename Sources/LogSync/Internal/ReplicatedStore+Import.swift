@@ -20,14 +20,11 @@ extension ReplicatedStore {
     /// - Parameters:
     ///   - full: whether to list all of it again.
     ///   - peers: where else to look; nil for everywhere.
-    ///   - recalls: whether to go by what earlier processes found, if this is the first look of this one.
+    ///   - recalls: whether to go by what was found before, by earlier processes and in this one.
     /// - Throws: `containerUnavailable`, `newerFormat`, `configuration`, `noPermission`, `ioError`.
     func scan(full: Bool, in peers: Set<PeerID>? = nil, recalls: Bool = false) throws -> ContainerScan {
-        let goesByLooks = recalls && !hasLooked
-        if goesByLooks { try recallLooks() }
-        // What is not known from before is listed in any case.
-        let full = full && !goesByLooks
-        hasLooked = true
+        let full = try full && !(recalls && goesByLooks())
+        if full { lastFullLook = PassingTime.machine() }
         let scan = try peers.flatMap { try full ? nil : scanner.scan(in: $0) } ?? scanner.scan(full: full)
         if full { library.forgetDoubts() }
         blobs.look(scan, forgetsDoubts: full)
@@ -124,17 +121,24 @@ extension ReplicatedStore {
 
     /// Everything that could not be imported, and why.
     func heldItems(_ plan: ImportPlan, _ scan: ContainerScan) throws -> [HeldItem] {
-        let names = try names()
-        var items = heldSnapshots
         noteDependents(plan)
-        for held in plan.held {
+        let contradicted = try contradicted ?? contradictedReceipts(scan)
+        self.contradicted = nil
+        let heldTransactions = plan.held
+        var items = heldSnapshots
+        let isNothing =
+            heldTransactions.isEmpty && items.isEmpty && contradicted.isEmpty && unexplained.isEmpty
+            && foreignFiles.isEmpty
+        if isNothing { return [] }
+        let names = try names()
+        for held in heldTransactions {
             items.append(
                 HeldItem(
                     peer: names[held.dot.peer], sequence: held.dot.sequence,
                     file: held.blob?.description ?? held.file?.description,
                     reason: held.reason, detail: held.detail))
         }
-        for id in try contradictedReceipts(scan)
+        for id in contradicted
         where !items.contains(where: { $0.peer.id == id && $0.reason == .fork }) {
             items.append(
                 HeldItem(

@@ -9,8 +9,23 @@ extension ReplicatedStore {
     /// For how long a look is gone by, at the least and at the most, in nanoseconds. Not all are made again at once.
     private static let life: (least: UInt64, spread: UInt64) = (1_800_000_000_000, 3_600_000_000_000)
 
+    /// A look that goes by earlier ones is enough for this long; watching goes by the same time.
+    private static let fullLooks = Duration.seconds(60)
+
+    /// Whether the next scan need not list again what stands as it stood. The first one of a process then goes by what
+    /// earlier processes left; what is not known from before is listed in any case.
+    func goesByLooks() throws -> Bool {
+        guard let last = lastFullLook else {
+            try recallLooks()
+            lastFullLook = PassingTime.machine()
+            return true
+        }
+        // What is held may be a file that grows in its place.
+        return PassingTime.machine() - last < Self.fullLooks && held?.isEmpty ?? false
+    }
+
     /// Has the first scan of this process go by what earlier ones have found.
-    func recallLooks() throws {
+    private func recallLooks() throws {
         let vector = try store.vector()
         let now = scanner.clock()
         var usable: [RememberedPeer] = []

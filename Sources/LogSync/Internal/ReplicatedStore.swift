@@ -40,6 +40,8 @@ final class ReplicatedStore {
     var foreignFiles: [LogFileName] = []
     /// By peer, which log files had their ends compared with what was imported; nil before the first look.
     var comparedFiles: [PeerID: UInt64]?
+    /// The peers whose receipts the last look for branches found to contradict what was imported; nil once that was said.
+    var contradicted: Set<PeerID>?
     /// Files that hold another history than the one imported, of which nobody can tell yet where it goes off.
     var unexplained: [PeerID: LogFileName] = [:]
     /// The highest sequence of this peer that another's transaction has seen.
@@ -53,8 +55,8 @@ final class ReplicatedStore {
     var heldSnapshots: [HeldItem] = []
     /// What the last import left; nil before the first.
     var held: [HeldItem]?
-    /// Whether this process has looked at the container.
-    var hasLooked = false
+    /// When all of the container was last looked at, by the passing time; nil before the first look.
+    var lastFullLook: Duration?
     /// The peers of whose folders an earlier process left what it found.
     var rememberedPeers: Set<PeerID> = []
     /// The last look at the container, as long as no receipt was written after it.
@@ -99,7 +101,7 @@ final class ReplicatedStore {
         guard isElsewhere else { return }
         content = try Self.content(of: now, configuration)
         scanner = ContainerScanner(content: content, clock: configuration.fileClock)
-        hasLooked = false
+        lastFullLook = nil
         library.content = content
         snapshots.content = content
         blobs.content = content
