@@ -86,3 +86,29 @@ import Testing
         #expect { try b.store.renamePeer("a") } throws: { ($0 as? LogSyncError)?.code == .usage }
     }
 }
+
+extension ConflictTests {
+    @Test(arguments: [true, false])
+    func theSameReferenceTwiceIsNoConflictThoughItsRowIsGone(goesFirst: Bool) throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE p(id INTEGER PRIMARY KEY, v);
+                CREATE TABLE c(k TEXT PRIMARY KEY NOT NULL, p INTEGER REFERENCES p(id) ON DELETE SET NULL);
+                INSERT INTO p VALUES (1, 'x'); INSERT INTO c VALUES ('k', NULL);
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        let d = try TestPeer(folder, "d", cloning: a)
+        try converge(a, b, d)
+        for peer in [a, b] {
+            try peer.write("UPDATE c SET p = (SELECT id FROM p)")
+            _ = try peer.store.record()
+        }
+        try d.write("DELETE FROM p")
+        _ = try d.store.record()
+        for other in goesFirst ? [d, a] : [a, d] { try b.pull(from: other) }
+        #expect(try b.strings("SELECT k, p FROM c") == ["k|NULL"])
+        #expect(try b.store.conflicts(table: nil, all: false).map(\.column) == [])
+        try converge(a, b, d)
+    }
+}

@@ -196,7 +196,8 @@ import Testing
             CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
             CREATE TABLE tagging(
                 post TEXT NOT NULL, tag INTEGER NOT NULL REFERENCES tag, note TEXT, PRIMARY KEY(post, tag)) \(option);
-            """) { $0.policies = [("tag", "unique-merge")] }
+            """
+        ) { $0.policies = [("tag", "unique-merge")] }
         try a.write("INSERT INTO tag VALUES (1, 'swift')")
         try record(a)
         try b.write("INSERT INTO tag VALUES (7, 'swift'); INSERT INTO tagging VALUES ('x', 7, 'made')")

@@ -131,6 +131,19 @@ extension ConstraintTests {
         }
     }
 
+    @Test func theIntegerOfARowThatRefersToItselfMeansThatRow() throws {
+        let (_, a, b) = try pair(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, r INTEGER REFERENCES t(id) ON DELETE SET NULL)")
+        try b.write("INSERT INTO t VALUES (1, NULL)")
+        try record(b)
+        try a.write("INSERT INTO t VALUES (1, 1), (2, 1)")
+        // Audits too.
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT count(*) FROM t AS c JOIN t AS p ON p.id = c.r WHERE p.r = p.id") == ["2"])
+        }
+    }
+
     @Test func aKeyOfTwoColumnsThatTwoPeersMadeTogetherIsDecidedAsAWhole() throws {
         let (_, a, b) = try pair(
             """
@@ -390,5 +403,33 @@ extension ConstraintTests {
                 try peer.strings("SELECT n.name, m.name FROM n JOIN n m ON m.id = n.next ORDER BY 1")
                     == ["x|y", "y|x", "z|z"])
         }
+    }
+}
+
+extension ConstraintTests {
+    @Test(arguments: 1...4) func aKeyThatNobodyEnforcesFollowsAFoldedRowToo(seed: UInt64) throws {
+        let folder = try TestFolder()
+        let sql = """
+            PRAGMA foreign_keys=OFF;
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+            CREATE TABLE tagging(
+                post TEXT NOT NULL, tag INTEGER NOT NULL REFERENCES tag ON DELETE CASCADE, PRIMARY KEY(post, tag));
+            """
+        let policy: (inout InitializePlan) -> Void = { $0.policies = [("tag", "unique-merge")] }
+        let rows = ["INSERT INTO tagging VALUES('one', 1)", "INSERT INTO tagging VALUES('two', 3)"]
+        let peers = try rows.enumerated().map { number, row in
+            try TestPeer(
+                folder, "\(number)", sql: sql + "INSERT INTO tag(name) VALUES('tag \(number)'), ('same');" + row,
+                seed: number == 0 ? seed : 5 - seed, plan: policy)
+        }
+        // It is the second that breaks the key, and so ends its enforcement, in the transaction that brings its tag.
+        try peers[0].write("UPDATE tagging SET tag = 2")
+        let last = try TestPeer(folder, "last", sql: sql, seed: 9, plan: policy)
+        for peer in peers { try last.pull(from: peer) }
+        #expect(try last.store.summary().unenforced == ["tagging.tag"])
+        #expect(
+            try last.strings("SELECT post, name FROM tagging LEFT JOIN tag ON tag.id = tag ORDER BY post")
+                == ["one|same", "two|NULL"])
+        #expect(try last.store.audit().problems == [])
     }
 }

@@ -71,6 +71,14 @@ struct Audit {
             session.count(1, record.state, row: session.rowDigest(table, identity), table: table)
             shown[table.name, default: [:]][identity.description] = logical
         }
+        if table.localInteger != nil {
+            let promised = try connection.rows(
+                "SELECT integer FROM logsync_reserved WHERE table_id = ? AND integer IN (SELECT row FROM \(table.clock))",
+                .integer(table.id))
+            for row in promised {
+                problems.append("\(table.name) \(row[0].asInteger): its integer is promised to another")
+            }
+        }
         let rows = try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0
         if Int(rows) != records { problems.append("\(table.name): \(rows) rows, \(records) clock records") }
     }

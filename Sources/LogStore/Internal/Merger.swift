@@ -295,6 +295,7 @@ final class Merger {
                 state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
                 identity: stores ? identity : nil, uniques: uniques, breaksCheck: inserted.breaksCheck),
             at: inserted.rowid)
+        try standing.keepPromise(inserted.rowid, in: table)
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
         note(table.name, .insert, table.primaryKey(of: row, at: inserted.rowid), nil)
     }

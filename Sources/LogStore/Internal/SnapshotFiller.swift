@@ -212,6 +212,7 @@ final class SnapshotFiller {
                 state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
                 identity: stores ? identity : nil, uniques: uniques, breaksCheck: inserted.breaksCheck),
             at: inserted.rowid)
+        try joiner.standing.keepPromise(inserted.rowid, in: table)
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
         return .done
     }

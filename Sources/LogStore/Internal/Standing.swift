@@ -236,6 +236,7 @@ final class Standing {
         record.breaksCheck = position.breaksCheck
         mark(&record, replaced)
         let place = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
+        try keepPromise(position.rowid, in: table)
         try ShownKeys(session: session, table: table).keep(full.identity, at: place, replacing: replaced)
         return true
     }
@@ -252,7 +253,8 @@ final class Standing {
         return try Neighbours(session, standing: self).satisfiesRules(table) { values[$0] } ?? false
     }
 
-    /// Inserts values by column position; nil where a constraint refuses the row.
+    /// Inserts values by column position; nil where a constraint refuses the row. Its record is the caller's to insert,
+    /// and to say so with ``keepPromise(_:in:)``.
     func insert(
         _ values: [Value?], _ identity: RowIdentity, integer: Int64?, in table: TrackedTable
     ) throws -> (rowid: Int64?, breaksCheck: Bool)? {
@@ -280,11 +282,15 @@ final class Standing {
         guard written != .refused else { return nil }
         guard table.hasRowid else { return (nil, written == .breakingCheck) }
         let rowid = connection.lastInsertedRow
-        if let taken {
-            take(taken, in: table)
-            try references.release(taken, in: table)
-        }
+        if let taken { take(taken, in: table) }
         return (rowid, written == .breakingCheck)
+    }
+
+    /// A row has its integer, and a record that says whose it is: the promise of it is kept. Until then it tells the row
+    /// what a reference to itself means.
+    func keepPromise(_ integer: Int64?, in table: TrackedTable) throws {
+        guard table.localInteger != nil, let integer else { return }
+        try references.release(integer, in: table)
     }
 
     /// Takes a standing row out of its table; its integer stays promised to it.

@@ -163,10 +163,15 @@ final class Checks {
         let expected = expected.conflicts.filter { $0.table != OracleSettings.table && isHere($0) }
         guard let conflict = actual.symmetricDifference(expected).first else { return }
         let (left, right) = actual.contains(conflict) ? ("lists", "does not") : ("does not list", "does")
+        let values = try store.conflicts(table: conflict.table, all: true)
+            .first { $0.column == conflict.column && Set($0.versions.map(\.dot)) == conflict.dots }?.versions.map(
+                \.value)
+        let listedValues = values.map { " (\($0.map(Spelling.value).joined(separator: ", ")))" } ?? ""
         throw Failure(
             .lost,
             "\(name) \(left) \(conflict.isLost ? "the lost edit" : "the conflict") in \(conflict.table).\(conflict.column) "
-                + "of \(conflict.dots.sorted().map(Spelling.dot).joined(separator: ", ")); the oracle \(right)")
+                + "of \(conflict.dots.sorted().map(Spelling.dot).joined(separator: ", ")); the oracle \(right)"
+                + listedValues)
     }
 
     // MARK: The end
@@ -209,7 +214,10 @@ final class Checks {
     private func checkDatabase(_ peer: Checked) throws {
         let (app, name) = (peer.app, peer.name)
         let result = try app.rows("PRAGMA integrity_check").map { $0[0].string }
-        guard result == ["ok"] else { throw Failure(.constraint, "\(name): \(result.joined(separator: "; "))") }
+        // Rows that break a CHECK constraint are shown, and compared with those that are listed.
+        guard result.allSatisfy({ $0 == "ok" || $0.hasPrefix("CHECK constraint failed in ") }) else {
+            throw Failure(.constraint, "\(name): \(result.joined(separator: "; "))")
+        }
         for row in try app.rows("PRAGMA foreign_key_check") {
             let table = row[0].string
             let keys = try app.rows("SELECT id, \"from\" FROM pragma_foreign_key_list('\(table)') ORDER BY id, seq")
