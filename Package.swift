@@ -96,7 +96,7 @@ let package = Package(
             name: "LogSyncTests",
             dependencies: [
                 "LogSync", "InotifyEvents", .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         // A SQLite VFS that owns time and on which processes die; see `make simulate`.

@@ -21,7 +21,21 @@ package struct PeerScan: Sendable {
     package var blobs: [FoundFile<BlobName>] = []
     package var description: Found<PeerDescription> = .missing
     /// The receipt as it stands; whether it is the newest ever seen is a ``ReceiptShelf``'s business.
-    package var receipt: Found<Receipt> = .missing
+    package var receipt: Found<Receipt> = .missing {
+        didSet { said = receipt.value.map { ReceiptGist($0) } }
+    }
+    /// What it says, short of its vectors; nil where there is none that can be read.
+    package internal(set) var said: ReceiptGist?
+    /// Where the receipt was not read again: who read it before, and how far it says that this one was imported.
+    var rememberedImport: Dot?
+
+    /// How far the receipt says its peer has imported another. Of a receipt that was not read again that is known for whoever
+    /// read it before.
+    package func imported(of other: PeerID) -> UInt64 {
+        if let receipt = receipt.value { return receipt.content.imported[other] }
+        return rememberedImport?.peer == other ? rememberedImport?.sequence ?? 0 : 0
+    }
+
     /// When the receipt's file was last modified, in Unix milliseconds by the file system's clock.
     package var receiptModified: Int64?
 
@@ -32,6 +46,8 @@ package struct PeerScan: Sendable {
         /// Incomplete, damaged, or another peer's.
         case damaged
         case newerFormat
+        /// It stands as it stood when an earlier process read it, and was not read again: ``PeerScan/said`` has the gist.
+        case unread
 
         package var value: Document? {
             if case .valid(let document) = self { document } else { nil }
@@ -42,12 +58,11 @@ package struct PeerScan: Sendable {
 
     /// What `status` says of this peer.
     package var overview: PeerOverview {
-        let receipt = receipt.value
-        let seen = [receipt?.written, receiptModified].compactMap { $0 }.max()
+        let seen = [said?.written, receiptModified].compactMap { $0 }.max()
         return PeerOverview(
             id: id, name: description.value?.name,
-            published: max(receipt?.content.published ?? 0, logs.map(\.name.last).max() ?? 0), seenAt: seen,
-            succeeds: description.value?.succeeds, imported: receipt?.content.imported)
+            published: max(said?.published ?? 0, logs.map(\.name.last).max() ?? 0), seenAt: seen,
+            succeeds: description.value?.succeeds, imported: receipt.value?.content.imported)
     }
 }
 

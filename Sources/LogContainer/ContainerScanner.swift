@@ -12,10 +12,14 @@ package import LogModel
 /// Not safe for use from two threads at once: the actor that imports owns it.
 package final class ContainerScanner {
     package let content: ContentFolder
-    private var directories: [String: CachedListing] = [:]
-    private var documents: [String: CachedDocument] = [:]
-    private var peers: [PeerID: CachedPeer] = [:]
+    private(set) var directories: [String: CachedListing] = [:]
+    private(set) var documents: [String: CachedDocument] = [:]
+    private(set) var peers: [PeerID: CachedPeer] = [:]
+    /// What an earlier process found, until it is seen to hold no longer.
+    var recalled: [PeerID: RememberedPeer] = [:]
     private let now: @Sendable () -> Duration
+    /// Unix nanoseconds, by the clock that gives files their times.
+    package let clock: @Sendable () -> Int64
     private let trustsDirectoryTimes: Bool?
     private var run = Run()
     /// What the last scan of everything found strange beside the peers' folders.
@@ -24,11 +28,14 @@ package final class ContainerScanner {
     /// - Parameters:
     ///   - trustsDirectoryTimes: overrides what the file system's kind says; for tests.
     ///   - now: the time that has passed since some fixed moment; never goes back.
+    ///   - clock: Unix nanoseconds, by the clock that gives files their times.
     package init(
         content: ContentFolder, trustsDirectoryTimes: Bool? = nil,
-        now: @escaping @Sendable () -> Duration = PassingTime.machine
+        now: @escaping @Sendable () -> Duration = PassingTime.machine,
+        clock: @escaping @Sendable () -> Int64 = PassingTime.nanosecondsSince1970
     ) {
         self.content = content
+        self.clock = clock
         self.trustsDirectoryTimes = trustsDirectoryTimes
         self.now = now
     }
@@ -37,13 +44,17 @@ package final class ContainerScanner {
     private struct Run {
         var full = true
         var time = Duration.zero
+        /// When it began, in Unix nanoseconds.
+        var started: Int64 = 0
         var strange: [StrangeEntry] = []
         var failures: [LogSyncError] = []
     }
 
-    private struct CachedPeer {
+    struct CachedPeer {
         var scan: PeerScan
         var strange: [StrangeEntry]
+        /// When the scan that found this began: Unix nanoseconds.
+        var looked: Int64
         /// Of the listings and documents that the scan was made of.
         var versions: [UInt64]
     }
@@ -56,7 +67,7 @@ package final class ContainerScanner {
     package func scan(full: Bool = false) throws(LogSyncError) -> ContainerScan {
         try content.checkAvailable()
         let trusted = try isTrusted()
-        run = Run(full: full || !trusted, time: now())
+        run = Run(full: full || !trusted, time: now(), started: clock())
         var found: Set<PeerID> = []
         var changed: Set<PeerID> = []
         for entry in listing("", of: content.path).entries {
@@ -96,12 +107,12 @@ package final class ContainerScanner {
     package func scan(in hinted: Set<PeerID>) throws(LogSyncError) -> ContainerScan? {
         guard !peers.isEmpty, try isTrusted() else { return nil }
         try content.checkAvailable()
-        run = Run(full: false, time: now())
+        run = Run(full: false, time: now(), started: clock())
         var changed: Set<PeerID> = []
         for id in hinted {
             let path = "\(ContentFolder.peersName)/\(id)"
             if scanPeer(content.peer(id), path) { changed.insert(id) }
-            if isGone(path) { peers[id] = nil }
+            if isGone(id, path) { peers[id] = nil }
         }
         try content.checkAvailable()
         let strange = besides + peers.values.flatMap(\.strange)
@@ -110,7 +121,9 @@ package final class ContainerScanner {
             changed: changed)
     }
 
-    private func isGone(_ path: String) -> Bool { directories[path]?.entries.isEmpty != false }
+    private func isGone(_ id: PeerID, _ path: String) -> Bool {
+        recalled[id] == nil && directories[path]?.entries.isEmpty != false
+    }
 
     /// Looks at one peer's folder alone; nil where it is not there.
     ///
@@ -119,15 +132,15 @@ package final class ContainerScanner {
     package func scan(only peer: PeerID, full: Bool = false) throws(LogSyncError) -> PeerScan? {
         try content.checkAvailable()
         let trusted = try isTrusted()
-        run = Run(full: full || !trusted, time: now())
+        run = Run(full: full || !trusted, time: now(), started: clock())
         let path = "\(ContentFolder.peersName)/\(peer)"
         _ = scanPeer(content.peer(peer), path)
         try content.checkAvailable()
-        if isGone(path) { peers[peer] = nil }
+        if isGone(peer, path) { peers[peer] = nil }
         return peers[peer]?.scan
     }
 
-    private func isTrusted() throws(LogSyncError) -> Bool {
+    func isTrusted() throws(LogSyncError) -> Bool {
         if let trustsDirectoryTimes { return trustsDirectoryTimes }
         do throws(FileSystemError) {
             return try content.fileSystem.kind(content.path).reportsRemoteChanges
@@ -139,6 +152,7 @@ package final class ContainerScanner {
     private func forgetPeers(except found: Set<PeerID>) {
         for id in peers.keys where !found.contains(id) {
             peers[id] = nil
+            recalled[id] = nil
             let path = "\(ContentFolder.peersName)/\(id)"
             for key in directories.keys where key == path || key.hasPrefix(path + "/") { directories[key] = nil }
             for key in documents.keys where key.hasPrefix(path + "/") { documents[key] = nil }
@@ -147,6 +161,7 @@ package final class ContainerScanner {
 
     /// Returns whether anything differs from the scan before.
     private func scanPeer(_ folder: PeerFolder, _ path: String) -> Bool {
+        if let isNews = recall(folder, isFull: run.full) { return isNews }
         let own = listing(path, of: folder.path)
         let logs = listing("\(path)/\(LogFileName.folder)", of: folder.path(of: LogFileName.self))
         let snapshots = listing("\(path)/\(SnapshotName.folder)", of: folder.path(of: SnapshotName.self))
@@ -178,7 +193,21 @@ package final class ContainerScanner {
         if let value = peer.receipt.value, value.peer != folder.id { peer.receipt = .damaged }
         peer.receiptModified = receipt.status.map { $0.modified / 1_000_000 }
         peer.description = description.found { bytes throws(LogSyncError) in try PeerDescription(decoding: bytes) }
-        peers[folder.id] = CachedPeer(scan: peer, strange: strange, versions: versions)
+        peers[folder.id] = CachedPeer(
+            scan: peer, strange: strange, looked: run.started, versions: versions)
+        return true
+    }
+
+    /// Goes by what an earlier process found, where nothing has changed since. Returns whether that is news; nil where it does
+    /// not hold, or everything is to be listed.
+    private func recall(_ folder: PeerFolder, isFull: Bool) -> Bool? {
+        guard let known = recalled[folder.id] else { return nil }
+        guard !isFull, stands(known) else {
+            recalled[folder.id] = nil
+            return nil
+        }
+        guard peers[folder.id] == nil else { return false }
+        peers[folder.id] = CachedPeer(scan: known.scan, strange: [], looked: known.looked, versions: [])
         return true
     }
 

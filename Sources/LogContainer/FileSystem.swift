@@ -52,16 +52,20 @@ package struct FileStatus: Hashable, Sendable {
     package var size: UInt64
     /// Unix time in nanoseconds.
     package var modified: Int64
+    /// When anything about the file last changed, by this machine's kernel and nobody's wish: Unix time in nanoseconds.
+    package var changed: Int64
     package var inode: UInt64
     package var device: UInt64
     package var linkCount: UInt64
 
     package init(
-        kind: Kind, size: UInt64 = 0, modified: Int64 = 0, inode: UInt64 = 0, device: UInt64 = 0, linkCount: UInt64 = 1
+        kind: Kind, size: UInt64 = 0, modified: Int64 = 0, changed: Int64 = 0, inode: UInt64 = 0, device: UInt64 = 0,
+        linkCount: UInt64 = 1
     ) {
         self.kind = kind
         self.size = size
         self.modified = modified
+        self.changed = changed
         self.inode = inode
         self.device = device
         self.linkCount = linkCount

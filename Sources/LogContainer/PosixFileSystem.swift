@@ -188,7 +188,11 @@ extension FileStatus {
             }
         self.init(
             kind: kind, size: UInt64(max(0, raw.st_size)),
-            modified: Int64(raw.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(raw.st_mtim.tv_nsec),
+            modified: Self.nanoseconds(raw.st_mtim), changed: Self.nanoseconds(raw.st_ctim),
             inode: UInt64(raw.st_ino), device: UInt64(raw.st_dev), linkCount: UInt64(raw.st_nlink))
+    }
+
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+        Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 }

@@ -38,10 +38,13 @@ package struct Receipt: Hashable, Sendable {
         package var collectionEpoch: UInt64
         /// The highest collection epoch seen in each other peer's receipt.
         package var epochsSeen: [PeerID: UInt64]
+        /// Whether it has left the folder: it writes here no more, and nobody is to wait for its word.
+        package var hasLeft: Bool
 
         package init(
             formats: [Int] = [1], published: UInt64 = 0, chain: String = "", imported: VersionVector = VersionVector(),
-            held: [Held] = [], digest: String = "", collectionEpoch: UInt64 = 0, epochsSeen: [PeerID: UInt64] = [:]
+            held: [Held] = [], digest: String = "", collectionEpoch: UInt64 = 0, epochsSeen: [PeerID: UInt64] = [:],
+            hasLeft: Bool = false
         ) {
             self.formats = formats
             self.published = published
@@ -51,6 +54,7 @@ package struct Receipt: Hashable, Sendable {
             self.digest = digest
             self.collectionEpoch = collectionEpoch
             self.epochsSeen = epochsSeen
+            self.hasLeft = hasLeft
         }
 
         package static let maximumHeld = 1000
@@ -92,6 +96,8 @@ extension Receipt {
         var format: Int
         var held: [Held]
         var imported: VersionVector
+        /// Absent for false.
+        var left: Bool?
         var nonce: String
         var peer: PeerID
         var published: UInt64
@@ -110,7 +116,8 @@ extension Receipt {
         let document = Document(
             chain: content.chain, collectionEpoch: content.collectionEpoch, counter: counter, digest: content.digest,
             epochsSeen: Dictionary(uniqueKeysWithValues: epochs), format: Self.currentFormat,
-            held: content.held, imported: content.imported, nonce: nonce, peer: peer,
+            held: content.held, imported: content.imported, left: content.hasLeft ? true : nil, nonce: nonce,
+            peer: peer,
             published: content.published, readsFormats: content.formats, written: Timestamp.format(written))
         let body = Documents.encode(document)
         return Self.opening + Array("\(StreamingHash.of(body))\",".utf8) + body.dropFirst()
@@ -138,7 +145,7 @@ extension Receipt {
             content: Content(
                 formats: document.readsFormats, published: document.published, chain: document.chain,
                 imported: imported, held: document.held, digest: document.digest,
-                collectionEpoch: document.collectionEpoch, epochsSeen: epochs))
+                collectionEpoch: document.collectionEpoch, epochsSeen: epochs, hasLeft: document.left ?? false))
     }
 
     /// Reads a document, its vectors by a short way where they stand as they are written.

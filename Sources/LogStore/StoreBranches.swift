@@ -116,11 +116,15 @@ extension Store {
         guard !files.isEmpty else { return }
         try database.write { session in
             for (peer, value) in files {
-                try session.connection.run(
-                    "UPDATE logsync_peer SET files = ?2 WHERE id = ?1", .blob(peer.bytes[...]),
-                    .integer(Int64(bitPattern: value)))
+                try Self.setComparedFiles(value, of: peer, on: session.connection)
             }
         }
+    }
+
+    static func setComparedFiles(_ files: UInt64, of peer: PeerID, on connection: Connection) throws {
+        try connection.run(
+            "UPDATE logsync_peer SET files = ?2 WHERE id = ?1", .blob(peer.bytes[...]),
+            .integer(Int64(bitPattern: files)))
     }
 }
 

@@ -2,6 +2,24 @@ import LogFormat
 package import LogModel
 
 extension Store {
+    /// The peers of whom the outbox has transactions, found without going through those.
+    package func outboxPeers() throws -> [PeerID] {
+        try database.read { session in
+            try session.connection.rows(Self.outboxAuthors).compactMap { row in
+                row[0].isNull ? nil : session.peers.id(row[0].asInteger)
+            }
+        }
+    }
+
+    private static let outboxAuthors = """
+        WITH RECURSIVE author(peer) AS (
+            SELECT min(peer) FROM logsync_outbox
+            UNION ALL
+            SELECT (SELECT min(peer) FROM logsync_outbox AS next WHERE next.peer > author.peer) FROM author
+            WHERE author.peer IS NOT NULL)
+        SELECT peer FROM author
+        """
+
     /// The transactions of one peer that the outbox has within a range, in order of sequence.
     package func outbox(of peer: PeerID, _ sequences: ClosedRange<UInt64>) throws -> [OutboxTransaction] {
         try database.read { session in

@@ -34,7 +34,7 @@ extension Replicator {
             guard peer != store.peer else {
                 throw LogSyncError(
                     .usage, "a peer cannot retire itself; nothing was changed",
-                    help: "logsync leave ends replication here; another peer retires this one then")
+                    help: "logsync leave ends replication here, and nobody waits for this peer then")
             }
             try store.store.retire(peer)
             try store.noteRecorded()

@@ -10,14 +10,17 @@ extension Replicator {
     ///
     /// - Throws: `locked` where one does not within ``SyncConfiguration/wait``.
     public func leave() async throws {
+        var isAvailable = true
         do {
             _ = try await export()
         } catch let error as LogSyncError where error.code == .containerUnavailable {
+            isAvailable = false
             configuration.logger.warning("\(path) leaves without publishing its last changes: \(error)")
         }
         try await takeAlone()
         do {
-            try await step { store in
+            try await step { [isAvailable] store in
+                if isAvailable { try store.takeLeave() }
                 try store.store.leave()
                 try store.files.remove(store.peer)
             }

@@ -49,6 +49,8 @@ extension Replicator {
                 let scan = isAvailable ? try store.scan(full: true) : nil
                 let copied = try scan.map { try Relocation(store: store, target: target).copy($0) } ?? 0
                 try target.create()
+                // Before the store is elsewhere: one that is killed in between takes it back at its next sync.
+                if isAvailable { try store.takeLeave() }
                 try store.store.setContent(target.name.description, container: container)
                 try store.refresh()
                 return copied

@@ -145,7 +145,7 @@ extension ReplicatedStore {
     /// as the last of a former self whose folder was wiped.
     func bridge(_ scan: ContainerScan) throws {
         let waits = scan.peers.values.contains { other in
-            guard other.id != peer, let said = other.receipt.value?.content else { return false }
+            guard other.id != peer, let said = other.said else { return false }
             return said.held.contains { ["gap", "dependency"].contains($0.reason) }
         }
         if try waitsForLostBlob(scan) {
@@ -163,10 +163,10 @@ extension ReplicatedStore {
 
     /// Whether another peer waits for a blob of one that is retired, which this store has imported and no folder holds.
     private func waitsForLostBlob(_ scan: ContainerScan) throws -> Bool {
-        let retired = try store.retiredPeers()
+        let retired = try retiredPeers(scan)
         let vector = try store.vector()
         return try scan.peers.values.contains { other in
-            guard other.id != peer, let said = other.receipt.value?.content else { return false }
+            guard other.id != peer, let said = other.said else { return false }
             return try said.held.contains { held in
                 guard let name = held.file.flatMap(BlobName.init), retired.contains(held.peer),
                     held.sequence <= vector[held.peer], standsFor(held.peer, scan) < held.sequence

@@ -109,7 +109,8 @@ extension ReplicatedStore {
     /// Puts seeds into their folders and puts them back: a pseudo-peer has no store that would.
     func mendSeeds(_ scan: ContainerScan) throws {
         let own = Set(registration.succeeds).union([peer])
-        for kept in try store.outbox(unpublishedOnly: false) where !own.contains(kept.dot.peer) {
+        let others = try store.outboxPeers().filter { !own.contains($0) }
+        for kept in try others.flatMap({ try store.outbox(of: $0, 1...UInt64.max) }) {
             let seed = scan.peers[kept.dot.peer]
             if seed?.description.value == nil {
                 try content.peer(kept.dot.peer).write(

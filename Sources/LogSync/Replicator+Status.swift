@@ -112,7 +112,7 @@ extension ReplicatedStore {
     private func peers(
         _ scan: ContainerScan?, _ vector: VersionVector, _ names: PeerNames
     ) throws -> [StoreStatus.Peer] {
-        let retired = try store.retiredPeers()
+        let retired = try scan.map(retiredPeers) ?? store.retiredPeers()
         let overviews = scan?.peers.mapValues(\.overview) ?? [:]
         // A branch is a part of what its origin published.
         let branches = try store.branches()

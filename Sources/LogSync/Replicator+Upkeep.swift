@@ -42,7 +42,7 @@ extension ReplicatedStore {
         let places = snapshots.places(scan)
         let state = try store.collection()
         let plan = CollectionPlan(
-            peer: peer, scan: scan, retired: try store.retiredPeers(), covered: places.map(\.vector), state: state,
+            peer: peer, scan: scan, retired: try retiredPeers(scan), covered: places.map(\.vector), state: state,
             now: configuration.clock.now(), grace: Self.defaultGrace, forks: try forks())
         var marked = state
         return marked.mark(plan.coverage) || plan.logDecisions().contains { $0.action == .delete }

@@ -53,20 +53,28 @@ public actor Replicator {
     /// Records and publishes local changes, then imports all that has arrived.
     ///
     /// - Throws: `containerUnavailable` where the container is not there; local changes are then recorded nevertheless.
-    public func sync() async throws -> SyncResult { try await round(.everything) }
+    public func sync() async throws -> SyncResult { try await round(.everything, recalls: true) }
 
     /// Imports all that has arrived; local changes are recorded first and wait in the outbox.
-    public func `import`() async throws -> SyncResult { try await round([.scan, .import, .acknowledge]) }
+    public func `import`() async throws -> SyncResult {
+        try await round([.scan, .import, .acknowledge], recalls: true)
+    }
 
     /// Records and publishes local changes.
-    public func export() async throws -> SyncResult { try await round([.scan, .publish, .acknowledge]) }
+    public func export() async throws -> SyncResult {
+        try await round([.scan, .publish, .acknowledge], recalls: true)
+    }
 
     /// - Parameters:
     ///   - isFull: whether to list the whole container again.
     ///   - peers: in whose folders to look where not; nil for all.
-    func round(_ parts: RoundParts, isFull: Bool = true, in peers: Set<PeerID>? = nil) async throws -> SyncResult {
+    ///   - recalls: whether to go by what was found before; the first such look of a process leaves what it finds.
+    func round(
+        _ parts: RoundParts, isFull: Bool = true, in peers: Set<PeerID>? = nil, recalls: Bool = false
+    ) async throws -> SyncResult {
         var result = SyncResult(store: path)
-        let (look, isOutdated) = try await record(parts, isFull, peers, &result)
+        let isFirst = try recalls && store().lastFullLook == nil
+        let (look, isOutdated) = try await record(parts, isFull, peers, recalls, &result)
         // What was recorded waits in the outbox.
         if let error = look?.error { throw error }
         if isOutdated, let scan = look?.scan {
@@ -84,6 +92,7 @@ public actor Replicator {
         }
         if parts.contains(.publish), !isFull, let scan = look?.scan { try await lookAfterFolder(scan) }
         if parts.contains(.acknowledge) { try await acknowledge(look?.scan) }
+        if isFirst, let scan = look?.scan { try await step { try $0.rememberLooks(scan) } }
         result.held = opened?.held ?? []
         return result
     }
@@ -91,11 +100,11 @@ public actor Replicator {
     // MARK: Record
 
     private func record(
-        _ parts: RoundParts, _ isFull: Bool, _ peers: Set<PeerID>?, _ result: inout SyncResult
+        _ parts: RoundParts, _ isFull: Bool, _ peers: Set<PeerID>?, _ recalls: Bool, _ result: inout SyncResult
     ) async throws -> (look: Look?, isOutdated: Bool) {
         let (look, isOutdated, recorded) = try await step(settles: true) { store in
             let looks = parts.contains(.scan) || !store.isSettledWithFolder
-            let look = looks ? Look(store, isFull: isFull, in: peers) : nil
+            let look = looks ? Look(store, isFull: isFull, in: peers, recalls: recalls) : nil
             let isOutdated = try store.settleIdentity(look?.scan)
             let recorded = try store.store.record()
             try store.noteRecorded()
@@ -259,9 +268,9 @@ struct Look {
     var scan: ContainerScan?
     var error: (any Error)?
 
-    init(_ store: ReplicatedStore, isFull: Bool, in peers: Set<PeerID>? = nil) {
+    init(_ store: ReplicatedStore, isFull: Bool, in peers: Set<PeerID>? = nil, recalls: Bool = false) {
         do {
-            scan = try store.scan(full: isFull, in: peers)
+            scan = try store.scan(full: isFull, in: peers, recalls: recalls)
         } catch {
             self.error = error
         }

@@ -20,7 +20,7 @@ public struct StoreStatus: Sendable, Encodable {
         public var behind: UInt64
         /// When its receipt was last seen to change; nil where it has none.
         public var seenAt: Timestamp?
-        /// It takes no part any more: retired by hand, or a former self of some peer.
+        /// It takes no part any more: retired by hand, a former self of some peer, or gone from the folder.
         public var retired: Bool
 
         private enum CodingKeys: String, CodingKey {

@@ -41,6 +41,8 @@ public struct SyncConfiguration: Sendable {
     /// This machine's id; nil where unknown.
     public var machineID: String? = SyncConfiguration.currentMachineID
 
+    /// The clock that gives files their times, in Unix nanoseconds.
+    package var fileClock: @Sendable () -> Int64 = PassingTime.nanosecondsSince1970
     /// The container's file system.
     package var fileSystem: any FileSystem = PosixFileSystem()
 

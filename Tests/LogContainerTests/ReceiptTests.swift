@@ -44,6 +44,19 @@ import Testing
         #expect(try JSONSerialization.jsonObject(with: Data(text.utf8)) is [String: Any])
     }
 
+    @Test func `A receipt says that its peer has left only where it has`() throws {
+        var last = content
+        last.hasLeft = true
+        #expect(!last.saysTheSame(as: content))
+        let written = try peer.publishReceipt(last, counter: 0, nonce: "n", written: 0)
+        #expect(try peer.readReceipt() == written)
+        #expect(written.content.hasLeft)
+        #expect(String(decoding: written.encoded(), as: UTF8.self).contains("\"left\":true,"))
+        let back = try peer.publishReceipt(content, counter: written.counter, nonce: "n", written: 0)
+        #expect(try peer.readReceipt() == back)
+        #expect(!back.content.hasLeft)
+    }
+
     /// A receipt with this document and the checksum that belongs to it.
     private func receipt(of document: String) throws -> Receipt {
         let body = Array(document.utf8)

@@ -7,7 +7,8 @@ import LogModel
 struct Settling {
     static let step = Duration.seconds(2)
 
-    private var status: FileStatus?
+    /// As last observed, before what came of it was read; nil for what is not there.
+    private(set) var status: FileStatus?
     private var since = Duration.zero
     /// Whether the status had stood still at the last look.
     private var isSettled = false

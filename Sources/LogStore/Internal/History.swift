@@ -7,9 +7,7 @@ enum History {
     static func append(
         _ header: TransactionHeader, peer: Int64, chain: ChainHash, counts: [String: ChangeCounts], _ session: Session
     ) throws {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        let changes = String(decoding: try encoder.encode(counts), as: UTF8.self)
+        let changes = try json(counts)
         let connection = session.connection
         try connection.run(
             """
@@ -19,6 +17,20 @@ enum History {
             .integer(Int64(bitPattern: header.time.rawValue)), header.author.map { .text($0) } ?? .null,
             header.context.map { .text($0) } ?? .null, .text(changes),
             .integer(Int64(bitPattern: chain.mark.rawValue)), try dependencies(header.dependencyChanges, session))
+    }
+
+    /// `{"table":{"deleted":0,"inserted":1,"updated":0}}`, as a coder writes it, which takes a tenth of the time of importing
+    /// a row.
+    static func json(_ counts: [String: ChangeCounts]) throws -> String {
+        let tables = try counts.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map { table, count in
+            let isPlain = table.utf8.allSatisfy {
+                $0 >= UInt8(ascii: " ") && $0 < 0x7F
+                    && ![UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/")].contains($0)
+            }
+            let name = isPlain ? "\"\(table)\"" : String(decoding: try JSONEncoder().encode(table), as: UTF8.self)
+            return "\(name):{\"deleted\":\(count.deleted),\"inserted\":\(count.inserted),\"updated\":\(count.updated)}"
+        }
+        return "{\(tables.joined(separator: ","))}"
     }
 
     // MARK: Marks

@@ -115,29 +115,28 @@ final class Peers {
     /// and the author's own previous transaction.
     func dependencies(of header: TransactionHeader, on connection: Connection) throws -> Dependencies {
         if let seen, seen.header == header { return .seen(seen.vector) }
-        let before = seen
+        if let vector = follow(header) { return .seen(vector) }
         let found = try findDependencies(of: header, on: connection)
-        if case .seen(let vector) = found {
-            seen = (header, vector, coverage(of: header, vector, after: before?.header.dot, before?.coverage))
-        }
+        if case .seen(let vector) = found { seen = (header, vector, Coverage(vector, peers: self)) }
         return found
+    }
+
+    /// Of a transaction that names no news, right after the one that was last asked about: what that had seen, and that one.
+    /// Raised in place, because a thousand peers' entries are a lot to copy for each.
+    private func follow(_ header: TransactionHeader) -> VersionVector? {
+        guard header.dependencyChanges.isEmpty,
+            seen?.header.dot == Dot(header.dot.peer, header.dot.sequence - 1),
+            let author = self[header.dot.peer], author.sequence == header.dot.sequence - 1
+        else { return nil }
+        seen?.header = header
+        seen?.vector[header.dot.peer] = header.dot.sequence - 1
+        seen?.coverage.raise(author.number, to: header.dot.sequence - 1)
+        return seen?.vector
     }
 
     /// What that covers; to be asked for when ``dependencies(of:on:)`` has said that all of it is here.
     func coverage(of header: TransactionHeader) -> Coverage? {
         seen?.header == header ? seen?.coverage : nil
-    }
-
-    /// A transaction that names no news has seen what its author's previous one had, and that one.
-    private func coverage(
-        of header: TransactionHeader, _ vector: VersionVector, after dot: Dot?, _ coverage: Coverage?
-    ) -> Coverage {
-        if let coverage, dot == Dot(header.dot.peer, header.dot.sequence - 1), header.dependencyChanges.isEmpty,
-            let author = self[header.dot.peer]?.number
-        {
-            return coverage.raising(author, to: header.dot.sequence - 1)
-        }
-        return Coverage(vector, peers: self)
     }
 
     private func findDependencies(of header: TransactionHeader, on connection: Connection) throws -> Dependencies {
@@ -241,12 +240,10 @@ struct Coverage {
     /// A local write has seen all that is here.
     static let everything = Coverage(isEverything: true)
 
-    /// This with one peer's entry raised.
-    func raising(_ number: Int64, to sequence: UInt64) -> Coverage {
-        var coverage = self
-        while coverage.sequences.count <= Int(number) { coverage.sequences.append(0) }
-        coverage.sequences[Int(number)] = sequence
-        return coverage
+    /// Raises one peer's entry.
+    mutating func raise(_ number: Int64, to sequence: UInt64) {
+        while sequences.count <= Int(number) { sequences.append(0) }
+        sequences[Int(number)] = sequence
     }
 
     @inline(__always)

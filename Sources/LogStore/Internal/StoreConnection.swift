@@ -103,6 +103,21 @@ final class StoreConnection: Sendable {
         }
     }
 
+    /// Runs `body` in a write transaction of which nobody needs to know: what sessions keep in memory is not touched.
+    func writeAside<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        try withConnection { connection in
+            try connection.execute("BEGIN IMMEDIATE")
+            do {
+                let result = try body(connection)
+                try connection.execute("COMMIT")
+                return result
+            } catch {
+                try undo(connection, after: error)
+                throw error
+            }
+        }
+    }
+
     /// Runs `body` on one state of the store.
     func read<Result>(_ body: (Session) throws -> Result) throws -> Result {
         try withConnection { connection in

@@ -51,6 +51,7 @@ enum StoreSchema {
         CREATE UNIQUE INDEX logsync_transaction_dot ON logsync_transaction(peer, sequence);
         \(branches)
         \(blobs)
+        \(looks)
         \(shown)
         -- Integers promised to rows that have not come: references that dangle.
         CREATE TABLE logsync_reserved(
@@ -105,6 +106,12 @@ enum StoreSchema {
         CREATE TABLE logsync_outbox_blob(
             peer INTEGER NOT NULL, sequence INTEGER NOT NULL, blob INTEGER NOT NULL,
             PRIMARY KEY(peer, sequence, blob)) WITHOUT ROWID;
+        """
+
+    /// Made when it is first needed in a store that is older.
+    static let looks = """
+        -- What was found in peers' folders, for the next process to go by where nothing has changed.
+        CREATE TABLE IF NOT EXISTS logsync_look(peer BLOB PRIMARY KEY NOT NULL, found BLOB NOT NULL);
         """
 
     /// The keys of rows without rowids that a folded row changed; from format 4 on.

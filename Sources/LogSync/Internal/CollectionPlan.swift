@@ -140,7 +140,7 @@ extension PeerScan {
     fileprivate var hasPublished: Bool {
         if !logs.isEmpty || !snapshots.isEmpty { return true }
         switch receipt {
-        case .valid(let receipt): return receipt.content.published > 0
+        case .valid, .unread: return said?.published ?? 0 > 0
         case .missing: return false
         // Whoever it is, it has said something.
         case .damaged, .newerFormat: return true

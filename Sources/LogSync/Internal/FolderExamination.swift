@@ -30,6 +30,7 @@ struct FolderExamination {
         for (id, peer) in scan.peers where examination.names.names[id] == nil {
             examination.names.names[id] = peer.description.value?.name
         }
+        examination.retired.formUnion(scan.peersThatLeft)
         var findings = scan.strange.map(examination.strange) + scan.failures.map(examination.failure)
         findings += examination.fileSystem()
         let library = FileLibrary(content: folder)
@@ -115,7 +116,7 @@ struct FolderExamination {
         let help = "run logsync sync on the store of \(names[peer.id].name), which writes it again"
         func check<Document>(_ found: PeerScan.Found<Document>, _ path: String) {
             switch found {
-            case .valid, .missing: return
+            case .valid, .missing, .unread: return
             case .damaged:
                 findings.append(
                     Finding(
@@ -166,7 +167,7 @@ struct FolderExamination {
     }
 
     private func gaps(_ peer: PeerScan, _ files: LogFileSet, _ scan: ContainerScan) -> [Finding] {
-        let reach = max(files.reach, peer.receipt.value?.content.published ?? 0)
+        let reach = max(files.reach, peer.said?.published ?? 0)
         // What a snapshot stands for may have been collected.
         let collected = SnapshotLibrary(content: folder).places(scan).map { $0.vector[peer.id] }.max() ?? 0
         let name = names[peer.id].name

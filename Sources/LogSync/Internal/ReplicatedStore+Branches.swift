@@ -20,8 +20,11 @@ extension ReplicatedStore {
         var count = 0
         let known = try comparedFiles ?? store.comparedFiles()
         comparedFiles = known
-        let suspects = try plan.suspects.union(contradictedReceipts(scan))
-        for other in scan.peers.values.sorted(by: { $0.id < $1.id }) where other.id != peer && !other.logs.isEmpty {
+        let contradicted = try contradictedReceipts(scan)
+        self.contradicted = contradicted
+        let suspects = plan.suspects.union(contradicted)
+        for id in scan.peers.keys.sorted() where id != peer {
+            guard let other = scan.peers[id], !other.logs.isEmpty else { continue }
             let names = other.logs.reduce(into: 0 as UInt64) { $0 &+= $1.name.fileHash.high }
             let isSuspect = suspects.contains(other.id)
             if !isSuspect, known[other.id] == names { continue }
@@ -41,13 +44,14 @@ extension ReplicatedStore {
         }
         comparedFiles?.merge(compared) { _, new in new }
         if count >= Self.manyFiles { try store.setComparedFiles(compared) }
+        guard !found.isEmpty else { return false }
         let names = try names()
         for branch in found {
             logger.warning(
                 "Two stores wrote under the id of \(names[branch.origin].name): from transaction \(branch.start) on, one of them goes by another id",
                 metadata: ["peer": "\(branch.origin)", "branch": "\(branch.id)"])
         }
-        return !found.isEmpty
+        return true
     }
 
     /// From which transaction on the files of peers hold more than one history.
@@ -59,8 +63,8 @@ extension ReplicatedStore {
     func contradictedReceipts(_ scan: ContainerScan) throws -> Set<PeerID> {
         var said: [PeerID: (sequence: UInt64, mark: ChainMark)] = [:]
         for other in scan.peers.values where other.id != peer {
-            guard let content = other.receipt.value?.content, let mark = content.mark else { continue }
-            said[other.id] = (content.published, mark)
+            guard let gist = other.said, let mark = gist.mark else { continue }
+            said[other.id] = (gist.published, mark)
         }
         return try store.contradicted(said)
     }
@@ -78,13 +82,5 @@ extension ReplicatedStore {
             if try store.knows(other.id, file.name.last, end.mark) == .contradicted { return (file.name, isComplete) }
         }
         return (nil, isComplete)
-    }
-}
-
-extension Receipt.Content {
-    /// The mark of the last transaction published.
-    var mark: ChainMark? {
-        guard published > 0, let bytes = Hex.decode(chain) else { return nil }
-        return ChainHash(bytes: bytes)?.mark
     }
 }

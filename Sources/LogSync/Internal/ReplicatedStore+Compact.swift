@@ -44,7 +44,7 @@ extension ReplicatedStore {
             try snapshots.isIntact($0.file.name, of: $0.peer) && hasBlobs($0)
         }
         let plan = CollectionPlan(
-            peer: peer, scan: scan, retired: try store.retiredPeers(), covered: places.map(\.vector),
+            peer: peer, scan: scan, retired: try retiredPeers(scan), covered: places.map(\.vector),
             state: try store.collection(), now: configuration.clock.now(), grace: grace,
             forks: try forks())
         return (plan, places)

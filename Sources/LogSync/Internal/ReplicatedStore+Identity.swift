@@ -91,7 +91,7 @@ extension ReplicatedStore {
         if state == nil { try lookForDependents(scan) }
         var evidence = FolderEvidence(highest: seenByOthers)
         for other in scan.peers.values where other.id != peer {
-            evidence.highest = max(evidence.highest, other.receipt.value?.content.imported[peer] ?? 0)
+            evidence.highest = max(evidence.highest, other.imported(of: peer))
         }
         guard let own = scan.peers[peer] else { return evidence }
         if let receipt = own.receipt.value {

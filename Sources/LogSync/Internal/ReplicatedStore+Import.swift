@@ -20,8 +20,11 @@ extension ReplicatedStore {
     /// - Parameters:
     ///   - full: whether to list all of it again.
     ///   - peers: where else to look; nil for everywhere.
+    ///   - recalls: whether to go by what was found before, by earlier processes and in this one.
     /// - Throws: `containerUnavailable`, `newerFormat`, `configuration`, `noPermission`, `ioError`.
-    func scan(full: Bool, in peers: Set<PeerID>? = nil) throws -> ContainerScan {
+    func scan(full: Bool, in peers: Set<PeerID>? = nil, recalls: Bool = false) throws -> ContainerScan {
+        let full = try full && !(recalls && goesByLooks())
+        if full { lastFullLook = PassingTime.machine() }
         let scan = try peers.flatMap { try full ? nil : scanner.scan(in: $0) } ?? scanner.scan(full: full)
         if full { library.forgetDoubts() }
         blobs.look(scan, forgetsDoubts: full)
@@ -118,21 +121,28 @@ extension ReplicatedStore {
 
     /// Everything that could not be imported, and why.
     func heldItems(_ plan: ImportPlan, _ scan: ContainerScan) throws -> [HeldItem] {
-        let names = try names()
-        var items = heldSnapshots
         noteDependents(plan)
-        for held in plan.held {
+        let contradicted = try contradicted ?? contradictedReceipts(scan)
+        self.contradicted = nil
+        let heldTransactions = plan.held
+        var items = heldSnapshots
+        let isNothing =
+            heldTransactions.isEmpty && items.isEmpty && contradicted.isEmpty && unexplained.isEmpty
+            && foreignFiles.isEmpty
+        if isNothing { return [] }
+        let names = try names()
+        for held in heldTransactions {
             items.append(
                 HeldItem(
                     peer: names[held.dot.peer], sequence: held.dot.sequence,
                     file: held.blob?.description ?? held.file?.description,
                     reason: held.reason, detail: held.detail))
         }
-        for id in try contradictedReceipts(scan)
+        for id in contradicted
         where !items.contains(where: { $0.peer.id == id && $0.reason == .fork }) {
             items.append(
                 HeldItem(
-                    peer: names[id], sequence: scan.peers[id]?.receipt.value?.content.published ?? 0, file: nil,
+                    peer: names[id], sequence: scan.peers[id]?.said?.published ?? 0, file: nil,
                     reason: .fork,
                     detail: "the peer says that this transaction is another than the one imported here"))
         }

@@ -135,15 +135,15 @@ extension ReplicatedStore {
         var next = state
         var answered: [String: UInt64] = [:]
         for other in scan.peers.values where other.id != peer {
-            guard let receipt = other.receipt.value else { continue }
-            for complaint in receipt.content.held where complaint.peer == peer {
+            guard let said = other.said else { continue }
+            for complaint in said.held where complaint.peer == peer {
                 let isDamage = ["damaged", "incomplete"].contains(complaint.reason)
                 let blob = complaint.file.flatMap(BlobName.init)
                 let log = complaint.file.flatMap(LogFileName.init)
                 guard blob != nil || isDamage && sound.contains(where: { $0.name == log }) else { continue }
                 let key = "\(other.id)/\(complaint.file ?? "")"
-                answered[key] = receipt.counter
-                guard receipt.counter > state?.answered?[key] ?? 0 else { continue }
+                answered[key] = said.counter
+                guard said.counter > state?.answered?[key] ?? 0 else { continue }
                 if let blob { blobComplaints[blob] = isDamage ? .damaged : .missing }
                 if let log { named.append(log) }
             }

@@ -140,7 +140,9 @@ extension ReplicatedStore {
     // MARK: Receipt
 
     /// Publishes what this peer has published, imported and holds, where that is news.
-    func acknowledge(_ scan: ContainerScan?) throws {
+    ///
+    /// - Parameter leaving: whether this is the last that it says in this folder.
+    func acknowledge(_ scan: ContainerScan?, leaving: Bool = false) throws {
         defer { unacknowledged = nil }
         let folder = content.peer(peer)
         let standing = try folder.readReceipt()
@@ -152,9 +154,9 @@ extension ReplicatedStore {
             held: held.map { $0.map(Receipt.Held.init).sorted() } ?? standing?.content.held ?? [],
             digest: standing?.content.digest ?? "",
             collectionEpoch: max(standing?.content.collectionEpoch ?? 0, try store.collection().epoch),
-            epochsSeen: standing?.content.epochsSeen ?? [:])
+            epochsSeen: standing?.content.epochsSeen ?? [:], hasLeft: leaving)
         for (id, other) in scan?.peers ?? [:] where id != peer {
-            if let epoch = other.receipt.value?.content.collectionEpoch, epoch > 0 { said.epochsSeen[id] = epoch }
+            if let epoch = other.said?.collectionEpoch, epoch > 0 { said.epochsSeen[id] = epoch }
         }
         if let standing, let state, standing.counter >= state.receiptCounter, standing.content.saysTheSame(as: said) {
             return

@@ -40,6 +40,8 @@ final class ReplicatedStore {
     var foreignFiles: [LogFileName] = []
     /// By peer, which log files had their ends compared with what was imported; nil before the first look.
     var comparedFiles: [PeerID: UInt64]?
+    /// The peers whose receipts the last look for branches found to contradict what was imported; nil once that was said.
+    var contradicted: Set<PeerID>?
     /// Files that hold another history than the one imported, of which nobody can tell yet where it goes off.
     var unexplained: [PeerID: LogFileName] = [:]
     /// The highest sequence of this peer that another's transaction has seen.
@@ -53,6 +55,10 @@ final class ReplicatedStore {
     var heldSnapshots: [HeldItem] = []
     /// What the last import left; nil before the first.
     var held: [HeldItem]?
+    /// When all of the container was last looked at, by the passing time; nil before the first look.
+    var lastFullLook: Duration?
+    /// The peers of whose folders an earlier process left what it found.
+    var rememberedPeers: Set<PeerID> = []
     /// The last look at the container, as long as no receipt was written after it.
     var unacknowledged: ContainerScan?
 
@@ -70,7 +76,7 @@ final class ReplicatedStore {
         self.nonce = nonce
         registration = try store.registration()
         content = try Self.content(of: registration, configuration)
-        scanner = ContainerScanner(content: content)
+        scanner = ContainerScanner(content: content, clock: configuration.fileClock)
         self.library = library ?? FileLibrary(content: content)
         snapshots = SnapshotLibrary(content: content)
         blobs = BlobLibrary(content: content)
@@ -94,7 +100,8 @@ final class ReplicatedStore {
         registration = now
         guard isElsewhere else { return }
         content = try Self.content(of: now, configuration)
-        scanner = ContainerScanner(content: content)
+        scanner = ContainerScanner(content: content, clock: configuration.fileClock)
+        lastFullLook = nil
         library.content = content
         snapshots.content = content
         blobs.content = content
