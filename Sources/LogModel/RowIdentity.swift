@@ -73,6 +73,8 @@ public struct RowIdentity: Hashable, Sendable {
         self.bytes = bytes[...]
     }
 
+    public func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+
     public var isSurrogate: Bool { bytes.first == 0 }
 
     /// The key's parts, or nil for a surrogate identity.

@@ -25,12 +25,37 @@ extension Store {
         let reader = try open()
         var place = try database.read { try FillingPlace(of: hash, $0) }
         try reader.skip(place.frames)
-        var isDone = false
-        while !isDone {
-            isDone = try fillStep(reader, &place, step, blobs)
-            try progress(place.frames)
+        try withRollbackJournal(&place) { place in
+            var isDone = false
+            while !isDone {
+                isDone = try fillStep(reader, &place, step, blobs)
+                try progress(place.frames)
+            }
         }
         try finish(place, try open(), blobs)
+    }
+
+    /// Runs `body` with a rollback journal in place of WAL: pages that are new go into the database at once, and are not
+    /// copied there from a log. Where somebody else has the store open after all, the journal stays what it is.
+    private func withRollbackJournal(
+        _ place: inout FillingPlace, _ body: (inout FillingPlace) throws -> Void
+    ) throws {
+        if place.journal == nil {
+            place.journal = String(text: try database.withConnection { try $0.scalar("PRAGMA journal_mode") } ?? .null)
+            // Whoever goes on after a death has to know it.
+            try database.write { [place] in try place.save($0) }
+        }
+        guard let journal = place.journal, journal == "wal" else { return try body(&place) }
+        func set(_ journal: String) throws {
+            try database.withConnection { connection in
+                connection.finalizeStatements()
+                _ = try connection.scalar("PRAGMA journal_mode = \(journal)")
+            }
+        }
+        try? set("delete")
+        let result = Result { try body(&place) }
+        try set(journal)
+        try result.get()
     }
 
     /// Fills for a while; true where there was nothing left.
@@ -43,14 +68,19 @@ extension Store {
             let deadline = ContinuousClock.now + step
             var isDone = false
             repeat {
-                guard let rows = try reader.next() else {
-                    isDone = true
-                    break
+                var frames: [SnapshotRows] = []
+                var size = 0
+                while size < Self.portion, ContinuousClock.now < deadline || frames.isEmpty {
+                    guard let rows = try reader.next() else {
+                        isDone = true
+                        break
+                    }
+                    frames.append(rows)
+                    size += Self.size(of: rows)
                 }
-                let deferred = try filler.fill(rows)
-                if !deferred.isEmpty { next.deferred[next.frames] = deferred }
-                next.frames += 1
-            } while ContinuousClock.now < deadline
+                for (frame, rows) in try filler.fill(frames) { next.deferred[next.frames + frame] = rows }
+                next.frames += frames.count
+            } while !isDone && ContinuousClock.now < deadline
             try filler.flush()
             try filler.joiner.settle()
             try next.save(session)
@@ -58,6 +88,15 @@ extension Store {
         }
         place = next
         return isDone
+    }
+
+    /// About how many bytes of frames are held in memory at a time.
+    private static let portion = 32 << 20
+
+    /// About how many bytes a frame takes: what it says, and a value a cell.
+    private static func size(of rows: SnapshotRows) -> Int {
+        guard case .plain(let plain) = rows else { return portion }
+        return 1 << 20 + plain.identities.count * (plain.columns.count + 1) * MemoryLayout<Value>.stride
     }
 
     /// The rows that refer to such as came later; then the store counts as having everything.
@@ -86,6 +125,8 @@ struct FillingPlace: Codable {
     var frames = 0
     /// Rows that wait for others, by frame.
     var deferred: [Int: [Int]] = [:]
+    /// The journal mode that the store has when it is not being filled.
+    var journal: String?
 
     private static let key = "filling"
 

@@ -141,4 +141,117 @@ import Testing
         try agree(a, b, clone)
         #expect(try a.strings("SELECT count(*) FROM parent") == b.strings("SELECT count(*) FROM parent"))
     }
+
+    @Test func referencesThatArePointedElsewhereMeanTheSameRows() throws {
+        let (a, b) = try pair()
+        // Other numbers on the other peer.
+        try fill(b, 1...90)
+        try fill(a, 1...120)
+        try agree(a, b)
+        try a.write(
+            """
+            UPDATE child SET parent = (parent * 7 + 3) % 60 + 1, a = 'moved ' || a WHERE id % 5;
+            UPDATE child SET parent = NULL WHERE id % 11 = 0;
+            INSERT INTO parent VALUES (1000, 'with it'); UPDATE child SET parent = 1000 WHERE id % 13 = 0;
+            UPDATE child SET parent = 77777 WHERE id % 17 = 0;
+            """)
+        try agree(a, b)
+        let rows = try a.strings(children)
+        #expect(try b.strings(children) == rows)
+        #expect(rows.contains { $0.contains("with it") })
+        // To the same rows, and to one that goes; then back from where nobody stands.
+        try b.write("UPDATE child SET parent = (SELECT id FROM parent WHERE a = 'with it')")
+        try a.write("DELETE FROM parent WHERE a = 'with it'")
+        try agree(a, b)
+        try b.write("UPDATE child SET parent = (SELECT min(id) FROM parent WHERE a LIKE 'of b %')")
+        try agree(a, b)
+        #expect(try a.strings(children) == b.strings(children))
+        #expect(try Set(a.strings("SELECT p.a FROM child c JOIN parent p ON p.id = c.parent")).count == 1)
+    }
+
+    @Test(arguments: ["last-writer", "first-writer", "max", "prefer c,a"])
+    func cellsThatThreePeersGiveValuesKeepAllOfThem(policy: String) throws {
+        let (a, b) = try pair()
+        let c = try TestPeer(folder, "c", cloning: a)
+        try a.write("INSERT INTO logsync_setting(kind, target, value) VALUES ('policy', 'text', '\(policy)')")
+        try fill(a, 1...80)
+        try agree(a, b, c)
+        for (peer, rest) in [(a, 0), (b, 1), (c, 2)] {
+            // Two of three write each row, all of them some; some of them the same.
+            try peer.write(
+                """
+                UPDATE text SET a = '\(peer.name)' || b, c = b % 7 WHERE b % 3 <> \(rest) OR b % 10 = 0;
+                UPDATE number SET b = \(rest) WHERE id % 4 = 0;
+                """)
+        }
+        try agree(a, b, c)
+        let contested = try [a, b, c].map { try $0.store.summary().conflicts }
+        // Every text, and the fourth part of the numbers; a maximum is no conflict to look at.
+        #expect(contested == Array(repeating: policy == "max" ? 20 : 100, count: 3))
+        // Who has seen them all settles some, while another writes without having seen that.
+        try b.write("UPDATE text SET a = 'settled' WHERE b <= 60")
+        try c.write("UPDATE text SET a = 'late' WHERE b <= 10; DELETE FROM text WHERE b BETWEEN 41 AND 44")
+        try agree(a, b, c)
+        try a.write("UPDATE text SET a = 'end'; UPDATE number SET b = 99")
+        try agree(a, b, c)
+        // Edits that the deletion took.
+        #expect(try [a, b, c].map { try $0.store.summary().conflicts } == [4, 4, 4])
+        #expect(try c.strings("SELECT DISTINCT a FROM text") == ["end"])
+        let clone = try TestPeer(folder, "d", filling: try c.snapshot(), from: c)
+        try agree(a, b, c, clone)
+    }
+
+    @Test func uniqueKeysAreFollowedAndWhatTheyDisplaceIsFound() throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE account(
+                    id INTEGER PRIMARY KEY, email TEXT COLLATE NOCASE UNIQUE, x, y, v, UNIQUE(x, y));
+                CREATE TABLE user(k TEXT PRIMARY KEY, email TEXT UNIQUE, v);
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        func fill(_ peer: TestPeer, _ range: ClosedRange<Int>, _ verb: String = "INSERT") throws {
+            let n = numbers(range)
+            try peer.write(
+                """
+                \(n) \(verb) INTO account(email, x, y, v) SELECT 'Mail ' || i, i % 7, nullif(i / 7, 3), '\(peer.name)' FROM n;
+                \(n) \(verb) INTO user SELECT printf('key %d', i * 7919 % 1000), 'mail ' || i, '\(peer.name)' FROM n;
+                """)
+        }
+        let all = "SELECT email, x, y, v FROM account ORDER BY email"
+        try fill(a, 1...200)
+        #expect(try a.recorded() == "account +200, user +200")
+        try agree(a, b)
+        // Other keys, keys that change hands, and none.
+        try a.write(
+            """
+            UPDATE account SET v = 1 WHERE id % 3; UPDATE account SET email = email || '!' WHERE id > 150;
+            UPDATE account SET x = -id WHERE id BETWEEN 20 AND 40; UPDATE user SET email = 'other' || email WHERE v = 'a';
+            UPDATE account SET email = NULL WHERE id = 9; UPDATE account SET email = 'mail 9' WHERE id = 10;
+            """)
+        let touched = "SELECT count(*) FROM account WHERE v = 1 OR id > 150 OR id = 9 OR id BETWEEN 20 AND 40"
+        #expect(try a.recorded() == "account ~\(a.strings(touched)[0]), user ~200")
+        try agree(a, b)
+        // What a new row displaced, and what another took that had just been given up.
+        try fill(b, 100...130, "REPLACE")
+        try b.write(
+            """
+            DELETE FROM account WHERE id IN (50, 51); INSERT INTO account(id, email) VALUES (1000, 'MAIL 50');
+            DELETE FROM user WHERE email = 'othermail 7'; INSERT INTO user VALUES ('seven', 'othermail 7', 7);
+            UPDATE OR REPLACE account SET email = 'Mail 61' WHERE id = 60;
+            UPDATE account SET email = 'gone' WHERE id = 62; INSERT INTO account(id, email) VALUES (1001, 'Mail 62');
+            """)
+        try agree(a, b)
+        #expect(try a.strings(all) == b.strings(all))
+        #expect(try a.strings("SELECT count(*) FROM account WHERE email = 'mail 50'") == ["1"])
+        // The same keys on both peers: one of each is parked, and comes back.
+        try fill(a, 300...360)
+        try fill(b, 330...390)
+        try agree(a, b)
+        #expect(try a.store.summary().parked == 31)
+        try a.write("DELETE FROM account WHERE email LIKE 'mail 3%'; DELETE FROM user WHERE email LIKE 'mail 3%'")
+        try agree(a, b)
+        let clone = try TestPeer(folder, "c", filling: try b.snapshot(), from: b)
+        try agree(a, b, clone)
+    }
 }

@@ -63,6 +63,9 @@ struct Audit {
                 table.findsByKeyDigest
                 ? (identity.isSurrogate ? [] : [table.keyDigest(identity)])
                 : table.uniqueDigests { present.values[$0] }
+            if !table.findsByKeyDigest, record.uniques != uniques {
+                problems.append("\(place): other digests of unique keys")
+            }
             for digest in uniques where digest != 0 {
                 if try !clock.rows(withUnique: digest).contains(position) {
                     problems.append("\(place): a unique key without digest")

@@ -3,8 +3,9 @@ import LogModel
 /// Writes the clock records of rows that one insert made, one after the other.
 ///
 /// It gives what ``ClockTable/insert(_:at:)`` gives for a record whose state is ``ClockState/init(insertedBy:columnCount:)``
-/// with the table's dropped columns spelled out, of a table without unique keys beside its own; and it counts the row's
-/// shares of the state digest. What all rows have in common is bound once, and nothing is allocated for a row.
+/// with the table's dropped columns spelled out, of a table whose unique keys all have digests; and it counts the row's
+/// shares of the state digest. What all rows have in common is bound once, and nothing is allocated for a row but for
+/// unique keys beside the table's own.
 final class ClockAppender {
     private let session: Session
     let table: TrackedTable
@@ -20,10 +21,12 @@ final class ClockAppender {
     private var keyDigests = KeyDigests()
     /// The digests of the row's values by column position, to be set before ``append(at:identity:time:)``.
     let digests: UnsafeMutableBufferPointer<UInt64>
+    /// The digests of the row's unique keys beside the table's own, by slot; to be set like ``digests``.
+    var uniques: [Int32] = []
 
     /// Whether the records of a table's new rows are as simple as this.
     static func suits(_ table: TrackedTable, _ session: Session) -> Bool {
-        table.hasRowid && !table.hasSecondaryUnique && session.counters(of: table).isEmpty
+        table.hasRowid && !table.hasOpaqueUnique && session.counters(of: table).isEmpty
     }
 
     /// - Parameter stamp: of the transaction; each row has its own time.
@@ -42,6 +45,7 @@ final class ClockAppender {
         digests.initialize(repeating: 0)
         statement = try session.connection.prepare(table.appendClock)
         statement.bindNull(at: 2)
+        statement.bindNull(at: 9)
         bindStamp()
         bindExtra([:])
     }
@@ -92,8 +96,10 @@ final class ClockAppender {
         statement.bind(Int64(bitPattern: time.rawValue), at: 5)
         statement.bind(Int64(bitPattern: sum), at: 6)
         statement.bind(lasting: UnsafeRawBufferPointer(record), at: 7)
+        if !uniques.isEmpty { uniques.withUnsafeBytes { statement.bind(blob: Array($0)[...], at: 9) } }
         guard try statement.writeOrRefuse() else { return false }
         if findsByKeyDigest && identity[0] != 0 { keyDigests.append(TrackedTable.fold(content), row: row) }
+        for digest in uniques where digest != 0 { keyDigests.append(digest, row: row) }
         count(Digest.mix(table.nameDigest, content))
         return true
     }
@@ -125,6 +131,7 @@ final class ClockAppender {
     /// Takes back what was appended.
     func remove(at row: Int64, _ identity: RowIdentity, _ stamp: Stamp, cells: [Int: Stamp]) throws {
         try session.connection.run(table.deleteClock, .integer(row))
+        keyDigests.forget(row)
         var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
         for column in table.droppedColumns { state.setCell(column, CellState()) }
         for (column, stamp) in cells {
@@ -157,6 +164,11 @@ struct KeyDigests {
 
     @inline(__always)
     mutating func append(_ digest: Int32, row: Int64) { entries.append(Entry(digest: digest, row: row)) }
+
+    /// Takes back what was appended last, of one row.
+    mutating func forget(_ row: Int64) {
+        while entries.last?.row == row { entries.removeLast() }
+    }
 
     mutating func write(to table: TrackedTable, on connection: Connection) throws {
         try run(table.insertUnique, on: connection)

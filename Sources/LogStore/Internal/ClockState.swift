@@ -98,3 +98,17 @@ struct ClockState: Hashable {
             || cells.values.contains { $0.versions.count > 1 } || unknown.values.contains { $0.versions.count > 1 }
     }
 }
+
+extension ClockState {
+    /// Every entry's stamp.
+    var allStamps: [Stamp] {
+        var stamps = inserts + deletes + [base].compactMap { $0 }
+        for cell in cells.values { stamps += cell.stamps }
+        for cell in unknown.values { stamps += cell.stamps }
+        return stamps
+    }
+}
+
+extension CellState {
+    var stamps: [Stamp] { versions.map(\.stamp) + additions.map(\.stamp) }
+}

@@ -16,9 +16,12 @@ struct ClockRecord {
     /// Whether the row breaks a CHECK constraint.
     var breaksCheck = false
 
+    /// The mark of a record whose only mark is that it is contested.
+    static let contested: Int64 = 1
+
     /// The column `conflict`: what has to be found again without looking at every record.
     fileprivate var marks: Int64 {
-        (state.isContested ? 1 : 0) | (isReplaced ? 2 : 0) | (breaksCheck ? 4 : 0)
+        (state.isContested ? Self.contested : 0) | (isReplaced ? 2 : 0) | (breaksCheck ? 4 : 0)
     }
 }
 
@@ -51,14 +54,18 @@ struct ClockTable {
         return ClockRecord(
             state: state, digests: digests, digest: UInt64(bitPattern: statement.integer(3)),
             identity: statement.isNull(6) ? nil : RowIdentity(unchecked: statement.bytes(6)),
-            uniques: statement.isNull(7)
-                ? []
-                : statement.withBytes(7) { bytes in
-                    (0..<bytes.count / 4).map {
-                        Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 4, as: Int32.self))
-                    }
-                },
+            uniques: Self.uniques(statement, 7),
             isReplaced: statement.integer(8) & 2 != 0, breaksCheck: statement.integer(8) & 4 != 0)
+    }
+
+    /// The digests of unique keys that a column holds.
+    static func uniques(_ statement: Statement, _ column: Int) -> [Int32] {
+        if statement.isNull(column) { return [] }
+        return statement.withBytes(column) { bytes in
+            (0..<bytes.count / 4).map {
+                Int32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 4, as: Int32.self))
+            }
+        }
     }
 
     /// What tells whether a record is as it was: who inserted the row, and what it shows.

@@ -4,8 +4,8 @@ import LogModel
 /// place of those that they had.
 ///
 /// It gives what ``ClockTable/update(_:at:formerUniques:)`` gives for ``ClockState/setCell(_:_:)`` of those cells, where the
-/// record is not marked and the table has no unique keys beside its own; and it counts the cells' shares of the state
-/// digest. A record that is nothing but its base is never spelled out.
+/// record is marked as contested at most and the table's unique keys all have digests; and it counts the cells' shares
+/// of the state digest. A record that is nothing but its base is never spelled out.
 final class ClockUpdater {
     private let table: TrackedTable
     private let session: Session
@@ -14,11 +14,16 @@ final class ClockUpdater {
     /// What the record at hand says; nil where that is just the base.
     private var state: ClockState?
 
+    /// The digests of the unique keys beside the table's own that the record at hand has, by slot.
+    private(set) var uniques: [Int32] = []
+
     /// The columns of a record that ``take(_:)`` reads, in this order. `c` is the clock table.
-    static let columns = "c.peer, c.sequence, c.time, c.extra"
-    /// What holds for records that may be changed in this way.
+    static let columns = "c.peer, c.sequence, c.time, c.extra, c.uniques"
+    /// How many those are.
+    static let columnCount = 5
+    /// What holds for records that may be changed in this way. Not in terms of which an index would be looked through.
     static func condition(_ table: TrackedTable) -> String {
-        "c.conflict IS NULL AND c.peer <> 0 AND length(c.digests) = \(table.columnCount * 4)"
+        "coalesce(c.conflict, 1) = 1 AND c.peer <> 0 AND length(c.digests) = \(table.columnCount * 4)"
     }
 
     init(_ table: TrackedTable, _ session: Session) throws {
@@ -33,16 +38,31 @@ final class ClockUpdater {
             peer: select.integer(0), sequence: UInt64(bitPattern: select.integer(1)),
             time: HybridTime(rawValue: UInt64(bitPattern: select.integer(2))))
         state = nil
+        if !table.uniqueSlots.isEmpty { uniques = ClockTable.uniques(select, 4) }
         guard !select.isNull(3) else { return }
         var read = ClockState(insertedBy: base, columnCount: table.columnCount)
         try ClockCodec.decodeExtra(select.bytes(3), into: &read)
         state = read
     }
 
-    /// The stamps that those cells have now.
-    func stamps(of positions: [Int]) -> [Stamp] {
-        guard let state else { return [base] }
-        return positions.flatMap { state.cell(table.columns[$0].id).stamps }
+    /// Whether a condition holds for the stamp of every entry that those cells have now.
+    func allSatisfy(_ positions: [Int], _ condition: (Stamp) -> Bool) -> Bool {
+        guard let state else { return condition(base) }
+        return positions.allSatisfy { state.cell(table.columns[$0].id).stamps.allSatisfy(condition) }
+    }
+
+    /// The latest time of any entry that those cells have now.
+    func latest(of positions: [Int]) -> HybridTime {
+        guard let state else { return base.time }
+        return positions.lazy.flatMap { state.cell(self.table.columns[$0].id).stamps }.map(\.time).max() ?? .zero
+    }
+
+    /// The latest time of any entry of the row.
+    var latest: HybridTime { state?.allStamps.map(\.time).max() ?? base.time }
+
+    /// The entries that a column has now.
+    func cell(_ id: Int) -> CellState {
+        state?.cell(id) ?? CellState(versions: [Version(stamp: base, value: nil)])
     }
 
     /// The stamps of every entry of the row.
@@ -58,6 +78,8 @@ final class ClockUpdater {
         session.count(-1, state, row: row, table: table)
     }
 
+    /// Gives cells one version each, in place of all that they had.
+    ///
     /// - Parameters:
     ///   - row: the digest of table and identity.
     ///   - changed: `positions` as bits.
@@ -80,10 +102,49 @@ final class ClockUpdater {
                 state.setCell(
                     table.columns[position].id, CellState(versions: [Version(stamp: stamp, value: nil)]))
             }
-            statement.bind(ClockCodec.encodeExtra(state).map { .blob($0[...]) } ?? .null, at: 4)
+            bind(state)
         } else {
-            statement.bind(blob: extra(changed, positions, stamp), at: 4)
+            bindExtra(changed, positions, stamp)
         }
+        try write(at: rowid, digests, digest)
+    }
+
+    /// Gives cells other entries.
+    ///
+    /// - Parameters:
+    ///   - row: the digest of table and identity.
+    ///   - cells: by column id; versions whose value the row shows are not spelled out.
+    ///   - digests: of all the row's columns by id, little endian; `digest` is the whole row's.
+    func write(
+        at rowid: Int64, row: UInt64, _ cells: [(id: Int, cell: CellState)], digests: [UInt32], digest: UInt64
+    ) throws {
+        var state = state ?? ClockState(insertedBy: base, columnCount: table.columnCount)
+        for (id, cell) in cells {
+            session.count(-1, state.cell(id), row: row, column: table.columnDigests[id])
+            session.count(1, cell, row: row, column: table.columnDigests[id])
+            state.setCell(id, cell)
+        }
+        bind(state)
+        try write(at: rowid, digests, digest)
+    }
+
+    /// Follows the row's unique keys beside the table's own.
+    func follow(uniques: [Int32], at rowid: Int64) throws {
+        guard uniques != self.uniques else { return }
+        let clock = ClockTable(table: table, connection: session.connection)
+        try session.connection.run(
+            table.updateUniques, .integer(rowid), .blob(uniques.withUnsafeBytes { Array($0)[...] }))
+        try clock.removeUniques(self.uniques, row: rowid)
+        try clock.addUniques(uniques, row: rowid)
+    }
+
+    private func bind(_ state: ClockState) {
+        last = nil
+        statement.bind(ClockCodec.encodeExtra(state).map { .blob($0[...]) } ?? .null, at: 4)
+        if state.isContested { statement.bind(ClockRecord.contested, at: 5) } else { statement.bindNull(at: 5) }
+    }
+
+    private func write(at rowid: Int64, _ digests: [UInt32], _ digest: UInt64) throws {
         statement.bind(rowid, at: 1)
         statement.bind(Int64(bitPattern: digest), at: 2)
         try digests.withUnsafeBytes {
@@ -92,30 +153,25 @@ final class ClockUpdater {
         }
     }
 
-    /// By time, of the columns and the transaction that came last.
-    private var extras: [HybridTime: Bytes] = [:]
-    private var last: (changed: UInt64, peer: Int64, sequence: UInt64)?
+    /// What is bound for the record's cells, where they were nothing but their base.
+    private var last: (changed: UInt64, stamp: Stamp)?
 
-    /// What a record that was nothing but its base says once cells have been set. Rows that one statement changed within
-    /// one millisecond say the same.
-    private func extra(_ changed: UInt64, _ positions: [Int], _ stamp: Stamp) -> Bytes {
-        if let last, last == (changed, stamp.peer, stamp.sequence) {
-            if let extra = extras[stamp.time] { return extra }
-        } else {
-            last = (changed, stamp.peer, stamp.sequence)
-            extras.removeAll(keepingCapacity: true)
-        }
+    /// Binds what a record that was nothing but its base says once cells have been set. Rows that one statement changed
+    /// within one millisecond say the same.
+    private func bindExtra(_ changed: UInt64, _ positions: [Int], _ stamp: Stamp) {
+        if let last, last == (changed, stamp) { return }
         var state = ClockState(insertedBy: base, columnCount: table.columnCount)
         for position in positions {
             state.setCell(table.columns[position].id, CellState(versions: [Version(stamp: stamp, value: nil)]))
         }
-        let extra = (ClockCodec.encodeExtra(state) ?? [])[...]
-        if extras.count > 1 << 12 { extras.removeAll(keepingCapacity: true) }
-        extras[stamp.time] = extra
-        return extra
+        bind(state)
+        last = (changed, stamp)
     }
 }
 
 extension TrackedTable {
-    var updatePlainClock: String { "UPDATE \(clock) SET digest = ?2, digests = ?3, extra = ?4 WHERE row = ?1" }
+    fileprivate var updateUniques: String { "UPDATE \(clock) SET uniques = ?2 WHERE row = ?1" }
+    var updatePlainClock: String {
+        "UPDATE \(clock) SET digest = ?2, digests = ?3, extra = ?4, conflict = ?5 WHERE row = ?1"
+    }
 }

@@ -16,7 +16,7 @@ extension Recorder {
             var displaced: [Int64] = []
             for digest in table.uniqueDigests({ row.values[$0] }) {
                 for record in try clock.rows(withUnique: digest)
-                where record != life.origin && !events.isClaimed(record) && !displaced.contains(record) {
+                where record != life.origin && !isClaimed(record, events) && !displaced.contains(record) {
                     if try clock.exists(record), try !isPresent(record, reader: reader, clock: clock) {
                         displaced.append(record)
                     }
@@ -28,6 +28,11 @@ extension Recorder {
         self.events[table.id] = events
     }
 
+    /// Whether it is known already what became of a record's row.
+    private func isClaimed(_ record: Int64, _ events: PendingEvents) -> Bool {
+        events.isClaimed(record) || plain[events.table.id]?.deleted(record) ?? false
+    }
+
     /// A row with the identity of one that is gone goes on as it, under its own integer.
     private func findSameIdentity(
         _ row: TableReader.Row, at place: Location, _ events: inout PendingEvents, clock: ClockTable,
@@ -35,7 +40,7 @@ extension Recorder {
     ) throws {
         let identity = try reader.naturalIdentity { try formerlyTranslated(row.values[$0], $0, in: clock.table) }
         guard let identity, let record = try clock.row(of: identity), let life = events.lives[place],
-            record != life.origin, !events.isClaimed(record), try !isPresent(record, reader: reader, clock: clock)
+            record != life.origin, !isClaimed(record, events), try !isPresent(record, reader: reader, clock: clock)
         else { return }
         if life.origin == nil {
             events.claim(record)
@@ -78,7 +83,7 @@ extension Recorder {
         let rows = try connection.rows("SELECT row FROM \(table.clock)")
         for row in rows {
             let record = row[0].asInteger
-            guard !events.isClaimed(record), try !isPresent(record, reader: reader, clock: clock) else { continue }
+            guard !isClaimed(record, events), try !isPresent(record, reader: reader, clock: clock) else { continue }
             guard let location = try locationOfOrphan(record, clock: clock) else { continue }
             events.add(Death(record: record, milliseconds: milliseconds, location: location))
         }

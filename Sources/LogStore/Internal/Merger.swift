@@ -347,7 +347,8 @@ final class Merger {
         for case let column? in target.positions {
             guard record.state.cell(table.columns[column].id).isCovered(by: coverage) else { return false }
         }
-        let key = try table.hasRowid
+        let key =
+            try table.hasRowid
             ? [.integer(position)] : standing.standingKey(identity, at: position, in: table) ?? []
         let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
         let assignments = target.positions.compactMap { $0 }.map { "\(SQL.name(table.columns[$0].local)) = ?" }

@@ -10,10 +10,12 @@ import LogModel
 /// pending row is the only one that names its key or its rowid, and
 ///
 /// - it was inserted, is in its table where it was captured and under the key that was captured, and no clock record has
-///   its rowid or its key's digest; where its integer is local, that is above all that the table ever had, so that nobody
+///   its rowid or its key; where its integer is local, that is above all that the table ever had, so that nobody
 ///   refers to it yet; or
 /// - it was updated or deleted, and the clock record at its rowid is its own and has nothing out of the ordinary; where it
-///   was updated, it is still there as it was captured.
+///   was updated, it is still there as it was captured;
+///
+/// and, where it is there, no other clock record has the digest of one of its unique keys, so that it displaced nobody.
 ///
 /// Everything else, and every row of a table that ``suits(_:_:)`` says no to, goes the long way.
 final class PlainChanges {
@@ -29,6 +31,8 @@ final class PlainChanges {
     private(set) var deletes: [Int] = []
     private(set) var lastNumber: Int64
     private var high: Int64 = 0
+    /// The digests of unique keys beside the table's own.
+    private var uniques: [Int32] = []
 
     struct Entry {
         var number: Int64
@@ -38,6 +42,8 @@ final class PlainChanges {
         var keyLength: Int32
         var kind: UInt8
         var isPlain: Bool
+        /// Where the digests of its unique keys begin.
+        var uniqueStart: Int32 = 0
 
         func `is`(_ kind: Capture.Kind) -> Bool { Int64(self.kind) == kind.rawValue }
     }
@@ -69,6 +75,7 @@ final class PlainChanges {
         guard !entries.isEmpty else { return }
         let order = sorted()
         try checkDigests()
+        try checkIdentities(order)
         for index in order where entries[index].isPlain {
             if entries[index].is(.insert) {
                 inserts.append(index)
@@ -94,6 +101,22 @@ final class PlainChanges {
         }
         return entries[index].isPlain
     }
+
+    /// The digests of a row's unique keys beside the table's own, by slot.
+    func uniques(_ entry: Entry) -> [Int32] {
+        let start = Int(entry.uniqueStart)
+        return table.uniqueSlots.isEmpty ? [] : Array(uniques[start..<start + table.uniqueSlots.count])
+    }
+
+    /// Whether the row that a record is of was deleted, and is taken care of here.
+    func deleted(_ record: Int64) -> Bool {
+        if deletedRowids.isEmpty { deletedRowids = deletes.map { entries[$0].rowid }.sorted() }
+        guard let place = index(deletedRowids.count, { deletedRowids[$0] < record }) else { return false }
+        return deletedRowids[place] == record
+    }
+
+    /// Once somebody asks.
+    private var deletedRowids: [Int64] = []
 
     /// Whether the row at a rowid was inserted, and is taken care of here.
     func inserted(at rowid: Int64) -> Bool { place(of: rowid) != nil }
@@ -148,6 +171,10 @@ final class PlainChanges {
             let isKnown = appendKey(of: statement, keyCount, rowid: entry.rowid)
             entry.keyLength = Int32(keys.count - entry.keyStart)
             entry.isPlain = isKnown && !statement.isNull(2) && isPlain(entry, statement)
+            if entry.isPlain, !table.uniqueSlots.isEmpty, !entry.is(.delete) {
+                entry.uniqueStart = Int32(uniques.count)
+                uniques += table.uniqueDigests { statement.value(6 + keyCount + $0) }
+            }
             lastNumber = max(lastNumber, entry.number)
             entries.append(entry)
         }
@@ -211,28 +238,21 @@ final class PlainChanges {
 
     // MARK: Sorting out
 
-    private struct Place {
-        var prefix: UInt64
-        var index: Int
-    }
-
     /// All rows in order; takes out those whose key or rowid another pending row names.
     private func sorted() -> [Int] {
         leaveOutSharedRowids()
         guard table.capturesKey else { return entries.indices.sorted { entries[$0].rowid < entries[$1].rowid } }
         return keys.bytes.withUnsafeBytes { keys in
             entries.withUnsafeMutableBufferPointer { entries in
-                // Where a key is one text, its length would come first.
-                let skipped = table.key.count == 1 ? 6 : 1
+                let order = KeyOrder(parts: table.key.count)
                 func key(_ index: Int) -> UnsafeRawBufferPointer {
                     let entry = entries[index]
                     return UnsafeRawBufferPointer(
                         rebasing: keys[entry.keyStart..<entry.keyStart + Int(entry.keyLength)])
                 }
-                var places = entries.indices.map { Place(prefix: Self.prefix(key($0), skipped), index: $0) }
+                var places = entries.indices.map { (prefix: order.prefix(key($0)), index: $0) }
                 places.sort {
-                    $0.prefix != $1.prefix
-                        ? $0.prefix < $1.prefix : Self.precedes(key($0.index), key($1.index), skipped)
+                    $0.prefix != $1.prefix ? $0.prefix < $1.prefix : order.precedes(key($0.index), key($1.index))
                 }
                 for next in places.indices.dropFirst() where places[next].prefix == places[next - 1].prefix {
                     let (a, b) = (places[next - 1].index, places[next].index)
@@ -246,30 +266,6 @@ final class PlainChanges {
         }
     }
 
-    /// The first bytes, such that keys are in order where these differ.
-    private static func prefix(_ key: UnsafeRawBufferPointer, _ skipped: Int) -> UInt64 {
-        guard skipped < key.count else { return 0 }
-        if skipped + 8 <= key.count {
-            return UInt64(bigEndian: key.loadUnaligned(fromByteOffset: skipped, as: UInt64.self))
-        }
-        var prefix: UInt64 = 0
-        for position in skipped..<skipped + 8 {
-            prefix = prefix << 8 | (position < key.count ? UInt64(key[position]) : 0)
-        }
-        return prefix
-    }
-
-    private static func precedes(
-        _ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer, _ skipped: Int
-    ) -> Bool {
-        var position = skipped
-        while position < a.count && position < b.count {
-            if a[position] != b[position] { return a[position] < b[position] }
-            position += 1
-        }
-        return a.count == b.count ? a.lexicographicallyPrecedes(b) : a.count < b.count
-    }
-
     private func leaveOutSharedRowids() {
         // A program's rowids rise nearly always.
         let isAscending = zip(entries, entries.dropFirst()).allSatisfy { $0.rowid < $1.rowid }
@@ -281,26 +277,45 @@ final class PlainChanges {
         }
     }
 
-    /// Takes out new rows that a clock record may be of, and others of which none is.
+    /// Takes out new rows that a clock record may be of, and others of which none is: by the digests of their keys. So
+    /// are rows taken out of which another record has the digest of a unique key.
     private func checkDigests() throws {
-        guard table.findsByKeyDigest else { return }
+        guard table.hasUniqueDigests else { return }
         var digests: [(digest: Int32, index: Int)] = []
         digests.reserveCapacity(entries.count)
         keys.bytes.withUnsafeBytes { keys in
             for index in entries.indices where entries[index].isPlain {
-                let key = UnsafeRawBufferPointer(rebasing: keys[range(entries[index])])
-                digests.append((TrackedTable.fold(Digest.of(bytes: key, seed: Digest.blobSeed)), index))
+                let entry = entries[index]
+                if table.findsByKeyDigest {
+                    let key = UnsafeRawBufferPointer(rebasing: keys[range(entry)])
+                    digests.append((TrackedTable.fold(Digest.of(bytes: key, seed: Digest.blobSeed)), index))
+                } else if !entry.is(.delete) {
+                    for digest in uniques(entry) where digest != 0 { digests.append((digest, index)) }
+                }
             }
         }
-        // In the order of the table that they are looked for in.
         digests.sort { $0.digest < $1.digest }
-        let any = try connection.prepare(table.rowsByUnique)
-        let own = try connection.prepare(table.existsUnique)
+        var scan = try DigestScan(table, on: connection)
+        defer { scan.finish() }
         for (digest, index) in digests {
-            let statement = entries[index].is(.insert) ? any : own
-            statement.bind(Int64(digest), at: 1)
-            if !entries[index].is(.insert) { statement.bind(entries[index].rowid, at: 2) }
-            if try statement.step() == entries[index].is(.insert) { entries[index].isPlain = false }
+            let rows = try scan.rows(with: digest)
+            let rowid = entries[index].rowid
+            let isPlain =
+                if entries[index].is(.insert) { rows.isEmpty } else {
+                    table.findsByKeyDigest ? rows.contains(rowid) : rows.allSatisfy { $0 == rowid }
+                }
+            if !isPlain { entries[index].isPlain = false }
+        }
+    }
+
+    /// The same by the identities that records keep.
+    private func checkIdentities(_ order: [Int]) throws {
+        guard table.kind == .natural, table.storesIdentity else { return }
+        let statement = try connection.prepare(table.clockRowByIdentity)
+        for index in order where entries[index].isPlain {
+            statement.bind(blob: keys.bytes[range(entries[index])], at: 1)
+            let record = try statement.step() ? statement.integer(0) : nil
+            if record != (entries[index].is(.insert) ? nil : entries[index].rowid) { entries[index].isPlain = false }
             statement.reset()
         }
     }
@@ -346,11 +361,13 @@ final class PlainChanges {
 }
 
 extension TrackedTable {
-    /// Pending rows; whether the row is now where and under which key it was captured; what clock record stands there.
+    /// Pending rows; whether the row is now where and under which key it was captured; what clock record stands there; and
+    /// the row itself, where it has unique keys beside the table's own.
     ///
     /// - Parameter isByRow: whether they come in the order in which the rows stand, or in the order of their numbers.
     func selectPlainChanges(isByRow: Bool) -> String {
         let keys = capturesKey ? key.indices.map { ", p.k\($0)" }.joined() : ""
+        let cells = uniqueSlots.isEmpty ? "" : columns.map { ", t.\(SQL.name($0.local))" }.joined()
         var isThere = ["t.\(rowid) IS NOT NULL"]
         if capturesKey {
             isThere += zip(key.indices, keyColumnNames).map { "t.\(SQL.name($1)) = p.k\($0)" }
@@ -362,7 +379,7 @@ extension TrackedTable {
         // Without a limit SQLite may leave out an inner order that the outer query does not ask for.
         let sorted = "(SELECT * FROM \(pending) WHERE number > ? ORDER BY row LIMIT -1)"
         return """
-            SELECT p.number, p.kind, p.row, p.ms, coalesce(\(isThere.joined(separator: " AND ")), 0), \(record)\(keys)
+            SELECT p.number, p.kind, p.row, p.ms, coalesce(\(isThere.joined(separator: " AND ")), 0), \(record)\(keys)\(cells)
             FROM \(isByRow ? sorted : pending) AS p LEFT JOIN \(quoted) AS t ON t.\(rowid) = p.row
                 LEFT JOIN \(clock) AS c ON c.row = p.row
             \(isByRow ? "" : "WHERE p.number > ? ORDER BY p.number")

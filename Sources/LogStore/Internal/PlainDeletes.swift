@@ -29,8 +29,8 @@ final class PlainDeletes {
             select.bind(rowid, at: 1)
             guard try select.step() else { throw Self.withoutRecord(table) }
             if table.storesIdentity {
-                select.withBytes(4) { plain.setIdentity($0, at: index) }
-                note(rowid, RowIdentity(unchecked: select.bytes(4)))
+                select.withBytes(ClockUpdater.columnCount) { plain.setIdentity($0, at: index) }
+                note(rowid, RowIdentity(unchecked: select.bytes(ClockUpdater.columnCount)))
             }
             let content = plain.keys.bytes.withUnsafeBytes {
                 Digest.of(
@@ -40,11 +40,12 @@ final class PlainDeletes {
             let row = Digest.mix(table.nameDigest, content)
             try clock.take(select)
             clock.discount(row: row)
-            times[index] = recorder.raised(plain.entries[index].milliseconds, above: clock.allStamps)
+            times[index] = recorder.raised(plain.entries[index].milliseconds, above: clock.latest)
             select.reset()
             delete.bind(rowid, at: 1)
             try delete.run()
             if table.findsByKeyDigest { digests.append(TrackedTable.fold(content), row: rowid) }
+            for digest in clock.uniques where digest != 0 { digests.append(digest, row: rowid) }
         }
         try digests.remove(from: table, on: session.connection)
     }

@@ -10,6 +10,7 @@ struct PlainInserts {
     private let recorder: Recorder
     private let transaction: TransactionWriter
     private let clock: ClockAppender
+    private let references: KnownReferences
     /// The columns that are logged: the key's are the identity's to say.
     private let positions: [Int]
 
@@ -46,6 +47,7 @@ struct PlainInserts {
         self.recorder = recorder
         transaction = try recorder.transaction()
         clock = try ClockAppender(plain.table, plain.session, transaction.stamp)
+        references = KnownReferences(plain.table, recorder)
         let key = plain.table.kind == .natural ? Set(plain.table.key.map(\.index)) : []
         positions = plain.table.columns.indices.filter { !key.contains($0) }
     }
@@ -60,8 +62,9 @@ struct PlainInserts {
         while try statement.step() {
             let entry = plain.entries[index]
             if entry.isPlain && entry.is(.insert) {
-                let time = recorder.raised(entry.milliseconds, above: [])
+                let time = recorder.raised(entry.milliseconds, above: nil)
                 clock.takeDigests(statement, from: 0)
+                clock.uniques = plain.uniques(entry)
                 let isNew = try keys.withUnsafeBytes {
                     let identity = $0[plain.range(entry)]
                     return try clock.append(
@@ -142,31 +145,22 @@ struct PlainInserts {
             group.columns.append(
                 RowGroup.Column(
                     name: column.name, referencedTable: column.reference,
-                    values: try values(of: place, column, rows, portion)))
+                    values: try values(of: place, rows, portion)))
         }
         try transaction.append(group)
     }
 
     private func values(
-        of place: Int, _ column: TrackedTable.Column, _ rows: [Int], _ portion: Portion
+        of place: Int, _ rows: [Int], _ portion: Portion
     ) throws -> [Value] {
         var values: [Value] = []
         values.reserveCapacity(rows.count)
         let content = portion.content.bytes
-        let parent = column.reference.flatMap { plain.session.catalog[$0] }
-        var known: [Int64: RowIdentity] = [:]
         for row in rows {
             let cell = portion.cells[row * positions.count + place]
             switch Int32(cell.type) {
             case SQLITE_INTEGER:
-                let integer = Int64(bitPattern: cell.word)
-                guard let parent else {
-                    values.append(.integer(integer))
-                    continue
-                }
-                let identity = try known[integer] ?? recorder.identity(of: integer, in: parent)
-                known[integer] = identity
-                values.append(.reference(identity))
+                values.append(try references.logged(.integer(Int64(bitPattern: cell.word)), at: positions[place]))
             case Int32(Self.externalType): values.append(portion.external[Int(cell.word)])
             case SQLITE_FLOAT: values.append(.real(Double(bitPattern: cell.word)))
             case SQLITE_TEXT: values.append(.text(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))

@@ -12,9 +12,7 @@ final class PlainRowInserter {
     private let clock: ClockAppender
     private let statement: Statement
     private let exists: Statement
-    /// By column position: the table that a reference names; nil where there is none.
-    private let parents: [TrackedTable?]
-    private var known: [RowIdentity: Int64] = [:]
+    private let parents: KnownParents
     private var highest: Int64 = 0
     private let scratch = Scratch()
     /// The values of the row at hand by position.
@@ -48,7 +46,7 @@ final class PlainRowInserter {
         clock = try ClockAppender(table, session, stamp)
         statement = try session.connection.prepare(table.insertWhole)
         exists = try session.connection.prepare(table.existsByRowid)
-        parents = table.columns.map { $0.reference.flatMap { session.catalog[$0] } }
+        parents = try KnownParents(table, session)
         values = [Value](repeating: .null, count: table.columns.count)
         key = table.key.map(\.index)
         if table.localInteger != nil { highest = try standing.highestInteger(of: table) }
@@ -87,6 +85,7 @@ final class PlainRowInserter {
             return nil
         }
         for position in values.indices { clock.digests[position] = Digest.of(values[position]) }
+        if !table.uniqueSlots.isEmpty { clock.uniques = table.uniqueDigests { values[$0] } }
         if table.localInteger != nil { return try insertNumbered(identity, hint, stamp, cells) }
         bindValues(from: 1)
         guard try statement.writeOrRefuse() else { return nil }
@@ -139,31 +138,11 @@ final class PlainRowInserter {
             }
         }
         for position in values.indices where !isSaid || !key.contains(position) {
-            let given = value(position)
-            if case .reference(let identity) = given {
-                guard let parent = parents[position], let row = try row(of: identity, in: parent) else { return false }
-                values[position] = .integer(row)
-            } else {
-                if parents[position] != nil, !given.isNull { return false }
-                if case .external = given { return false }
-                values[position] = given
-            }
+            guard let given = try parents.local(value(position), at: position) else { return false }
+            values[position] = given
         }
         return true
     }
-
-    private func row(of identity: RowIdentity, in parent: TrackedTable) throws -> Int64? {
-        if parent === knownParent, let row = known[identity] { return row }
-        guard let row = try ClockTable(table: parent, connection: connection).row(of: identity) else { return nil }
-        if parent !== knownParent || known.count > 1 << 16 {
-            known.removeAll(keepingCapacity: true)
-            knownParent = parent
-        }
-        known[identity] = row
-        return row
-    }
-
-    private var knownParent: TrackedTable?
 
     /// As ``Standing/freeInteger(hint:for:in:)`` where nothing is promised and nothing has gone.
     private func freeInteger(_ hint: Int64?) throws -> Int64? {

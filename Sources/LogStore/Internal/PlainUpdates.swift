@@ -12,17 +12,24 @@ final class PlainUpdates {
     private let clock: ClockUpdater
     /// By the columns that changed, as bits by position.
     private var groups: [UInt64: Changed] = [:]
+    private var last: (changed: UInt64, group: Changed)?
     private var size = 0
+    private let references: KnownReferences
     /// Places in the order in which rows are logged, by entry.
     private var ranks: [Int32] = []
 
     /// Rows whose same columns changed.
-    private struct Changed {
-        var positions: [Int]
+    private final class Changed {
+        let positions: [Int]
         var entries: [Int] = []
         var times: [HybridTime] = []
         /// By place among the positions.
         var values: [[Value]]
+
+        init(_ positions: [Int]) {
+            self.positions = positions
+            values = positions.map { _ in [] }
+        }
     }
 
     private static let portion = 64 << 20
@@ -33,6 +40,7 @@ final class PlainUpdates {
         table = plain.table
         session = plain.session
         clock = try ClockUpdater(plain.table, plain.session)
+        references = KnownReferences(plain.table, recorder)
     }
 
     func write() throws {
@@ -56,7 +64,11 @@ final class PlainUpdates {
     // MARK: Comparing
 
     /// The first column of ``TrackedTable/selectPlainUpdate`` that is the row's.
-    private static let cells = 7
+    private static let cells = ClockUpdater.columnCount + 3
+    /// What it gives before: of the whole row; the record's identity; the columns'.
+    private static let digest = ClockUpdater.columnCount
+    private static let identity = ClockUpdater.columnCount + 1
+    private static let digests = ClockUpdater.columnCount + 2
 
     private func sum(_ digests: [UInt64]) -> UInt64 {
         var sum: UInt64 = 0
@@ -69,7 +81,7 @@ final class PlainUpdates {
     /// The columns that differ from the record, as bits by position.
     private func changes(_ select: Statement, _ digests: inout [UInt64], _ record: inout [UInt32]) -> UInt64 {
         var changed: UInt64 = 0
-        select.withBytes(6) { stored in
+        select.withBytes(Self.digests) { stored in
             for position in digests.indices {
                 let digest = select.digest(Self.cells + position)
                 digests[position] = digest
@@ -83,7 +95,7 @@ final class PlainUpdates {
         let all = UInt64.max >> UInt64(64 - digests.count)
         if changed == 0 {
             // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
-            return sum(digests) == UInt64(bitPattern: select.integer(4)) ? 0 : all
+            return sum(digests) == UInt64(bitPattern: select.integer(Self.digest)) ? 0 : all
         }
         return session.policies.recordsWholeRows(table.name) ? all : changed
     }
@@ -93,54 +105,52 @@ final class PlainUpdates {
     private func write(
         _ changed: UInt64, _ index: Int, _ select: Statement, digests: [UInt32], digest: UInt64
     ) throws {
-        if table.storesIdentity { select.withBytes(5) { plain.setIdentity($0, at: index) } }
+        if table.storesIdentity { select.withBytes(Self.identity) { plain.setIdentity($0, at: index) } }
         let entry = plain.entries[index]
         let row = plain.keys.bytes.withUnsafeBytes { keys in
             Digest.mix(
                 table.nameDigest,
                 Digest.of(bytes: UnsafeRawBufferPointer(rebasing: keys[plain.range(entry)]), seed: Digest.blobSeed))
         }
-        let positions: [Int] =
-            groups[changed]?.positions ?? table.columns.indices.filter { changed >> UInt64($0) & 1 == 1 }
+        let group = group(of: changed)
         try clock.take(select)
         var stamp = try recorder.transaction().stamp
-        stamp.time = recorder.raised(entry.milliseconds, above: clock.stamps(of: positions))
-        try keep(changed, positions, index, stamp.time, select)
+        stamp.time = recorder.raised(entry.milliseconds, above: clock.latest(of: group.positions))
+        try keep(index, stamp.time, select, in: group)
+        let uniques =
+            table.uniqueSlots.isEmpty ? [] : table.uniqueDigests { select.value(Self.cells + $0) }
         // A record that is being read would have to be found again once it is written.
         select.reset()
-        try clock.write(at: entry.rowid, row: row, changed, positions, stamp, digests: digests, digest: digest)
+        try clock.write(
+            at: entry.rowid, row: row, changed, group.positions, stamp, digests: digests, digest: digest)
+        try clock.follow(uniques: uniques, at: entry.rowid)
     }
 
     // MARK: Logging
 
-    private func keep(
-        _ changed: UInt64, _ positions: [Int], _ index: Int, _ time: HybridTime, _ select: Statement
-    ) throws {
-        var values: [Value] = []
-        for position in positions {
-            var value = select.value(Self.cells + position)
-            if case .integer(let integer) = value, let name = table.columns[position].reference,
-                let parent = session.catalog[name]
-            {
-                value = .reference(try recorder.identity(of: integer, in: parent))
-            }
+    private func group(of changed: UInt64) -> Changed {
+        if let last, last.changed == changed { return last.group }
+        let group =
+            groups[changed] ?? Changed(table.columns.indices.filter { changed >> UInt64($0) & 1 == 1 })
+        groups[changed] = group
+        last = (changed, group)
+        return group
+    }
+
+    private func keep(_ index: Int, _ time: HybridTime, _ select: Statement, in group: Changed) throws {
+        for (place, position) in group.positions.enumerated() {
+            var value = try references.logged(select.value(Self.cells + position), at: position)
             if try recorder.transaction().isLarge(value.size) {
                 let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
                 value = try recorder.transaction().logged(value, table.columns[position].name, of: identity, in: table)
             }
             size += value.size
-            values.append(value)
+            group.values[place].append(value)
         }
         size += 96
-        modify(&groups[changed, default: Changed(positions: positions, values: positions.map { _ in [] })]) {
-            $0.entries.append(index)
-            $0.times.append(time)
-            for (place, value) in values.enumerated() { $0.values[place].append(value) }
-        }
+        group.entries.append(index)
+        group.times.append(time)
     }
-
-    /// In place: a copy would take all the values along.
-    private func modify(_ group: inout Changed, _ body: (inout Changed) -> Void) { body(&group) }
 
     private func log() throws {
         for (_, changed) in groups.sorted(by: { $0.key < $1.key }) {
@@ -160,6 +170,7 @@ final class PlainUpdates {
             try recorder.transaction().append(group)
         }
         groups = [:]
+        last = nil
         size = 0
     }
 }

@@ -63,9 +63,12 @@ struct Policies {
     func revives(_ table: String) -> Bool { reviving.contains(table.lowercased()) }
 
     func policy(_ table: String, _ column: String) -> MergePolicy {
-        guard !byColumn.isEmpty || !byTable.isEmpty else { return .lastWriter }
+        guard hasAny else { return .lastWriter }
         return byColumn["\(table).\(column)".lowercased()] ?? byTable[table.lowercased()] ?? .lastWriter
     }
+
+    /// Whether some column or table has another policy than the default.
+    var hasAny: Bool { !byColumn.isEmpty || !byTable.isEmpty }
 
     private(set) var hasCounters = false
 
@@ -93,6 +96,9 @@ extension Session {
 
     private func resolved(_ cell: CellState, _ table: String, _ column: String) -> Value? {
         guard cell.versions.count > 1 else { return cell.versions.first?.value }
+        guard policies.hasAny else {
+            return cell.versions.max { precedes($0.stamp, $1.stamp) }.map { $0.value ?? .null }
+        }
         let versions = cell.versions.map { version in
             let peer = peers.id(version.stamp.peer)
             return MergePolicy.Version(

@@ -363,11 +363,16 @@ final class Recorder {
 
     /// When it was captured, no later than now and above everything it supersedes.
     func raised(_ captured: Int64, above stamps: [Stamp]) -> HybridTime {
+        raised(captured, above: stamps.lazy.map(\.time).max())
+    }
+
+    /// - Parameter latest: the latest time of what it supersedes; nil where that is nothing.
+    func raised(_ captured: Int64, above latest: HybridTime?) -> HybridTime {
         let limit = milliseconds + session.configuration.maximumDrift
         let base = captured > limit ? milliseconds : min(captured, milliseconds)
-        var time = HybridTime(milliseconds: base)
-        for stamp in stamps where stamp.time >= time { time = stamp.time.successor }
-        return time
+        let time = HybridTime(milliseconds: base)
+        guard let latest, latest >= time else { return time }
+        return latest.successor
     }
 
     /// Forgets the pending rows that were recorded, all but the newest, which keeps their numbers from restarting.
@@ -386,18 +391,4 @@ final class Recorder {
             "UPDATE logsync_table SET recorded = ?2, high = ?3 WHERE id = ?1 AND (recorded <> ?2 OR high <> ?3)",
             .integer(table.id), .integer(table.recorded), .integer(table.high))
     }
-}
-
-extension ClockState {
-    /// Every entry's stamp.
-    var allStamps: [Stamp] {
-        var stamps = inserts + deletes + [base].compactMap { $0 }
-        for cell in cells.values { stamps += cell.stamps }
-        for cell in unknown.values { stamps += cell.stamps }
-        return stamps
-    }
-}
-
-extension CellState {
-    var stamps: [Stamp] { versions.map(\.stamp) + additions.map(\.stamp) }
 }

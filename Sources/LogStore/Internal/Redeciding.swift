@@ -12,7 +12,8 @@ extension Standing {
         if replaced == nil, try former.isReplaced || !satisfiesRules(full, in: table) { return false }
         let shown = try shownValues(full, in: table, replacing: replaced ?? [:])
         var breaksCheck = former.breaksCheck
-        var key = try table.hasRowid
+        var key =
+            try table.hasRowid
             ? [.integer(position)] : standingKey(full.identity, at: position, in: table) ?? []
         if !table.hasRowid, let formerRow { key = table.key.map { formerRow.values[$0.index] } }
         var changed: [(position: Int, value: Value)] = []

@@ -17,30 +17,61 @@ final class SnapshotFiller {
         takesAsGiven = try session.schemaFingerprint() == manifest.schema
     }
 
-    /// Returns the rows that refer to such as are not here yet, by their places in the frame.
-    func fill(_ rows: SnapshotRows) throws -> [Int] {
-        var deferred: [Int] = []
-        if case .plain(let plain) = rows, let table = session.catalog[rows.table], table.name != "logsync_setting",
-            let target = takesAsGiven ? PlainTarget(plain, table) : nil
-        {
-            var cursors = PlainCursors(plain)
-            var refused: Set<Int> = []
-            let inserter = try inserter(plain, target)
-            for index in inserter == nil ? Array(plain.identities.indices) : Self.order(plain, target.table) {
-                if let inserter, try insert(index, plain, target, &cursors, inserter) { continue }
-                switch try insert(index, plain, target, &cursors) {
-                case .done: continue
-                case .waits: deferred.append(index)
-                case .refused: refused.insert(index)
+    /// Puts in frames that follow each other.
+    ///
+    /// Rows that are found by their keys go in in about the order of those, whichever of the frames they are of: the
+    /// key's index is written place by place, and not all over.
+    ///
+    /// - Returns: the rows that refer to such as are not here yet: their places, by the frame's.
+    func fill(_ frames: [SnapshotRows]) throws -> [Int: [Int]] {
+        var deferred: [Int: [Int]] = [:]
+        var run: [PlainFrame] = []
+        for (number, rows) in frames.enumerated() {
+            if let frame = try plainFrame(rows, number) {
+                if let last = run.last, last.target.table !== frame.target.table || last.isSimple != frame.isSimple {
+                    try fill(run, &deferred)
+                    run = []
+                }
+                run.append(frame)
+            } else {
+                try fill(run, &deferred)
+                run = []
+                try joiner.terms.forEachRow(of: rows) { index, full in
+                    if try !joiner.join(full, mayDefer: true) { deferred[number, default: []].append(index) }
                 }
             }
-            if !refused.isEmpty { try float(refused, of: rows) }
-        } else {
-            try joiner.terms.forEachRow(of: rows) { index, full in
-                if try !joiner.join(full, mayDefer: true) { deferred.append(index) }
+        }
+        try fill(run, &deferred)
+        return deferred
+    }
+
+    private func plainFrame(_ rows: SnapshotRows, _ number: Int) throws -> PlainFrame? {
+        guard takesAsGiven, case .plain(let plain) = rows, rows.table != "logsync_setting",
+            let table = session.catalog[rows.table], let target = PlainTarget(plain, table)
+        else { return nil }
+        let isSimple =
+            try target.absent == table.droppedColumns
+            && PlainRowInserter.suits(table, session, joiner.standing)
+        return PlainFrame(number, plain, target, isSimple: isSimple)
+    }
+
+    /// - Parameter frames: of one table, all of them simple or none.
+    private func fill(_ frames: [PlainFrame], _ deferred: inout [Int: [Int]]) throws {
+        guard let first = frames.first else { return }
+        let inserter = try inserter(for: first)
+        var refused: [Int: Set<Int>] = [:]
+        for (place, index) in Self.order(frames) {
+            let frame = frames[place]
+            if let inserter, try insert(index, of: frame, with: inserter) { continue }
+            switch try insert(index, of: frame) {
+            case .done: continue
+            case .waits: deferred[frame.number, default: []].append(index)
+            case .refused: refused[place, default: []].insert(index)
             }
         }
-        return deferred
+        for (place, indexes) in refused.sorted(by: { $0.key < $1.key }) {
+            try float(indexes, of: .plain(frames[place].rows))
+        }
     }
 
     private func float(_ indexes: Set<Int>, of rows: SnapshotRows) throws {
@@ -57,52 +88,48 @@ final class SnapshotFiller {
         inserter = nil
     }
 
-    /// What inserts rows that nothing contests, where the rows' columns are the table's; nil where they are not.
-    private func inserter(_ rows: PlainRows, _ target: PlainTarget) throws -> PlainRowInserter? {
-        let table = target.table
-        guard target.absent == table.droppedColumns, let stamp = rows.stamps.first,
-            try PlainRowInserter.suits(table, session, joiner.standing)
-        else {
-            try flush()
-            return nil
-        }
-        if inserter?.table !== table {
-            try flush()
-            inserter = try PlainRowInserter(table, session, joiner.standing, joiner.terms.stamp(stamp))
-        }
-        return inserter
+    /// What inserts rows that nothing contests; nil where the frame is not as simple as that.
+    private func inserter(for frame: PlainFrame) throws -> PlainRowInserter? {
+        let table = frame.target.table
+        if let inserter, frame.isSimple, inserter.table === table { return inserter }
+        try flush()
+        guard frame.isSimple, let stamp = frame.rows.stamps.first else { return nil }
+        let made = try PlainRowInserter(table, session, joiner.standing, joiner.terms.stamp(stamp))
+        inserter = made
+        return made
     }
 
-    /// Rows in about the order of their keys: the key's index is written place by place, and not all over.
-    private static func order(_ rows: PlainRows, _ table: TrackedTable) -> [Int] {
-        guard table.findsByKeyDigest, rows.columns.allSatisfy(\.exceptions.isEmpty) else {
-            return Array(rows.identities.indices)
+    /// The rows of frames by the frame's place and their own, in the order in which they best go in.
+    private static func order(_ frames: [PlainFrame]) -> [(frame: Int, index: Int)] {
+        guard frames.allSatisfy(\.target.table.findsByKeyDigest) else {
+            return frames.enumerated().flatMap { place, frame in frame.rows.identities.indices.map { (place, $0) } }
         }
-        // Of an identity of one text, where the text begins; any order is right.
-        let start = 6
-        let prefixes = rows.identities.map { identity in
-            identity.bytes.withUnsafeBytes { bytes in
-                bytes.count < start + 8
-                    ? 0 : UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self))
+        let order = KeyOrder(parts: frames.first?.target.table.key.count ?? 1)
+        var places: [(prefix: UInt64, frame: Int32, index: Int32)] = []
+        places.reserveCapacity(frames.reduce(0) { $0 + $1.rows.identities.count })
+        for (place, frame) in frames.enumerated() {
+            for (index, identity) in frame.rows.identities.enumerated() {
+                places.append((identity.bytes.withUnsafeBytes(order.prefix), Int32(place), Int32(index)))
             }
         }
-        return rows.identities.indices.sorted { prefixes[$0] < prefixes[$1] }
+        places.sort { $0.prefix < $1.prefix }
+        return places.map { (Int($0.frame), Int($0.index)) }
     }
 
     /// False where the row goes another way.
-    private func insert(
-        _ index: Int, _ rows: PlainRows, _ target: PlainTarget, _ cursors: inout PlainCursors,
-        _ inserter: PlainRowInserter
-    ) throws -> Bool {
+    private func insert(_ index: Int, of frame: PlainFrame, with inserter: PlainRowInserter) throws -> Bool {
+        let rows = frame.rows
         var cells: [Int: Stamp] = [:]
-        for (place, position) in target.positions.enumerated() {
-            guard let own = cursors.exception(of: place, at: index) else { continue }
-            cells[target.table.columns[position].id] = joiner.terms.stamp(own)
+        if frame.hasExceptions {
+            for (place, position) in frame.target.positions.enumerated() {
+                guard let own = frame.exception(of: place, at: index) else { continue }
+                cells[frame.target.table.columns[position].id] = joiner.terms.stamp(own)
+            }
         }
         let inserted = try inserter.insert(
             rows.identities[index], hint: rows.integers.isEmpty ? nil : rows.integers[index],
             joiner.terms.stamp(rows.stamps[index]), cells: cells, omitsKey: false
-        ) { [columns = rows.columns, places = target.byPosition] in columns[places[$0]].values?[index] ?? .null }
+        ) { frame.values[$0]?[index] ?? .null }
         return inserted != nil
     }
 
@@ -132,8 +159,6 @@ final class SnapshotFiller {
         let positions: [Int]
         /// The group's columns by position.
         let places: [Int: Int]
-        /// The same; 0 for a column that is none of theirs.
-        let byPosition: [Int]
         /// Ids of columns that the rows have no cell of.
         let absent: [Int]
 
@@ -150,10 +175,45 @@ final class SnapshotFiller {
             }
             self.positions = positions
             places = Dictionary(uniqueKeysWithValues: zip(positions, positions.indices))
-            byPosition = table.columns.indices.map { [places] in places[$0] ?? 0 }
             absent = (0..<table.columnCount).filter { !ids.contains($0) }
             // A key that is not among the cells is the identity's to say.
             guard table.key.allSatisfy({ positions.contains($0.index) }) else { return nil }
+        }
+    }
+
+    /// Plain rows on their way in.
+    private final class PlainFrame {
+        /// Its place among the frames that are filled in together.
+        let number: Int
+        let rows: PlainRows
+        let target: PlainTarget
+        /// Whether its columns are the table's, and nothing of the table asks for more than to insert a row.
+        let isSimple: Bool
+        /// By column position.
+        let values: [[Value]?]
+        /// Whether some cell was set after its insert.
+        let hasExceptions: Bool
+
+        init(_ number: Int, _ rows: PlainRows, _ target: PlainTarget, isSimple: Bool) {
+            self.isSimple = isSimple
+            self.number = number
+            self.rows = rows
+            self.target = target
+            values = target.table.columns.indices.map { position in
+                target.places[position].flatMap { rows.columns[$0].values }
+            }
+            hasExceptions = rows.columns.contains { !$0.exceptions.isEmpty }
+        }
+
+        /// The stamp of a cell that was set after its insert.
+        func exception(of place: Int, at row: Int) -> EntryStamp? {
+            let exceptions = rows.columns[place].exceptions
+            var (low, high) = (0, exceptions.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if exceptions[middle].row < row { low = middle + 1 } else { high = middle }
+            }
+            return low < exceptions.count && exceptions[low].row == row ? exceptions[low].stamp : nil
         }
     }
 
@@ -165,9 +225,8 @@ final class SnapshotFiller {
         case refused
     }
 
-    private func insert(
-        _ index: Int, _ rows: PlainRows, _ target: PlainTarget, _ cursors: inout PlainCursors
-    ) throws -> Filled {
+    private func insert(_ index: Int, of frame: PlainFrame) throws -> Filled {
+        let (rows, target) = (frame.rows, frame.target)
         let table = target.table
         let rules = session.foreignRules.of(table)
         let stamp = joiner.terms.stamp(rows.stamps[index])
@@ -178,7 +237,7 @@ final class SnapshotFiller {
             let given = try (rows.columns[place].values?[index] ?? .null).whole(joiner.blobs)
             guard let value = try joiner.standing.local(given, table.columns[position].reference) else { return .waits }
             values[position] = value
-            if let own = cursors.exception(of: place, at: index) {
+            if let own = frame.exception(of: place, at: index) {
                 let version = Version(stamp: joiner.terms.stamp(own), value: nil)
                 state.setCell(table.columns[position].id, CellState(versions: [version]))
             }

@@ -155,10 +155,10 @@ final class TrackedTable {
         INSERT INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques, conflict)
         VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
-    /// For rows without unique keys of their own, as a single insert made them.
+    /// For rows as a single insert made them.
     lazy var appendClock = """
-        INSERT INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra)
-        VALUES(?, ?, ?, ?, ?, ?, ?, ?)
+        INSERT INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques)
+        VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
     /// The local integer where there is one, then every column in order.
     lazy var insertWhole = """
@@ -171,6 +171,5 @@ final class TrackedTable {
         """
     lazy var insertUnique = "INSERT OR IGNORE INTO \(unique)(digest, row) VALUES(?, ?)"
     lazy var deleteUnique = "DELETE FROM \(unique) WHERE digest = ? AND row = ?"
-    lazy var existsUnique = "SELECT 1 FROM \(unique) WHERE digest = ? AND row = ?"
     lazy var rowsByUnique = "SELECT row FROM \(unique) WHERE digest = ?"
 }

@@ -102,10 +102,18 @@ extension ReplicatedStore {
             guard sequence > vector[id] else { return false }
             if id == peer { return true }
             switch plan.obstacle(of: id) {
-            case .none: return try isGone(id, sequence, scan)
+            case .none: return try isOld(place) || isGone(id, sequence, scan)
             case .some(let reason): return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob].contains(reason)
             }
         }
+    }
+
+    /// For how long log files may be on their way that were written before a snapshot, in milliseconds. Whoever carries the
+    /// folder may also have kept an older receipt than the last, which does not speak of them.
+    private static let patience: Int64 = 600_000
+
+    private func isOld(_ place: SnapshotPlace) -> Bool {
+        configuration.clock.now() - place.file.modified / 1_000_000 > Self.patience
     }
 
     /// Whether log files that are not here will hardly come: their author is no more, or its folder has gone, or says that it has

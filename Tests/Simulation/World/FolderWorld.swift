@@ -368,6 +368,8 @@ final class FolderWorld: World {
                 guard scenario.hasRestores, round < Self.maximumRounds / 2,
                     try Set(peers.map { try $0.openStore().vector() }).count > 1
                 else { break }
+                // For long enough that nobody waits for log files that only a snapshot stands for.
+                now += 3_600_000
                 for peer in peers { _ = try await tolerating(peer) { try await peer.openReplicator().snapshot() } }
             }
         }
