@@ -46,7 +46,7 @@ struct RememberedLooksTests {
     private let fileSystem = CountingFileSystem()
 
     init() async throws {
-        world = try World()
+        world = try World(blobThreshold: 1000)
         a = try await world.founder("a", rows: ["one"])
         a.configuration.fileSystem = fileSystem
         // Everything has stood still for long.
@@ -113,18 +113,21 @@ struct RememberedLooksTests {
         #expect(try world.logs(try await a.peer()).isEmpty)
     }
 
-    @Test("A file that was still being written is read again, though its folder's time stands still")
-    func growing() async throws {
-        try others[0].insert("late")
+    @Test(
+        "A file that was still being written is read again, though its folder's time stands still",
+        arguments: [false, true])
+    func growing(isBlob: Bool) async throws {
+        try others[0].insert("late", isBlob ? String(repeating: "long ", count: 1000) : "")
         try await others[0].sync()
-        let peer = try await others[0].peer()
-        let path = "\(world.logsPath(peer))/\(try #require(try world.logs(peer).last))"
-        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        let folder = "\(world.contentPath)/peers/\(try await others[0].peer())/\(isBlob ? "blobs" : "logs")"
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder).sorted().last)
+        let url = URL(fileURLWithPath: "\(folder)/\(name)")
+        let bytes = try Data(contentsOf: url)
+        let file = try FileHandle(forUpdating: url)
         try file.truncate(atOffset: UInt64(bytes.count / 2))
         for _ in 0..<2 {
             let result = try await syncOnce().result
-            #expect(result.imported == 0 && result.held.map(\.reason) == [.incomplete])
+            #expect(result.imported == 0 && result.held.map(\.reason) == [isBlob ? .missingBlob : .incomplete])
         }
         try file.truncate(atOffset: 0)
         try file.write(contentsOf: bytes)

@@ -79,18 +79,21 @@ struct Watchers: Sendable {
         _ body: (FolderHint?) async -> Void
     ) async {
         var reportsFailure = true
+        var isMissing = false
         while !Task.isCancelled {
             if let directory = await directory() {
                 do {
                     let hints = try hints(directory, recursive, names, polling, polls)
-                    reportsFailure = true
+                    (reportsFailure, isMissing) = (true, false)
                     await body(nil)
                     for await hint in hints { await body(hint) }
                 } catch  where error.code != .containerUnavailable && reportsFailure {
                     configuration.logger.warning("\(error)")
                     reportsFailure = false
                 } catch {
-                    // What is not there is said by the round that finds it missing.
+                    // What is not there is said by the round that finds it missing: it may have gone after the last one.
+                    if !isMissing { await body(nil) }
+                    isMissing = true
                 }
             }
             // Cancelled: the loop's condition ends it.
