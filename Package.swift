@@ -27,6 +27,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CSQLiteShim", linkerSettings: [.linkedLibrary("sqlite3")]),
+        .systemLibrary(name: "CAllocator"),
         .systemLibrary(name: "CFileSystem"),
         .systemLibrary(name: "CInotifyTools", providers: [.apt(["libinotifytools0-dev"])]),
         .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
@@ -65,7 +66,7 @@ let package = Package(
         .executableTarget(
             name: "LogSyncCommand",
             dependencies: [
-                "LogSync", "InotifyEvents",
+                "LogSync", "InotifyEvents", "CAllocator",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -91,7 +92,11 @@ let package = Package(
             name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
         .testTarget(
             name: "LogStoreTests",
-            dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),
+            dependencies: [
+                "LogStore", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "LogSyncTests",
             dependencies: [

@@ -39,7 +39,7 @@ extension ContainerScanner {
     func stands(_ known: RememberedPeer) -> Bool {
         let (folders, documents) = Self.places(of: known.id)
         let places = folders + documents
-        guard known.statuses.count == places.count else { return false }
+        guard known.statuses.count == places.count, known.statuses.first != .some(nil) else { return false }
         for (place, status) in zip(places, known.statuses) {
             // The peer's folder, which comes first, shows whether there is one by now.
             guard let status else { continue }

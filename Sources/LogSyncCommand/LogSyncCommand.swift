@@ -25,6 +25,7 @@ struct LogSyncCommand: AsyncParsableCommand {
         ])
 
     static func main() async {
+        Allocation.givesLargeValuesBack()
         let arguments = Array(CommandLine.arguments.dropFirst())
         await Foundation.exit(run(arguments).rawValue)
     }

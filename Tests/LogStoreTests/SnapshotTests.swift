@@ -70,6 +70,32 @@ import Testing
         try agree(a, b)
     }
 
+    @Test func aStoreThatWasFilledHasItsJournalAgain() throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema + Self.rows)
+        let snapshot = try a.snapshot()
+        struct Killed: Error {}
+        let b = try TestPeer(folder, "b", emptyLike: a)
+        func journal() throws -> Value? { try b.store.database.withConnection { try $0.scalar("PRAGMA journal_mode") } }
+        func fill(_ progress: (Int) throws -> Void) throws {
+            try b.store.fill(
+                from: snapshot.taken.hash, step: .zero, blobs: { try snapshot.blob($0) }, { try snapshot.open() },
+                progress: progress)
+        }
+        #expect(throws: Killed.self) {
+            try fill { _ in
+                #expect(try journal() == .text("delete"))
+                throw Killed()
+            }
+        }
+        #expect(try journal() == .text("wal"))
+        // As a process leaves it that dies.
+        try b.store.database.withConnection { _ = try $0.scalar("PRAGMA journal_mode = delete") }
+        #expect(try journal() == .text("delete"))
+        try fill { _ in }
+        #expect(try journal() == .text("wal"))
+        try agree(a, b)
+    }
+
     @Test func aSnapshotWhoseRowsDoNotAddUpIsRefused() throws {
         let a = try TestPeer(folder, "a", sql: Self.schema + Self.rows)
         let whole = try a.snapshot()

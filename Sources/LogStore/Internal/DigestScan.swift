@@ -8,8 +8,9 @@ struct DigestScan {
     private var next: (digest: Int64, row: Int64)?
     private var taken: (digest: Int64, rows: [Int64])?
 
-    /// How many entries are read before the table is searched instead.
-    private static let reach = 8
+    /// How many entries are read before the table is searched instead: as far as it led there lately.
+    private var reach = 1
+    private static let farthest = 8
 
     init(_ table: TrackedTable, on connection: Connection) throws {
         statement = try connection.prepare(
@@ -23,9 +24,10 @@ struct DigestScan {
         if let taken, taken.digest == digest { return taken.rows }
         var steps = 0
         while let next, next.digest < digest {
-            if steps < Self.reach { try read() } else { try seek(digest) }
+            if steps < reach { try read() } else { try seek(digest) }
             steps += 1
         }
+        if steps > reach { reach = 1 } else if steps > 0 { reach = min(reach * 2, Self.farthest) }
         var rows: [Int64] = []
         while let next, next.digest == digest {
             rows.append(next.row)

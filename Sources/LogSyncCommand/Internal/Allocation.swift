@@ -1,0 +1,17 @@
+import CAllocator
+
+/// How the process takes memory from the system.
+enum Allocation {
+    /// Gives the memory of a large value back as soon as it is let go of.
+    ///
+    /// glibc takes what is larger than its threshold from the system piece by piece, but raises the threshold to whatever
+    /// size was freed last: then values of megabytes lie among the pages of SQLite's cache, which stay, and the holes
+    /// between them too. A threshold that is set is not raised. On two gigabytes this made a third of the peak of `init`.
+    static func givesLargeValuesBack() {
+        // It fails only for values out of range.
+        _ = mallopt(M_MMAP_THRESHOLD, largeValue)
+    }
+
+    /// Bytes.
+    private static let largeValue: CInt = 1 << 20
+}
