@@ -92,7 +92,11 @@ let package = Package(
             name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
         .testTarget(
             name: "LogStoreTests",
-            dependencies: ["LogStore", .product(name: "GRDBSQLite", package: "GRDB.swift")], swiftSettings: settings),
+            dependencies: [
+                "LogStore", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
         .testTarget(
             name: "LogSyncTests",
             dependencies: [

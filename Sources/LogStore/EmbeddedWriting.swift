@@ -54,9 +54,9 @@ extension Store {
     private static func recordOnly(
         _ session: Session, author: String?, context: String?
     ) throws -> RecordedTransaction? {
-        if try Reconciling.isNeeded(session) { try Reconciling(session: session).reconcile() }
+        let adopted = try Reconciling.isNeeded(session) && Reconciling(session: session).reconcile()
         let recorded = try Recorder(session, author: author, context: context).record()
-        if recorded != nil, session.hasKept || session.hasReplaced {
+        if adopted || recorded != nil && (session.hasKept || session.hasReplaced) {
             try session.facts.set(Store.unsettled, .integer(1))
         }
         return recorded

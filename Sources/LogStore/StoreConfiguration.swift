@@ -13,6 +13,9 @@ package struct StoreConfiguration: Sendable {
     package var lockBudget: Double = 0.05
     /// Texts and BLOBs of more bytes than this are recorded as blob files. 0 … 2³¹ − 1.
     package var blobThreshold = StoreConfiguration.defaultBlobThreshold
+    /// Whether inserts leave key columns out where the row's identity says what they hold. Seeds have always done so, and
+    /// have the same bytes whoever makes them.
+    var leavesOutKeys = false
     /// Merge policies registered in code, by name.
     package var policies: [String: MergePolicy] = [:]
 

@@ -83,6 +83,7 @@ extension Store {
             } while !isDone && ContinuousClock.now < deadline
             try filler.flush()
             try filler.joiner.settle()
+            next.digestBefore &+= filler.joiner.completed
             try next.save(session)
             return isDone
         }
@@ -106,7 +107,8 @@ extension Store {
             guard try session.adoptBranches(of: reader.manifest) else { throw Self.anotherDigest }
             if !place.deferred.isEmpty { try filler.fill(deferred: place.deferred, reader) }
             try filler.joiner.settle()
-            guard session.stateDigest &- place.digestBefore == reader.manifest.digest else { throw Self.anotherDigest }
+            let digest = session.stateDigest &- place.digestBefore &- filler.joiner.completed
+            guard digest == reader.manifest.digest else { throw Self.anotherDigest }
             try session.advance(to: reader.manifest)
             for (name, number) in reader.manifest.sequences {
                 guard let table = session.catalog[name], table.schema.isAutoincrement else { continue }
@@ -120,7 +122,7 @@ extension Store {
 /// How far a store has been filled, as it stands in the store.
 struct FillingPlace: Codable {
     var hash: String
-    /// The state digest before the first row.
+    /// The state digest before the first row, and what the snapshot's rows leave out.
     var digestBefore: UInt64
     var frames = 0
     /// Rows that wait for others, by frame.

@@ -22,6 +22,7 @@ package final class PackagedRows {
         // The same bytes wherever it is made: all values stand in the transaction itself.
         var configuration = configuration
         configuration.blobThreshold = .max
+        configuration.leavesOutKeys = true
         plan.settings = settings.filter { ["identity", "reference", "skip", "local", "rename"].contains($0.kind) }
         store = try Store.initialize(path, plan: plan, configuration: configuration).store
         dot = Dot(try store.registration().peer, 1)

@@ -1,4 +1,3 @@
-import Crypto
 import Foundation
 import LogContainer
 import LogFormat
@@ -192,11 +191,7 @@ extension Founder {
         }
         for peer in scan.peers.values {
             for file in peer.schemas {
-                // A file that is still arriving is no schema yet; another peer's may do.
-                guard let bytes = try? folder.peer(peer.id).read(file.name, limit: 16 << 20),
-                    let text = String(validating: bytes, as: UTF8.self),
-                    SchemaFingerprint(bytes: Array(SHA256.hash(data: bytes)).prefix(16)) == file.name.fingerprint
-                else { continue }
+                guard let text = folder.schema(file.name, of: peer.id) else { continue }
                 let version = Self.userVersion(text)
                 if let best, (best.version, best.modified) >= (version, file.modified) { continue }
                 best = (text, version, file.modified)

@@ -147,6 +147,8 @@ extension Founder {
             path, schema: try schema(in: folder, scan),
             plan: try plan(InitializeOptions(), name: "replay", scan, folder),
             configuration: configuration.storeConfiguration)
+        var known: Set<SchemaFingerprint> = []
+        try made.learnKeys(scan, in: folder, known: &known)
         closeQuietly(made)
         var replay = try Replay(path, folder: folder, scan, configuration: configuration, files: files)
         defer { closeQuietly(replay.replica.store) }

@@ -155,6 +155,7 @@ public actor Replicator {
         if try await step({ try $0.findBranches(plan, scan) }) { return try await importAll(scan, &result) }
         if try await joinSnapshot(plan, scan, &result) { return try await importAll(scan, &result) }
         let isOutdated = try await step { store in
+            try store.learnKeys(scan)
             store.held = try store.heldItems(plan, scan)
             // Others have seen what this store never did: it is an older state of itself.
             guard store.seenByOthers > 0 else { return false }

@@ -50,7 +50,8 @@ final class TestPeer {
     /// Makes a database from SQL and founds replication in it.
     init(
         _ folder: TestFolder, _ name: String, sql: String, seed: UInt64 = .random(in: 0 ... .max),
-        clock: (any WallClock)? = nil, plan change: (inout InitializePlan) -> Void = { _ in }
+        clock: (any WallClock)? = nil, leavesOutKeys: Bool = false,
+        plan change: (inout InitializePlan) -> Void = { _ in }
     ) throws {
         self.folder = folder
         path = folder.path + "/" + name + ".db"
@@ -59,7 +60,9 @@ final class TestPeer {
         try app.execute("PRAGMA journal_mode=WAL;" + sql)
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
         change(&plan)
-        store = try Store.initialize(path, plan: plan, configuration: Self.configuration(seed, clock)).store
+        var configuration = Self.configuration(seed, clock)
+        configuration.leavesOutKeys = leavesOutKeys
+        store = try Store.initialize(path, plan: plan, configuration: configuration).store
     }
 
     /// Clones another peer's store.

@@ -112,6 +112,9 @@ struct RescanTests {
             let triggers = try Row.fetchAll(db, sql: "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
             for trigger in triggers { try db.execute(sql: "DROP TRIGGER \(trigger["name"] as String)") }
             try db.execute(sql: "DELETE FROM note WHERE id IN ('n1', 'n2')")
+            // As clock records were before they kept natural keys.
+            let table = try Int.fetchOne(db, sql: "SELECT id FROM logsync_table WHERE name = 'note'") ?? 0
+            try db.execute(sql: "UPDATE logsync_clock_\(table) SET uniques = NULL")
             for trigger in triggers { try db.execute(sql: trigger["sql"]) }
             try db.execute(sql: "PRAGMA schema_version = \(version)")
         }

@@ -33,7 +33,7 @@ struct Audit {
             let position = row[0].asInteger
             guard let record = try clock.record(at: position) else { continue }
             let place = "\(table.name) \(position)"
-            let stored = record.identity
+            let stored = record.identity ?? (table.findsByKeyDigest ? record.key : nil)
             guard
                 let present = try stored.map({ try standing.currentRow($0, at: position, in: table) })
                     ?? (table.hasRowid ? reader.row(at: position) : nil)

@@ -69,6 +69,35 @@ extension Catalog {
         return Catalog(registered.map { table($0, resolver: resolver, names: names) })
     }
 
+    /// Registered tables that are not there any more, as far as their registration says what they were: which columns they
+    /// had, and how their clock records are laid out.
+    static func absentTables(on connection: Connection) throws -> [TrackedTable] {
+        try connection.rows(
+            "SELECT id, name, log_name, identity, key_columns, shape FROM logsync_table ORDER BY id"
+        ).compactMap { row in
+            let name = String(text: row[1])
+            guard try TableSchema.read(name, on: connection) == nil else { return nil }
+            let kind = TrackedTable.IdentityKind(rawValue: String(text: row[3])) ?? .natural
+            let key = row[4].isNull ? [] : try KeyList.decode(String(text: row[4]))
+            let columns = try connection.rows(
+                "SELECT log_name FROM logsync_column WHERE table_id = ? ORDER BY id", row[0]
+            ).map { String(text: $0[0]) }
+            let shape = TrackedTable.Shape(String(text: row[5]))
+            var schema = TableSchema(
+                name: name, columns: [], isWithoutRowid: !shape.hasRowid, isStrict: false, isAutoincrement: false,
+                integerKey: nil, rowidName: shape.hasRowid ? "rowid" : nil, uniqueIndexes: [], foreignKeys: [])
+            if kind != .natural || !shape.storesIdentity && !shape.findsByKeyDigest { schema.integerKey = "rowid" }
+            if shape.storesIdentity {
+                schema.uniqueIndexes = [
+                    TableSchema.UniqueIndex(name: "", isPrimaryKey: false, columns: nil, foreignCollations: [])
+                ]
+            }
+            return TrackedTable(
+                id: row[0].asInteger, name: String(text: row[2]), kind: kind, schema: schema, columns: [],
+                columnNames: columns, formerKey: key)
+        }
+    }
+
     /// A row of `logsync_table` with its columns.
     private struct Registered {
         var id: Int64

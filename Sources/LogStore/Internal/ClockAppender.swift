@@ -92,6 +92,8 @@ final class ClockAppender {
         statement.bind(row, at: 1)
         if storesIdentity || identity[0] == 0 {
             statement.bind(lasting: identity, at: 2)
+        } else if findsByKeyDigest {
+            statement.bind(lasting: identity, at: 9)
         }
         statement.bind(Int64(bitPattern: time.rawValue), at: 5)
         statement.bind(Int64(bitPattern: sum), at: 6)

@@ -9,6 +9,8 @@ struct ClockRecord {
     var digest: UInt64
     /// nil where the key columns say it.
     var identity: RowIdentity?
+    /// What the key columns say, for when they are gone; kept where records are found by its digest alone.
+    var key: RowIdentity?
     /// The digests of the row's unique keys, by slot.
     var uniques: [Int32]
     /// Whether a reference shows something else than its version: the row that it names does not stand.
@@ -19,9 +21,24 @@ struct ClockRecord {
     /// The mark of a record whose only mark is that it is contested.
     static let contested: Int64 = 1
 
+    /// Which row it is of, as far as the record itself says.
+    var named: RowIdentity? { identity ?? key }
+
     /// The column `conflict`: what has to be found again without looking at every record.
     fileprivate var marks: Int64 {
         (state.isContested ? Self.contested : 0) | (isReplaced ? 2 : 0) | (breaksCheck ? 4 : 0)
+    }
+}
+
+extension ClockRecord {
+    /// The record of a row that stands as `row`.
+    init(_ state: ClockState, of identity: RowIdentity, shownAs row: TableReader.Row, _ reader: TableReader) {
+        let table = reader.table
+        let isStored = table.storesIdentity || identity.isSurrogate
+        self.init(
+            state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
+            identity: isStored ? identity : nil, key: !isStored && table.findsByKeyDigest ? identity : nil,
+            uniques: table.uniques(of: identity) { row.values[$0] })
     }
 }
 
@@ -30,9 +47,12 @@ struct ClockTable {
     let table: TrackedTable
     let connection: Connection
 
-    func record(at row: Int64) throws -> ClockRecord? { try record(at: row, sql: table.selectClock) }
+    func record(at row: Int64) throws -> ClockRecord? {
+        try record(at: row, sql: table.selectClock, keepsKey: table.findsByKeyDigest)
+    }
 
-    func record(at row: Int64, sql: String) throws -> ClockRecord? {
+    /// - Parameter keepsKey: whether the key stands in place of the digests of unique keys.
+    func record(at row: Int64, sql: String, keepsKey: Bool) throws -> ClockRecord? {
         let statement = try connection.prepare(sql)
         statement.bind(row, at: 1)
         defer { statement.reset() }
@@ -54,7 +74,8 @@ struct ClockTable {
         return ClockRecord(
             state: state, digests: digests, digest: UInt64(bitPattern: statement.integer(3)),
             identity: statement.isNull(6) ? nil : RowIdentity(unchecked: statement.bytes(6)),
-            uniques: Self.uniques(statement, 7),
+            key: statement.isNull(7) || !keepsKey ? nil : RowIdentity(unchecked: statement.bytes(7)),
+            uniques: keepsKey ? [] : Self.uniques(statement, 7),
             isReplaced: statement.integer(8) & 2 != 0, breaksCheck: statement.integer(8) & 4 != 0)
     }
 
@@ -86,6 +107,15 @@ struct ClockTable {
 
     func identity(at row: Int64) throws -> RowIdentity? {
         let statement = try connection.prepare(table.identityByRow)
+        statement.bind(row, at: 1)
+        defer { statement.reset() }
+        guard try statement.step(), !statement.isNull(0) else { return nil }
+        return RowIdentity(unchecked: statement.bytes(0))
+    }
+
+    /// Which row a record is of, as far as the record itself says.
+    func name(at row: Int64) throws -> RowIdentity? {
+        let statement = try connection.prepare(table.nameByRow)
         statement.bind(row, at: 1)
         defer { statement.reset() }
         guard try statement.step(), !statement.isNull(0) else { return nil }
@@ -192,7 +222,9 @@ struct ClockTable {
         } else {
             statement.bindNull(at: 8)
         }
-        if record.uniques.isEmpty || table.findsByKeyDigest {
+        if table.findsByKeyDigest {
+            if let key = record.key { statement.bind(blob: key.bytes, at: 9) } else { statement.bindNull(at: 9) }
+        } else if record.uniques.isEmpty {
             statement.bindNull(at: 9)
         } else {
             record.uniques.withUnsafeBytes { statement.bind(blob: Array($0)[...], at: 9) }
@@ -238,6 +270,11 @@ extension TrackedTable {
 
     static func keyDigest(_ identity: RowIdentity) -> Int32 {
         fold(Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
+    }
+
+    /// The digests by which a row's record is found.
+    func uniques(of identity: RowIdentity, _ value: (Int) -> Value) -> [Int32] {
+        findsByKeyDigest ? (identity.isSurrogate ? [] : [keyDigest(identity)]) : uniqueDigests(value)
     }
 
     /// The digests of a row's unique keys, by slot; 0 where a NULL keeps the key out of its index.

@@ -101,17 +101,14 @@ extension Recorder {
 
         var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
         for column in table.droppedColumns { state.setCell(column, CellState()) }
-        var cells = try cells(of: row, identity, at: table.columns.indices, omitKey: true, in: table)
+        var cells = try cells(of: row, identity, at: table.columns.indices, in: table)
         for (name, cell) in unknown.sorted(by: { $0.key < $1.key }) {
             guard let value = cell.versions.max(by: { precedes($0.stamp, $1.stamp) })?.value else { continue }
             state.unknown[name] = CellState(versions: [Version(stamp: stamp, value: value)])
             cells.append(TransactionWriter.Cell(column: name, value: value))
         }
         session.spellOutCounters(&state, shown: row.values, in: table)
-        let record = ClockRecord(
-            state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
-            identity: table.storesIdentity || identity.isSurrogate ? identity : nil,
-            uniques: uniques(of: row, identity, in: table))
+        let record = ClockRecord(state, of: identity, shownAs: row, reader)
         let clock = ClockTable(table: table, connection: connection)
         if let former, let position {
             try clock.update(record, at: position, formerUniques: former.uniques)
@@ -154,7 +151,7 @@ extension Recorder {
         changed += first.changed
         record.digests = digests
         record.digest = digest
-        record.uniques = uniques(of: row, identity, in: table)
+        record.uniques = table.uniques(of: identity) { row.values[$0] }
         // SQLite itself checked what was written here.
         record.breaksCheck = false
         let counted = count(&changed, of: row, record, in: table)
@@ -223,19 +220,24 @@ extension Recorder {
         return counted
     }
 
-    /// Lets the table show what the record's versions say.
+    /// Lets the table show what the record's versions say. The connection may be a program's, whose triggers would take it
+    /// for the program's doing.
     private func show(
         _ record: ClockRecord, _ row: TableReader.Row, _ identity: RowIdentity, at position: Int64,
         in table: TrackedTable
     ) throws {
         let standing = Standing(session)
         let full = try standing.expand(record, row, identity, at: position, in: table)
-        if try standing.rewrite(full, from: record, row, at: position, in: table) { return }
-        try standing.float(full, at: position, uniques: record.uniques, in: table)
-        try KeptRows(session).put(
-            KeptRows.Row(
-                table: table.name, identity: identity, state: .parked, reason: "constraint", clock: full.state,
-                integer: full.integer))
+        try connection.withoutTriggers {
+            if try standing.rewrite(full, from: record, row, at: position, in: table) { return }
+            try standing.float(full, at: position, uniques: record.uniques, in: table)
+            try KeptRows(session).put(
+                KeptRows.Row(
+                    table: table.name, identity: identity, state: .parked, reason: "constraint", clock: full.state,
+                    integer: full.integer))
+            // Whether it stands is to be decided yet, whatever else was recorded.
+            try session.facts.set(Store.unsettled, .integer(1))
+        }
     }
 
     private func write(
@@ -256,7 +258,7 @@ extension Recorder {
             session.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
             record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: nil)]))
         }
-        var filled = try self.cells(of: row, identity, at: fills, omitKey: false, in: table)
+        var filled = try self.cells(of: row, identity, at: fills, in: table)
         for (index, position) in fills.enumerated() {
             let id = table.columns[position].id
             let stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: .zero)
@@ -268,7 +270,7 @@ extension Recorder {
         }
         try transaction.append(
             table, .update, identity, time: time, integer: table.localInteger == nil ? nil : position,
-            cells: try cells(of: row, identity, at: changed, omitKey: false, in: table) + filled + added)
+            cells: try cells(of: row, identity, at: changed, in: table) + filled + added)
     }
 
     /// Puts what was counted into the record, and gives the cells that say so.
@@ -296,12 +298,14 @@ extension Recorder {
 
     // MARK: Helpers
 
-    /// A row's cells as the log has them. A key column whose spelling is the identity's may be left out.
+    /// A row's cells as the log has them.
+    ///
+    /// - Parameter leavesOutKey: whether a key column is left out whose spelling is the identity's.
     func cells(
-        of row: TableReader.Row, _ identity: RowIdentity, at positions: some Sequence<Int>, omitKey: Bool,
-        in table: TrackedTable
+        of row: TableReader.Row, _ identity: RowIdentity, at positions: some Sequence<Int>,
+        leavesOutKey: Bool = false, in table: TrackedTable
     ) throws -> [TransactionWriter.Cell] {
-        let parts = omitKey ? identity.naturalParts ?? [] : []
+        let parts = leavesOutKey ? identity.naturalParts ?? [] : []
         var cells: [TransactionWriter.Cell] = []
         for position in positions {
             let value = try translated(row.values[position], position, in: table)
@@ -314,11 +318,6 @@ extension Recorder {
             cells.append(TransactionWriter.Cell(column: column.name, reference: column.reference, value: value))
         }
         return cells
-    }
-
-    private func uniques(of row: TableReader.Row, _ identity: RowIdentity, in table: TrackedTable) -> [Int32] {
-        if table.findsByKeyDigest { return identity.isSurrogate ? [] : [table.keyDigest(identity)] }
-        return table.uniqueSlots.isEmpty ? [] : table.uniqueDigests { row.values[$0] }
     }
 
     private func isDefault(_ value: Value, _ position: Int, in table: TrackedTable) -> Bool {

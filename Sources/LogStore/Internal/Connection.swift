@@ -82,11 +82,17 @@ final class Connection {
     }
 
     /// Runs `body` with the main schema's triggers on, and leaves them as they were: the connection may be a program's.
-    func withTriggers<Result>(_ body: () throws -> Result) throws -> Result {
+    func withTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(true, body) }
+
+    /// The same with them off.
+    func withoutTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(false, body) }
+
+    private func withTriggers<Result>(_ areOn: Bool, _ body: () throws -> Result) throws -> Result {
         var before: Int32 = 0
         let code = logsync_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &before)
         guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
-        try setTriggersEnabled(true)
+        if (before != 0) == areOn { return try body() }
+        try setTriggersEnabled(areOn)
         let result = Swift.Result { try body() }
         try setTriggersEnabled(before != 0)
         return try result.get()

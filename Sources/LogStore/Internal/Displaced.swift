@@ -92,18 +92,17 @@ extension Recorder {
     /// Nil where nothing says any more which key the row had: such a record is kept as it is.
     private func locationOfOrphan(_ record: Int64, clock: ClockTable) throws -> Location? {
         if clock.table.storesIdentity || clock.table.schema.integerKey != nil { return Location(rowid: record) }
-        return try clock.identity(at: record).map { Location(key: $0) }
+        return try clock.name(at: record).map { Location(key: $0) }
     }
 
     private func isPresent(_ record: Int64, reader: TableReader, clock: ClockTable) throws -> Bool {
         let table = reader.table
         if table.hasRowid {
-            guard table.kind == .natural, table.schema.integerKey == nil, table.storesIdentity else {
-                return try reader.exists(record)
-            }
+            guard table.kind == .natural, table.schema.integerKey == nil else { return try reader.exists(record) }
             // A rebuild may have put another row under the number.
             guard let row = try reader.row(at: record) else { return false }
-            let known = try clock.identity(at: record)
+            let known = try clock.name(at: record)
+            if known == nil, !table.storesIdentity { return true }
             let identity = try reader.naturalIdentity { try formerlyTranslated(row.values[$0], $0, in: table) }
             return identity == nil ? known?.isSurrogate ?? true : identity == known
         }

@@ -41,15 +41,7 @@ struct FoundRows {
             var state = state
             session.spellOutCounters(&state, shown: row.values, in: table)
             let identity = try identity(of: row, rowid, table, reader: reader)
-            let stores = table.storesIdentity || identity.isSurrogate
-            let uniques =
-                table.findsByKeyDigest
-                ? (identity.isSurrogate ? [] : [table.keyDigest(identity)]) : table.uniqueDigests { row.values[$0] }
-            _ = try clock.insert(
-                ClockRecord(
-                    state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
-                    identity: stores ? identity : nil, uniques: uniques),
-                at: rowid)
+            _ = try clock.insert(ClockRecord(state, of: identity, shownAs: row, reader), at: rowid)
             session.count(1, state, row: session.rowDigest(table, identity), table: table)
             if let rowid, table.localInteger != nil { table.high = max(table.high, rowid) }
         }
@@ -88,7 +80,8 @@ struct FoundRows {
                 ?? reader.naturalIdentity { try recorder.translated(row.values[$0], $0, in: table) }
             guard let identity else { return }
             let cells = try recorder.cells(
-                of: row, identity, at: table.columns.indices, omitKey: true, in: table)
+                of: row, identity, at: table.columns.indices, leavesOutKey: session.configuration.leavesOutKeys,
+                in: table)
             try transaction.append(
                 table, .insert, identity, time: .zero, integer: table.localInteger == nil ? nil : rowid, cells: cells)
         }

@@ -12,6 +12,7 @@ struct GroupTarget {
     /// Whether the group gives every column of the table a value and no other.
     let isComplete: Bool
     let hasNoKey: Bool
+    let hasWholeKey: Bool
     let hasReferences: Bool
 
     init(_ group: RowGroup, _ table: TrackedTable?) {
@@ -27,6 +28,7 @@ struct GroupTarget {
         let keys = Set(table?.key.map(\.index) ?? [])
         isComplete = isKnown && table.map { given.union(keys).count == $0.columns.count } ?? false
         hasNoKey = given.isDisjoint(with: keys)
+        hasWholeKey = given.isSuperset(of: keys)
     }
 
     func reference(of column: RowGroup.Column, at position: Int) -> String? {

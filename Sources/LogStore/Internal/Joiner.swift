@@ -19,6 +19,9 @@ final class Joiner {
     private var lost: [LostRow] = []
     private(set) var tables: [String: TableChanges] = [:]
 
+    /// What the cells of keys that the snapshot leaves out add to its digest.
+    private(set) var completed: UInt64 = 0
+
     private var connection: Connection { session.connection }
 
     init(_ session: Session, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
@@ -39,18 +42,31 @@ final class Joiner {
     @discardableResult
     func join(_ theirs: FullRow, mayDefer: Bool) throws -> Bool {
         guard let table = session.catalog[theirs.table] else {
-            try joinKept(try theirs.whole(blobs), in: nil)
+            var theirs = try theirs.whole(blobs)
+            if let names = KeyNames(session).names(of: theirs.table) { spellOutKey(of: &theirs, names) }
+            try joinKept(theirs, in: nil)
             return true
         }
         var theirs = theirs.named(as: table)
         if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
         theirs = try theirs.whole(blobs)
+        if !table.key.isEmpty { spellOutKey(of: &theirs, table.orderedKeyNames) }
         if let position = try standing.locate(theirs.identity, in: table) {
             try joinStanding(theirs, at: position, in: table)
         } else {
             try joinKept(theirs, in: table)
         }
         return true
+    }
+
+    private func spellOutKey(of theirs: inout FullRow, _ names: [String]) {
+        let before = theirs
+        guard theirs.spellOutKey(names) else { return }
+        let digest = session.stateDigest
+        session.countFull(-1, before)
+        session.countFull(1, theirs)
+        completed &+= session.stateDigest &- digest
+        session.stateDigest = digest
     }
 
     /// Promises integers to rows that others refer to before they are here.

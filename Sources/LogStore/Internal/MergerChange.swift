@@ -141,7 +141,8 @@ extension Merger {
         }
     }
 
-    /// An insert's cells by column name. Key columns that the group leaves out are the identity's.
+    /// An insert's cells by column name. Key columns that the group leaves out are the identity's, where their names are
+    /// known.
     func cells(
         _ group: RowGroup, _ index: Int, _ table: TrackedTable?
     ) -> [(name: String, time: HybridTime, value: Value)] {
@@ -154,9 +155,11 @@ extension Merger {
             let time = column.times.isEmpty ? group.times[index] : column.times[index]
             cells.append((name, time, column.values[index]))
         }
-        if let table, let parts = group.identities[index].naturalParts, parts.count == table.key.count {
-            for (part, key) in zip(parts, table.key) where !given.contains(table.columns[key.index].name) {
-                cells.append((table.columns[key.index].name, group.times[index], part.value))
+        if let names = KeyNames(session).names(of: group.table), !given.isSuperset(of: names),
+            let parts = group.identities[index].naturalParts, parts.count == names.count
+        {
+            for (part, name) in zip(parts, names) where !given.contains(name) {
+                cells.append((name, group.times[index], part.value))
             }
         }
         return cells

@@ -11,8 +11,6 @@ struct PlainInserts {
     private let transaction: TransactionWriter
     private let clock: ClockAppender
     private let references: KnownReferences
-    /// The columns that are logged: the key's are the identity's to say.
-    private let positions: [Int]
 
     private var table: TrackedTable { plain.table }
 
@@ -48,8 +46,6 @@ struct PlainInserts {
         transaction = try recorder.transaction()
         clock = try ClockAppender(plain.table, plain.session, transaction.stamp)
         references = KnownReferences(plain.table, recorder)
-        let key = plain.table.kind == .natural ? Set(plain.table.key.map(\.index)) : []
-        positions = plain.table.columns.indices.filter { !key.contains($0) }
     }
 
     func write() throws {
@@ -97,7 +93,7 @@ struct PlainInserts {
 
     @inline(__always)
     private func take(_ statement: Statement, _ index: Int, into portion: inout Portion) throws {
-        for position in positions {
+        for position in table.columns.indices {
             let type = statement.type(position)
             var cell = Cell(word: 0, count: 0, type: UInt8(type))
             switch type {
@@ -140,27 +136,26 @@ struct PlainInserts {
             group.times.append(portion.times[row])
             if isLocal { group.integers.append(entry.rowid) }
         }
-        for (place, position) in positions.enumerated() {
-            let column = table.columns[position]
+        for (position, column) in table.columns.enumerated() {
             group.columns.append(
                 RowGroup.Column(
                     name: column.name, referencedTable: column.reference,
-                    values: try values(of: place, rows, portion)))
+                    values: try values(of: position, rows, portion)))
         }
         try transaction.append(group)
     }
 
     private func values(
-        of place: Int, _ rows: [Int], _ portion: Portion
+        of position: Int, _ rows: [Int], _ portion: Portion
     ) throws -> [Value] {
         var values: [Value] = []
         values.reserveCapacity(rows.count)
         let content = portion.content.bytes
         for row in rows {
-            let cell = portion.cells[row * positions.count + place]
+            let cell = portion.cells[row * table.columns.count + position]
             switch Int32(cell.type) {
             case SQLITE_INTEGER:
-                values.append(try references.logged(.integer(Int64(bitPattern: cell.word)), at: positions[place]))
+                values.append(try references.logged(.integer(Int64(bitPattern: cell.word)), at: position))
             case Int32(Self.externalType): values.append(portion.external[Int(cell.word)])
             case SQLITE_FLOAT: values.append(.real(Double(bitPattern: cell.word)))
             case SQLITE_TEXT: values.append(.text(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))

@@ -14,7 +14,8 @@ struct PlainMerging {
 
     /// nil where the group is of another kind.
     init?(_ group: RowGroup, _ target: GroupTarget, _ merger: Merger) throws {
-        guard group.kind == .insert, !merger.readsBack, let table = target.table, target.isComplete, target.hasNoKey,
+        guard group.kind == .insert, !merger.readsBack, let table = target.table, target.isComplete,
+            target.hasNoKey || target.hasWholeKey,
             merger.floating.isEmpty,
             group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
         else { return nil }
@@ -46,8 +47,7 @@ struct PlainMerging {
             guard
                 let rowid = try inserter.insert(
                     identity, hint: group.integers.isEmpty ? nil : group.integers[index], stamp,
-                    omitsKey: true,
-                    value: { columns[places[$0]].values[index] })
+                    omitsKey: target.hasNoKey, value: { columns[places[$0]].values[index] })
             else {
                 left.append(index)
                 continue

@@ -14,7 +14,8 @@ struct Reconciling {
     @discardableResult
     func reconcile() throws -> Bool {
         try keepRowsOfDroppedTables()
-        try followNames()
+        // A process that has just begun does not know a renamed table yet.
+        if try followNames() { try session.reloadCatalog() }
         let columns = try followColumns()
         try session.reloadCatalog()
         session.newColumns = columns.mapValues { Set($0.added) }
@@ -38,8 +39,9 @@ struct Reconciling {
 
     // MARK: Tables
 
-    /// A table whose triggers now stand on another name was renamed.
-    private func followNames() throws {
+    /// A table whose triggers now stand on another name was renamed. Returns whether there is one.
+    private func followNames() throws -> Bool {
+        var isAny = false
         for row in try connection.rows("SELECT id, name, log_name FROM logsync_table") {
             guard try TableSchema.read(String(text: row[1]), on: connection) == nil else { continue }
             let now = try connection.rows(
@@ -48,7 +50,9 @@ struct Reconciling {
             guard let renamed = now.first else { continue }
             try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", row[0], renamed[0])
             try Settings(session).set("rename", String(text: renamed[0]), String(text: row[2]))
+            isAny = true
         }
+        return isAny
     }
 
     /// A table that came to be after `init` is replicated like the others, where its rows have an identity.
@@ -90,14 +94,15 @@ struct Reconciling {
 
     /// A missing table is never a deletion of its rows: they are kept, without the values that went with the table.
     private func keepRowsOfDroppedTables() throws {
-        for table in session.catalog.tables {
-            guard try TableSchema.read(table.schema.name, on: connection) == nil,
-                try !Capture.isInstalled(table, on: connection),
+        for table in try Catalog.absentTables(on: connection) {
+            // One whose triggers stand on another name was renamed.
+            guard
                 try connection.integer(
                     "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = ?",
                     .text("logsync_insert_\(table.id)")) == nil
             else { continue }
             try keepRows(of: table)
+            try KeyNames(session).learn(table.orderedKeyNames, of: table.name)
             for statement in ["DELETE FROM \(table.clock)", "DELETE FROM \(table.pending)"] {
                 try connection.execute(statement)
             }
@@ -117,9 +122,9 @@ struct Reconciling {
         let clock = ClockTable(table: table, connection: connection)
         for row in try connection.rows("SELECT row FROM \(table.clock)") {
             let position = row[0].asInteger
-            // Where only the key columns said which row it is, they took that with them.
+            // Where only the key columns of a store of before format 5 said which row it is, they took that with them.
             guard let record = try clock.record(at: position),
-                let identity = record.identity
+                let identity = record.named
                     ?? (table.schema.integerKey != nil ? RowIdentity(natural: [.integer(position)]) : nil)
             else { continue }
             let full = try standing.expand(record, nil, identity, at: position, in: table, lost: nil)
@@ -144,6 +149,7 @@ struct Reconciling {
             }
             for var row in rows.sorted(by: { ($0.integer ?? 0) < ($1.integer ?? 0) }) {
                 isAny = true
+                if !table.key.isEmpty { row = try KeyNames(session).complete(row, table.orderedKeyNames) }
                 row.state = row.clock.inserts.isEmpty ? .dead : .parked
                 try kept.put(row)
                 guard row.state == .parked, table.localInteger != nil,

@@ -179,6 +179,10 @@ final class Recorder {
         var orphan: Int64?
         for row in try clock.rows(withUnique: clock.table.keyDigest(key)) where try clock.exists(row) {
             if row == hint { return row }
+            if let name = try clock.name(at: row) {
+                if name == key { return row }
+                continue
+            }
             guard let present = try reader.row(at: row), let record = try clock.record(at: row) else {
                 orphan = row
                 continue
@@ -202,7 +206,7 @@ final class Recorder {
         let clock = ClockTable(table: table, connection: connection)
         for death in events.deaths.values.sorted(by: { $0.record < $1.record }) {
             guard let record = try clock.record(at: death.record) else { continue }
-            guard let identity = record.identity ?? naturalIdentity(of: death.location, in: table) else { continue }
+            guard let identity = record.named ?? naturalIdentity(of: death.location, in: table) else { continue }
             bury(identity, record, milliseconds: death.milliseconds, in: table)
             if table.localInteger != nil { buriedAt[table.id, default: [:]][identity] = death.record }
             let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques

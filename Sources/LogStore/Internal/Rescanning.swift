@@ -34,7 +34,7 @@ struct Rescanning {
     func nameless() throws -> [NamelessRows] {
         var found: [NamelessRows] = []
         for table in session.catalog.tables where table.findsByKeyDigest {
-            let digests = try orphans(of: table).map(\.digest)
+            let digests = try orphans(of: table, namelessOnly: true).map(\.digest)
             if !digests.isEmpty { found.append(NamelessRows(table: table.name, digests: Set(digests))) }
         }
         return found
@@ -95,12 +95,14 @@ struct Rescanning {
     }
 
     /// Records whose rows are gone, with the digests of their keys. Another row may stand under the number by now.
-    private func orphans(of table: TrackedTable) throws -> [(digest: Int32, row: Int64)] {
+    private func orphans(
+        of table: TrackedTable, namelessOnly: Bool = false
+    ) throws -> [(digest: Int32, row: Int64)] {
         let reader = TableReader(table: table, session: session)
         let statement = try Statement(
             """
             SELECT u.digest, c.row FROM \(table.clock) AS c JOIN \(table.unique) AS u ON u.row = c.row
-            WHERE c.identity IS NULL
+            WHERE c.identity IS NULL\(namelessOnly ? " AND c.uniques IS NULL" : "")
             """, on: connection)
         var orphans: [(digest: Int32, row: Int64)] = []
         while try statement.step() {

@@ -57,7 +57,7 @@ struct Reshaping {
         let clock = ClockTable(table: table, connection: connection)
         let standing = Standing(session)
         let reader = standing.reader(table)
-        let formerly = table.formerRecords(in: old)
+        let formerly = FormerRecords(table: table, name: old, keepsKey: byDigest)
         var moved: Set<Int64> = []
         let statement = try Statement(
             """
@@ -75,11 +75,11 @@ struct Reshaping {
                 moved.insert(origin).inserted, var record = try formerly.record(at: origin, connection)
             else { continue }
             let identity = record.identity ?? natural
-            record.identity = table.storesIdentity || identity?.isSurrogate ?? false ? identity : nil
+            let isStored = table.storesIdentity || identity?.isSurrogate ?? false
+            record.identity = isStored ? identity : nil
+            record.key = !isStored && table.findsByKeyDigest ? identity : nil
             record.uniques =
-                table.findsByKeyDigest
-                ? identity.map { $0.isSurrogate ? [] : [table.keyDigest($0)] } ?? []
-                : table.uniqueDigests { row.values[$0] }
+                identity.map { table.uniques(of: $0) { row.values[$0] } } ?? []
             _ = try clock.insert(record, at: rowid)
         }
         try moveOrphans(except: moved, formerly, clock, byDigest: byDigest)
@@ -123,7 +123,8 @@ struct Reshaping {
         for row in try connection.rows("SELECT row FROM \(old)") where !moved.contains(row[0].asInteger) {
             let origin = row[0].asInteger
             guard var record = try formerly.record(at: origin, connection) else { continue }
-            record.identity = record.identity ?? keys[origin]
+            record.identity = record.named ?? keys[origin]
+            record.key = nil
             record.uniques = []
             // Where no row stands; one with an integer of its own stays there, so that the integer says which it was.
             free -= 1
@@ -137,13 +138,11 @@ struct Reshaping {
 struct FormerRecords {
     let table: TrackedTable
     let name: String
+    /// See ``ClockTable/record(at:sql:keepsKey:)``.
+    let keepsKey: Bool
 
     func record(at row: Int64, _ connection: Connection) throws -> ClockRecord? {
         try ClockTable(table: table, connection: connection)
-            .record(at: row, sql: table.selectClock.replacing(table.clock, with: name))
+            .record(at: row, sql: table.selectClock.replacing(table.clock, with: name), keepsKey: keepsKey)
     }
-}
-
-extension TrackedTable {
-    func formerRecords(in name: String) -> FormerRecords { FormerRecords(table: self, name: name) }
 }

@@ -39,6 +39,8 @@ final class Session {
     var orphanScans: Set<Int64> = []
     /// Tables that are recorded for the first time: what they hold counts as found.
     var newTables: Set<Int64> = []
+    /// The key columns of tables that are not here, by the table's lower-case name in logs.
+    var absentKeys: [String: [String]]
     /// Columns, by table and column id, that have just appeared.
     var newColumns: [Int64: Set<Int>] = [:]
 
@@ -66,6 +68,7 @@ final class Session {
         hasReserved = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_reserved)") == 1
         policies = try Policies(on: connection, custom: configuration.policies)
         schemaVersion = try facts.value("schema_version")?.asInteger ?? -1
+        absentKeys = try KeyNames.read(on: connection)
     }
 
     var facts: Facts { Facts(connection) }

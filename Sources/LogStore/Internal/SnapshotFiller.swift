@@ -262,15 +262,9 @@ final class SnapshotFiller {
         let row = TableReader.Row(values: values.map { $0 ?? .null })
         session.spellOutCounters(&state, shown: row.values, in: table)
         let reader = joiner.standing.reader(table)
-        let stores = table.storesIdentity || identity.isSurrogate
-        let uniques =
-            table.findsByKeyDigest
-            ? (identity.isSurrogate ? [] : [table.keyDigest(identity)]) : table.uniqueDigests { row.values[$0] }
-        _ = try ClockTable(table: table, connection: session.connection).insert(
-            ClockRecord(
-                state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
-                identity: stores ? identity : nil, uniques: uniques, breaksCheck: inserted.breaksCheck),
-            at: inserted.rowid)
+        var record = ClockRecord(state, of: identity, shownAs: row, reader)
+        record.breaksCheck = inserted.breaksCheck
+        _ = try ClockTable(table: table, connection: session.connection).insert(record, at: inserted.rowid)
         try joiner.standing.keepPromise(inserted.rowid, in: table)
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
         return .done

@@ -214,9 +214,6 @@ final class PlainShape {
 }
 
 extension TrackedTable {
-    /// The columns whose values stand in identities, as logs have them.
-    var keyNames: Set<String> { Set(key.map { columns[$0.index].name }) }
-
     /// Clock records in order, each with the columns of its row where rowids tell which that is.
     var selectForSnapshot: String {
         let record = "c.row, c.identity, c.peer, c.sequence, c.time, length(c.digests) / 4, c.extra"

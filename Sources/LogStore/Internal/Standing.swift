@@ -170,15 +170,7 @@ final class Standing {
             }
             state.setCell(table.columns[position].id, cell)
         }
-        let stores = table.storesIdentity || full.identity.isSurrogate
-        let uniques =
-            table.findsByKeyDigest
-            ? (full.identity.isSurrogate ? [] : [table.keyDigest(full.identity)])
-            : table.uniqueDigests { row.values[$0] }
-        let reader = reader(table)
-        return ClockRecord(
-            state: state, digests: reader.columnDigests(row.digests), digest: reader.digest(row.digests),
-            identity: stores ? full.identity : nil, uniques: uniques)
+        return ClockRecord(state, of: full.identity, shownAs: row, reader(table))
     }
 
     /// What the columns of a row are to show: nil where it has no entry, so that the default stands.

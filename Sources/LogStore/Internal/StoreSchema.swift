@@ -3,7 +3,7 @@ import LogModel
 /// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
 enum StoreSchema {
     /// Raised when an older logsync could no longer work with the tables; an older binary then refuses the store.
-    static let formatVersion: Int64 = 4
+    static let formatVersion: Int64 = 5
 
     static let sql = """
         -- Facts about this store: who it is, where its container is.
@@ -134,6 +134,7 @@ enum StoreSchema {
         if version < 2 { try addBranches(on: connection) }
         if version < 3 { try connection.execute(blobs + outboxIndex) }
         if version < 4 { try connection.execute(shown) }
+        if version < 5 { try keepKeys(on: connection) }
         try Facts(connection).set("format", .integer(formatVersion))
     }
 
@@ -151,12 +152,41 @@ enum StoreSchema {
             """)
     }
 
+    /// Keeps the keys of rows whose records are found by their digests, for when the rows are gone. What went before that,
+    /// or was written behind the triggers' back, has no name.
+    private static func keepKeys(on connection: Connection) throws {
+        for table in try Catalog.load(on: connection).tables where table.findsByKeyDigest {
+            let rows = try connection.prepare(
+                """
+                SELECT c.row, \(SQL.list(table.keyColumnNames)) FROM \(table.clock) AS c
+                JOIN \(table.quoted) AS t ON t.\(table.rowid) = c.row WHERE c.identity IS NULL
+                """)
+            defer { rows.reset() }
+            while try rows.step() {
+                let row = rows.integer(0)
+                let parts = table.key.enumerated().compactMap { index, key in
+                    KeyPart(rows.value(index + 1), collation: key.collation)
+                }
+                guard parts.count == table.key.count else { continue }
+                let identity = RowIdentity(natural: parts)
+                guard
+                    try connection.integer(
+                        "SELECT 1 FROM \(table.unique) WHERE digest = ? AND row = ?",
+                        .integer(Int64(table.keyDigest(identity))), .integer(row)) != nil
+                else { continue }
+                try connection.run(
+                    "UPDATE \(table.clock) SET uniques = ?2 WHERE row = ?1", .integer(row), .blob(identity.bytes))
+            }
+        }
+    }
+
     /// The clock records of one tracked table, and the digests of unique keys where it needs them.
     static func clockTable(_ id: Int64, hasUniqueDigests: Bool) -> String {
         var sql = """
             CREATE TABLE logsync_clock_\(id)(
                 row INTEGER PRIMARY KEY, identity BLOB, peer INTEGER NOT NULL, sequence INTEGER NOT NULL,
-                time INTEGER NOT NULL, digest INTEGER NOT NULL, digests BLOB NOT NULL, extra BLOB, uniques BLOB,
+                time INTEGER NOT NULL, digest INTEGER NOT NULL, digests BLOB NOT NULL, extra BLOB,
+                uniques BLOB,       -- the digests of unique keys; the natural key where that alone has a digest
                 conflict INTEGER);  -- 1: contested; 2: a reference shows something else; 4: breaks a CHECK
             CREATE UNIQUE INDEX logsync_clock_\(id)_identity ON logsync_clock_\(id)(identity)
                 WHERE identity IS NOT NULL;

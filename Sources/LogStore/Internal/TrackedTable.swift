@@ -93,6 +93,19 @@ final class TrackedTable {
         hasOpaqueUnique = opaque
     }
 
+    /// A table that is not there any more, and so has no columns.
+    ///
+    /// - Parameter formerKey: by names in logs.
+    convenience init(
+        id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String],
+        formerKey: [String]
+    ) {
+        self.init(
+            id: id, name: name, kind: kind, schema: schema, columns: columns, columnNames: columnNames, key: [],
+            recorded: 0, high: 0)
+        orderedKeyNames = formerKey
+    }
+
     /// Whether clock records are found by the table's rowid; otherwise they have numbers of their own.
     var hasRowid: Bool { schema.rowidName != nil }
     /// The INTEGER PRIMARY KEY where its integers are local to this store.
@@ -112,6 +125,20 @@ final class TrackedTable {
         let keys = capturesKey ? key.map(\.collation.rawValue) : []
         let slots = uniqueSlots.map { $0.map { "\(columns[$0.index].id)\($0.collation.rawValue.first ?? "B")" } }
         return "\(hasRowid) \(storesIdentity) \(findsByKeyDigest) \(keys) \(slots)"
+    }
+
+    /// The part of ``shape`` that says where a record's name is.
+    struct Shape {
+        var hasRowid: Bool
+        var storesIdentity: Bool
+        var findsByKeyDigest: Bool
+
+        init(_ text: String) {
+            let parts = text.split(separator: " ").prefix(3).map { $0 == "true" }
+            hasRowid = parts.first ?? true
+            storesIdentity = parts.dropFirst().first ?? true
+            findsByKeyDigest = parts.dropFirst(2).first ?? false
+        }
     }
 
     func noteShape(on connection: Connection) throws {
@@ -136,6 +163,9 @@ final class TrackedTable {
     var rowid: String { SQL.name(schema.rowidName ?? "rowid") }
     var columnList: String { SQL.list(columns.map(\.local)) }
     var keyColumnNames: [String] { key.map { columns[$0.index].local } }
+    /// The columns whose values stand in identities, as logs have them.
+    lazy var keyNames = Set(orderedKeyNames)
+    lazy var orderedKeyNames = key.map { columns[$0.index].name }
     var keyCondition: String { keyColumnNames.map { "\(SQL.name($0)) = ?" }.joined(separator: " AND ") }
 
     lazy var selectByRowid = "SELECT \(columns.isEmpty ? "NULL" : columnList) FROM \(quoted) WHERE \(rowid) = ?"
@@ -149,6 +179,9 @@ final class TrackedTable {
         "SELECT peer, sequence, time, digest, digests, extra, identity, uniques, conflict FROM \(clock) WHERE row = ?"
     lazy var clockRowByIdentity = "SELECT row FROM \(clock) WHERE identity = ?"
     lazy var identityByRow = "SELECT identity FROM \(clock) WHERE row = ?"
+    /// What is kept of natural keys stands in place of the digests of unique keys, of which such a table has none.
+    lazy var nameByRow =
+        "SELECT \(findsByKeyDigest ? "coalesce(identity, uniques)" : "identity") FROM \(clock) WHERE row = ?"
     lazy var deleteClock = "DELETE FROM \(clock) WHERE row = ?"
     lazy var moveClock = "UPDATE \(clock) SET row = ?2 WHERE row = ?1"
     lazy var insertClock = """

@@ -107,10 +107,10 @@ final class TransactionWriter {
     /// Encodes a whole group at once.
     func append(_ group: RowGroup) throws { try encoder.append(group) }
 
-    /// A cell's value as the log has it: a large one is in a blob file.
+    /// A cell's value as the log has it: a large one is in a blob file, unless identities have it anyway.
     @inline(__always)
     func logged(_ value: Value, _ column: String, of identity: RowIdentity, in table: TrackedTable) throws -> Value {
-        guard isLarge(value.size) else { return value }
+        guard isLarge(value.size), !table.keyNames.contains(column) else { return value }
         return try KeptBlobs(session: session).reference(
             to: value, at: KeptBlobs.Place(table: table.name, identity: identity, column: column),
             in: table, of: header.dot)

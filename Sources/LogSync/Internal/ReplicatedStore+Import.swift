@@ -83,6 +83,16 @@ extension ReplicatedStore {
         logger.warning("\(place.path): \(what). logsync rescan finds whatever else was changed so")
     }
 
+    /// Looks up what the keys of tables that are not here are called, where a log leaves that to schemas.
+    func learnKeys(_ scan: ContainerScan) throws {
+        guard
+            scan.peers.values.contains(where: { peer in
+                peer.schemas.contains { !learnedSchemas.contains($0.name.fingerprint) }
+            }), try store.lacksKeys()
+        else { return }
+        try store.learnKeys(scan, in: content, known: &learnedSchemas)
+    }
+
     private func begin(_ plan: ImportPlan) throws {
         let chains = try store.chains()
         try plan.begin(vector: try store.vector()) { chains[$0] ?? .zero }

@@ -4,12 +4,24 @@ enum Migration: Sendable {
     case renameColumn(table: String, from: String, to: String)
     case dropColumn(table: String, column: String)
     /// SQLite's twelve steps: another table takes its place, its columns in another order.
-    case rebuild(table: String)
+    case rebuild(Rebuild)
     case createTable(TableModel)
     case dropTable(String)
     case renameTable(from: String, to: String)
     /// Numbers the rows of tables without INTEGER PRIMARY KEY anew.
     case vacuum
+}
+
+/// What else happens to a table while another takes its place.
+struct Rebuild: Sendable {
+    var table: String
+    var dropped: String?
+    var added: ColumnModel?
+    /// What the program writes to the new table before it takes the old one's name.
+    var statements: [String] = []
+
+    /// The name that the new table has first.
+    static func interim(_ table: String) -> String { "rebuilt_\(table)" }
 }
 
 extension Migration {
@@ -30,8 +42,16 @@ extension Migration {
         case .dropColumn(let table, let column):
             guard let index = place(table), schema.isFree(column, of: table) else { return nil }
             schema.tables[index].columns.removeAll { $0.name == column }
-        case .rebuild(let table):
-            guard let index = place(table), !schema.hasTriggers(table) else { return nil }
+        case .rebuild(let rebuild):
+            guard let index = place(rebuild.table), !schema.hasTriggers(rebuild.table) else { return nil }
+            if let column = rebuild.dropped {
+                guard schema.tables[index][column] != nil, schema.isFree(column, of: rebuild.table) else { return nil }
+                schema.tables[index].columns.removeAll { $0.name == column }
+            }
+            if let column = rebuild.added {
+                guard schema.tables[index][column.name] == nil else { return nil }
+                schema.tables[index].columns.append(column)
+            }
             schema.tables[index].columns.reverse()
         case .createTable(let table):
             guard place(table.name) == nil else { return nil }
@@ -50,6 +70,9 @@ extension Migration {
         return schema
     }
 
+    /// Whether it is the values that tell it from something else: a column under a new name holds what the former held.
+    var isGuessed: Bool { if case .renameColumn = self { true } else { false } }
+
     /// What the program runs, on a schema to which it can be applied.
     func sql(on schema: SchemaModel) -> [String] {
         switch self {
@@ -57,15 +80,15 @@ extension Migration {
             return ["ALTER TABLE \(table) ADD COLUMN \(column.sql(isRowid: false))"]
         case .renameColumn(let table, let from, let to): return ["ALTER TABLE \(table) RENAME COLUMN \(from) TO \(to)"]
         case .dropColumn(let table, let column): return ["ALTER TABLE \(table) DROP COLUMN \(column)"]
-        case .rebuild(let name):
+        case .rebuild(let rebuild):
+            let name = rebuild.table
             guard let former = schema[name], var rebuilt = applied(to: schema)?[name] else { return [] }
-            rebuilt.name = "rebuilt_\(name)"
-            let columns = ((former.hasLocalInteger ? ["id"] : []) + former.replicated.map(\.name)).joined(
-                separator: ", ")
-            return [
-                "BEGIN", rebuilt.sql, "INSERT INTO \(rebuilt.name)(\(columns)) SELECT \(columns) FROM \(name)",
-                "DROP TABLE \(name)", "ALTER TABLE \(rebuilt.name) RENAME TO \(name)",
-            ] + former.indexSQL + ["COMMIT"]
+            rebuilt.name = Rebuild.interim(name)
+            let kept = former.replicated.map(\.name).filter { $0 != rebuild.dropped }
+            let columns = ((former.hasLocalInteger ? ["id"] : []) + kept).joined(separator: ", ")
+            return ["BEGIN", rebuilt.sql, "INSERT INTO \(rebuilt.name)(\(columns)) SELECT \(columns) FROM \(name)"]
+                + rebuild.statements
+                + ["DROP TABLE \(name)", "ALTER TABLE \(rebuilt.name) RENAME TO \(name)"] + former.indexSQL + ["COMMIT"]
         case .createTable(let table): return [table.sql] + table.indexSQL
         case .dropTable(let table): return ["DROP TABLE \(table)"]
         case .renameTable(let from, let to): return ["ALTER TABLE \(from) RENAME TO \(to)"]
@@ -123,7 +146,10 @@ extension Migration: CustomStringConvertible {
         case .addColumn(let table, let column): "adds \(table).\(column.sql(isRowid: false))"
         case .renameColumn(let table, let from, let to): "renames \(table).\(from) to \(to)"
         case .dropColumn(let table, let column): "drops \(table).\(column)"
-        case .rebuild(let table): "rebuilds \(table)"
+        case .rebuild(let rebuild):
+            "rebuilds \(rebuild.table)" + (rebuild.dropped.map { " without \($0)" } ?? "")
+                + (rebuild.added.map { " with \($0.sql(isRowid: false))" } ?? "")
+                + (rebuild.statements.isEmpty ? "" : " and writes: \(rebuild.statements.joined(separator: "; "))")
         case .createTable(let table): "makes \(table.name): \(([table.sql] + table.indexSQL).joined(separator: "; "))"
         case .dropTable(let table): "drops \(table)"
         case .renameTable(let from, let to): "renames \(from) to \(to)"

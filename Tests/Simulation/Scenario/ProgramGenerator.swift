@@ -29,6 +29,12 @@ struct ProgramGenerator {
         return (0..<count).flatMap { _ in change(table()) }
     }
 
+    /// What a program writes to a table that is to take another's place.
+    mutating func changes(to table: TableModel, in schema: SchemaModel) -> [String] {
+        self.schema = schema
+        return (0..<random.number(2)).flatMap { _ in change(table) }
+    }
+
     /// Rows for a database that does not take part yet.
     mutating func rows() -> [String] {
         schema.tables.flatMap { table in

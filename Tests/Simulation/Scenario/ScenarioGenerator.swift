@@ -36,7 +36,8 @@ struct ScenarioGenerator {
         scenario.policies = policies(schema, features)
         addCommonRows(to: &scenario, &programs)
         if features.contains(.migrations) {
-            migrations = MigrationGenerator(schema, peers: count, random: &random)
+            migrations = MigrationGenerator(
+                schema, peers: count, mayDrop: Self.keepsLogs(scenario), random: &random)
         }
         let rounds = random.number(isBig ? 6 : 4)
         for _ in 0..<rounds { addRound(to: &scenario, &programs) }
@@ -55,7 +56,8 @@ struct ScenarioGenerator {
         scenario.policies = policies(schema, features)
         programs.chooseHotTable()
         if features.contains(.migrations) {
-            migrations = MigrationGenerator(schema, peers: scenario.peers.count, random: &random)
+            migrations = MigrationGenerator(
+                schema, peers: scenario.peers.count, mayDrop: Self.keepsLogs(scenario), random: &random)
         }
         for peer in scenario.peers.indices { addChange(by: peer, to: &scenario, &programs) }
         for _ in 0..<2 { addExchange(to: &scenario, without: nil) }
@@ -63,6 +65,12 @@ struct ScenarioGenerator {
         addChange(by: 0, to: &scenario, &programs)
         addExchange(to: &scenario, without: nil)
         return scenario
+    }
+
+    /// Whether no snapshot ever has to stand for transactions.
+    private static func keepsLogs(_ scenario: Scenario) -> Bool {
+        !scenario.hasFolders
+            || scenario.features.isDisjoint(with: [.snapshots, .collection, .faults, .restoredStores, .copiedStores])
     }
 
     /// Each seed leaves most of the features out, so that small scenarios are about few things.
@@ -152,7 +160,9 @@ struct ScenarioGenerator {
     }
 
     private mutating func addChange(by peer: Int, to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
-        if migrations != nil, random.chance(25), let migration = migrations?.migration(of: peer, random: &random) {
+        if migrations != nil, random.chance(25),
+            let migration = migrations?.migration(of: peer, random: &random, programs: &programs)
+        {
             scenario.steps.append(.migrate(peer: peer, migration))
         }
         if let schema = migrations?.schemas[peer] { programs.schema = schema }

@@ -38,8 +38,17 @@ final class AppConnection {
     func attempt(_ sql: String) throws -> Bool {
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
         if code == SQLITE_OK { return true }
-        if code == SQLITE_CONSTRAINT || code == SQLITE_MISMATCH || code == SQLITE_FULL { return false }
-        throw Failure(.program, "\(String(cString: sqlite3_errmsg(handle))) (\(code)) in \(sql)")
+        let message = String(cString: sqlite3_errmsg(handle))
+        if code == SQLITE_CONSTRAINT || code == SQLITE_MISMATCH || code == SQLITE_FULL || Self.isAhead(message) {
+            return false
+        }
+        throw Failure(.program, "\(message) (\(code)) in \(sql)")
+    }
+
+    /// Whether a program is ahead of its schema: a migration was refused, or a restored backup knows nothing of it.
+    static func isAhead(_ message: String) -> Bool {
+        message.hasPrefix("no such column: ") || message.hasPrefix("no such table: ")
+            || message.contains(" has no column named ")
     }
 
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }

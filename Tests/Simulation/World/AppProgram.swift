@@ -63,6 +63,7 @@ final class AppProgram {
                 try database.execute(sql: statement)
             } catch let error as DatabaseError
                 where [.SQLITE_CONSTRAINT, .SQLITE_MISMATCH, .SQLITE_FULL].contains(error.resultCode)
+                || AppConnection.isAhead(error.message ?? "")
             {
                 continue
             }

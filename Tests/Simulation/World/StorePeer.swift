@@ -77,6 +77,12 @@ final class StorePeer {
         if cutsPower { app = try AppProgram(path, foreignKeysAreOn: model.foreignKeysAreOn) }
     }
 
+    /// Another process of logsync takes over, which has seen nothing of what was.
+    func reopen() throws {
+        try store.close()
+        store = try Store.open(path, configuration: configuration)
+    }
+
     /// Writes as a program does that embeds logsync.
     func embed(_ statements: [String]) throws {
         let queue = try AppProgram.queue(path, foreignKeysAreOn: model.foreignKeysAreOn)
