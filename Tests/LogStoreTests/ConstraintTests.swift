@@ -224,6 +224,27 @@ import Testing
         try notes([])
     }
 
+    @Test func aFoldedRowThatIsWrittenAgainIsNotDeletedWithTheOther() throws {
+        let (_, a, b) = try pair(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, code TEXT UNIQUE)"
+        ) {
+            $0.policies = [("t", "unique-merge")]
+            $0.identities["t"] = .columns(["name"])
+        }
+        try a.write("INSERT INTO t(name, code) VALUES ('a', 'x')")
+        try record(a)
+        try b.write("INSERT INTO t(name, code) VALUES ('b', 'x')")
+        try settle(a, b)
+        #expect(try parked(b, all: true) == ["t merged"])
+        try b.write("DELETE FROM t; INSERT INTO t(name, code) VALUES ('b', 'y')")
+        #expect(try b.recorded() == "t +1 -1")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT name, code FROM t") == ["b|y"])
+            #expect(try parked(peer, all: true) == [])
+        }
+    }
+
     @Test func aFoldedRowComesOutAgainWhenTheNameIsAnother() throws {
         let (_, a, b) = try pair(Self.tags) { $0.policies = [("tag", "unique-merge")] }
         try a.write("INSERT INTO tag VALUES (1, 'swift', 'red')")

@@ -24,8 +24,9 @@ extension Recorder {
         where !staying.contains(identity) {
             let time = raised(gone.milliseconds, above: gone.stamps)
             try transaction().append(table, .delete, identity, time: time, integer: nil, cells: [])
-            // What was folded into it goes with it.
-            for row in try KeptRows(session).folded(into: identity, in: table) {
+            // What was folded into it goes with it, but for what comes back at once.
+            for row in try KeptRows(session).folded(into: identity, in: table)
+            where !staying.contains(row.identity) {
                 let time = raised(gone.milliseconds, above: row.clock.allStamps)
                 try transaction().append(table, .delete, row.identity, time: time, integer: nil, cells: [])
                 _ = try KeptRows(session).remove(row.table, row.identity)

@@ -161,7 +161,9 @@ final class FolderPeer {
             try FileManager.default.removeItem(atPath: path + suffix)
         }
         try FileManager.default.copyItem(atPath: backup, toPath: path)
-        if losesState { try FileManager.default.removeItem(atPath: configuration.stateDirectory) }
+        if losesState, FileManager.default.fileExists(atPath: configuration.stateDirectory) {
+            try FileManager.default.removeItem(atPath: configuration.stateDirectory)
+        }
         wasRestored = true
         schema = backupSchema
         let connection = try AppConnection(path)
