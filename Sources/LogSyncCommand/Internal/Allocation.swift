@@ -6,7 +6,8 @@ enum Allocation {
     ///
     /// glibc takes what is larger than its threshold from the system piece by piece, but raises the threshold to whatever
     /// size was freed last: then values of megabytes lie among the pages of SQLite's cache, which stay, and the holes
-    /// between them too. A threshold that is set is not raised. On two gigabytes this made a third of the peak of `init`.
+    /// between them too. A threshold that is set is not raised. On half a gigabyte this took a third of the peak of `init`,
+    /// on two gigabytes hardly anything.
     static func givesLargeValuesBack() {
         // It fails only for values out of range.
         _ = mallopt(M_MMAP_THRESHOLD, largeValue)
