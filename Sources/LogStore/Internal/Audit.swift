@@ -51,7 +51,7 @@ struct Audit {
                 continue
             }
             if !identity.isSurrogate, identity != natural, !record.isReplaced {
-                problems.append("\(place): another key than its identity")
+                problems.append("\(place): its key is \(natural?.description ?? "none"), its identity \(identity)")
             }
             if reader.digest(present.digests, columns: record.digests.count) != record.digest {
                 problems.append("\(place): another row digest")
