@@ -126,11 +126,16 @@ final class Deciding {
         return named.contains { $0 === contender } ? [] : named
     }
 
+    /// Whether it is to be known what becomes of the parent: a loose reference follows it where it is folded.
+    private func matters(_ rule: ForeignRule) -> Bool {
+        rule.strength != .loose || rule.isByInteger && session.policies.folds(rule.parent.name)
+    }
+
     private func connect() throws {
         edges = [:]
         var sharers: [SharedKey: [Contender]] = [:]
         for contender in contenders.all {
-            for rule in rules.of(contender.table) where rule.strength != .loose {
+            for rule in rules.of(contender.table) where matters(rule) {
                 guard let reference = contender.reference(rule) else { continue }
                 edges[contender.name, default: []] += awaited(reference, rule, by: contender)
                 if rule.strength == .soft, rule.replacesByDefault, let defaults = try defaults(rule) {
