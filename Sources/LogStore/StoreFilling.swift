@@ -52,10 +52,13 @@ extension Store {
                 _ = try connection.scalar("PRAGMA journal_mode = \(journal)")
             }
         }
+        // Refused where somebody else has the store open: then it is filled as it is.
         try? set("delete")
         let result = Result { try body(&place) }
-        try set(journal)
+        let restored = Result { try set(journal) }
+        // What ended the filling says more than that the journal could not be changed after it.
         try result.get()
+        try restored.get()
     }
 
     /// Fills for a while; true where there was nothing left.

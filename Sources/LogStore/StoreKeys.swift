@@ -50,7 +50,7 @@ extension KeyNames {
             connection.finalizeStatements()
             sqlite3_close_v2(handle)
         }
-        try connection.execute(schema)
+        try connection.execute(schema: schema)
         try connection.execute(StoreSchema.sql)
         for setting in settings {
             try connection.run(

@@ -58,7 +58,7 @@ extension Store {
         }
         let database = try StoreConnection(path, configuration: configuration, mayCreate: true)
         do {
-            try database.withConnection { try $0.execute(schema) }
+            try database.withConnection { try $0.execute(schema: schema) }
             let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
             try database.writeRaw { connection in
                 _ = try found(connection, plan: plan, configuration: configuration, records: true)

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import LogModel
 import Testing
@@ -33,6 +34,25 @@ import Testing
         try agree(a, b)
         #expect(try b.strings("SELECT * FROM n ORDER BY k") == ["A|1", "B|2", "c|3"])
         #expect(try b.strings("SELECT * FROM m") == ["1.5|B|y"])
+    }
+
+    @Test func aPublishedSchemaSaysWhatKeysAreCalledAndReachesNoOtherFile() throws {
+        #expect(
+            try KeyNames.names(in: Self.schema + "CREATE TABLE p(x, y, PRIMARY KEY(y, x));", settings: [])
+                .filter { $0.key != "logsync_setting" } == ["w": ["k"], "p": ["y", "x"]])
+        let other = folder.path + "/other.db"
+        let clock = TestClock()
+        for reach in ["ATTACH '\(other)' AS o; CREATE TABLE o.t(x)", "VACUUM INTO '\(other)'"] {
+            let schema = Self.schema + reach
+            try expect(.invalidStore) { _ = try KeyNames.names(in: schema, settings: []) }
+            #expect(throws: LogSyncError.self) {
+                _ = try Store.create(
+                    folder.path + "/clone.db", schema: schema,
+                    plan: InitializePlan(content: "test", container: "/nowhere", peerName: "c"),
+                    configuration: TestPeer.configuration(1, clock))
+            }
+            #expect(!FileManager.default.fileExists(atPath: other))
+        }
     }
 
     @Test func keysThatALogLeavesOutAreAddedWhenTheTableComes() throws {

@@ -81,6 +81,16 @@ final class Connection {
         guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
     }
 
+    /// Runs the SQL of a schema that somebody else published: it may make what it likes in this database, and reach no
+    /// other file (ATTACH, VACUUM INTO).
+    ///
+    /// - Throws: `invalidStore` where it is no SQL that SQLite understands, or tries to.
+    func execute(schema: String) throws {
+        let limit = sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0)
+        defer { sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, limit) }
+        try execute(schema)
+    }
+
     /// Runs `body` with the main schema's triggers on, and leaves them as they were: the connection may be a program's.
     func withTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(true, body) }
 

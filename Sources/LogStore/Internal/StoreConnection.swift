@@ -105,17 +105,7 @@ final class StoreConnection: Sendable {
 
     /// Runs `body` in a write transaction of which nobody needs to know: what sessions keep in memory is not touched.
     func writeAside<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-        try withConnection { connection in
-            try connection.execute("BEGIN IMMEDIATE")
-            do {
-                let result = try body(connection)
-                try connection.execute("COMMIT")
-                return result
-            } catch {
-                try undo(connection, after: error)
-                throw error
-            }
-        }
+        try write(endsSession: false, body)
     }
 
     /// Runs `body` on one state of the store.
@@ -135,12 +125,16 @@ final class StoreConnection: Sendable {
 
     /// Runs `body` in a write transaction on a database that is not a store yet, or is to be none any more.
     func writeRaw<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        try write(endsSession: true, body)
+    }
+
+    private func write<Result>(endsSession: Bool, _ body: (Connection) throws -> Result) throws -> Result {
         try withConnection { connection in
             try connection.execute("BEGIN IMMEDIATE")
             do {
                 let result = try body(connection)
                 try connection.execute("COMMIT")
-                box.session = nil
+                if endsSession { box.session = nil }
                 return result
             } catch {
                 try undo(connection, after: error)

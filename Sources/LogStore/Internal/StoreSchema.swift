@@ -114,7 +114,7 @@ enum StoreSchema {
         CREATE TABLE IF NOT EXISTS logsync_look(peer BLOB PRIMARY KEY NOT NULL, found BLOB NOT NULL);
         """
 
-    /// The keys of rows without rowids that a folded row changed; from format 4 on.
+    /// The keys under which rows stand whose own keys name a folded row; from format 4 on.
     private static let shown = """
         CREATE TABLE logsync_shown(
             table_id INTEGER NOT NULL, row INTEGER NOT NULL,

@@ -22,6 +22,8 @@ extension ReplicatedStore {
         comparedFiles = known
         let contradicted = try contradictedReceipts(scan)
         self.contradicted = contradicted
+        // A file that has gone holds nothing any more.
+        unexplained = unexplained.filter { id, name in scan.peers[id]?.logs.contains { $0.name == name } ?? false }
         let suspects = plan.suspects.union(contradicted)
         for id in scan.peers.keys.sorted() where id != peer {
             guard let other = scan.peers[id], !other.logs.isEmpty else { continue }
