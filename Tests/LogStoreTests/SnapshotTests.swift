@@ -196,6 +196,26 @@ import Testing
         try agree(a, b, c)
     }
 
+    @Test func aCopyRecordsWhatWasCapturedAsItsOriginalDoesAndTheRestAsItsOwn() throws {
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
+        try a.write("INSERT INTO t(v) VALUES ('both')")
+        let path = folder.path + "/copy.db"
+        try a.write("VACUUM INTO '\(path)'")
+        let copy = try Store.open(path, configuration: TestPeer.configuration(9))
+        try copy.becomeSuccessor(PeerID(high: 9, low: 9), name: "copy", retiresFormer: false)
+        let b = try TestPeer(folder, "b", opening: copy)
+        for peer in [a, b] { _ = try peer.store.record() }
+        for peer in [a, b] {
+            try peer.write("INSERT INTO t(v) VALUES ('\(peer.name)')")
+            let pending = try peer.strings(
+                "SELECT name FROM sqlite_schema WHERE name GLOB 'logsync_pending_*' AND type = 'table'")
+            // In the same millisecond, under the same number.
+            for table in pending { try peer.write("UPDATE \(table) SET ms = 1700000000000") }
+        }
+        try agree(a, b)
+        #expect(try b.strings("SELECT v FROM t ORDER BY v") == ["a", "b", "both"])
+    }
+
     @Test func aReferenceIsFoundDanglingWhateverItsTableIsCalled() throws {
         let a = try TestPeer(
             folder, "a",

@@ -105,6 +105,8 @@ struct ClockTable {
         return try statement.step()
     }
 
+    func highestRow() throws -> Int64? { try connection.integer("SELECT max(row) FROM \(table.clock)") }
+
     func identity(at row: Int64) throws -> RowIdentity? {
         let statement = try connection.prepare(table.identityByRow)
         statement.bind(row, at: 1)

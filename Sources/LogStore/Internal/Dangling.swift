@@ -50,7 +50,9 @@ final class Dangling {
         let clock = ClockTable(table: table, connection: connection)
         let isTaken = try TableReader(table: table, session: session).exists(integer)
         let isElsewhere = try clock.row(of: identity) != nil
-        guard !isTaken, !isElsewhere else { return }
-        try References(session: session).reserve(integer, for: identity, in: table)
+        let references = References(session: session)
+        // Another row that is nowhere may have been promised it since: then that is who is meant.
+        guard !isTaken, !isElsewhere, try references.reservedIdentity(of: integer, in: table) == nil else { return }
+        try references.reserve(integer, for: identity, in: table)
     }
 }

@@ -24,6 +24,7 @@ extension Recorder {
             }
             try settle(displaced, at: place, &events, clock: clock)
         }
+        try findDisplacedByRowid(&events, clock: clock, reader: reader)
         try findOrphans(&events, clock: clock, reader: reader)
         self.events[table.id] = events
     }
@@ -70,6 +71,20 @@ extension Recorder {
         }
         for record in displaced {
             events.add(Death(record: record, milliseconds: life.milliseconds, location: place))
+        }
+    }
+
+    /// Rows with keys of their own whose rowids others took.
+    private func findDisplacedByRowid(
+        _ events: inout PendingEvents, clock: ClockTable, reader: TableReader
+    ) throws {
+        for rowid in events.touchedRowids.sorted() where try clock.exists(rowid) && !isClaimed(rowid, events) {
+            guard let identity = try clock.name(at: rowid), let parts = identity.naturalParts,
+                try !isPresent(rowid, reader: reader, clock: clock)
+            else { continue }
+            // VACUUM may have moved it.
+            if let key = try localKey(parts, of: reader.table), try reader.rowid(withKey: key) != nil { continue }
+            events.add(Death(record: rowid, milliseconds: milliseconds, location: Location(key: identity)))
         }
     }
 

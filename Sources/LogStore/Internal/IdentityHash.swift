@@ -41,6 +41,8 @@ struct IdentityHash {
         }
     }
 
+    var bytes: [UInt8] { Array(hash.finalize().prefix(16)) }
+
     /// - Parameter prefix: its low 48 bits come first, so that identities made one after the other
     ///   stand side by side in an index.
     func identity(prefix: UInt64) -> RowIdentity {

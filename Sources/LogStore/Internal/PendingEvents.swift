@@ -54,6 +54,8 @@ struct PendingEvents {
     /// Whether some row was written more than once, so that a key that displaced another row may be gone again.
     private(set) var hasIntermediateKeys = false
     private(set) var hasWrites = false
+    /// The rowids that events named, of a table whose rows are told apart by something else.
+    private(set) var touchedRowids: Set<Int64> = []
     private var sorted: [Location]?
     private var moving: Life?
     private var renamed: Int64?
@@ -157,6 +159,7 @@ struct PendingEvents {
         _ kind: Capture.Kind, _ location: Location, rowid: Int64?, number: Int64, milliseconds: Int64
     ) throws {
         hasWrites = hasWrites || kind != .delete
+        if table.capturesKey, let rowid { touchedRowids.insert(rowid) }
         switch kind {
         case .insert:
             try begin(location, rowid: rowid, number: number, milliseconds: milliseconds)

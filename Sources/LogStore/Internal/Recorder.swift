@@ -59,6 +59,10 @@ final class Recorder {
             session.newColumns = [:]
         }
         guard try Self.hasPending(session) else { return nil }
+        for table in session.catalog.tables where table.localInteger != nil {
+            // What was imported has integers of its own.
+            table.high = max(table.high, try ClockTable(table: table, connection: connection).highestRow() ?? 0)
+        }
         for table in session.catalog.tables {
             if try PlainChanges.suits(table, session) { plain[table.id] = try PlainChanges(table, session) }
             events[table.id] = try collect(table)
@@ -119,7 +123,8 @@ final class Recorder {
         return try PendingEvents(table, besides: plain[table.id], on: connection) { location, rowid in
             guard let key = location.key else {
                 guard let rowid = location.rowid, try clock.exists(rowid) else { return nil }
-                return rowid
+                // A row with a NULL in its key is none of those that have a key.
+                return try table.capturesKey && clock.name(at: rowid)?.isSurrogate == false ? nil : rowid
             }
             if table.findsByKeyDigest { return try self.recordByDigest(key, hint: rowid, clock: clock) }
             guard let identity = try self.formerIdentity(of: key, in: table) else { return nil }

@@ -12,7 +12,10 @@ final class Session {
     private(set) var peers: Peers
     /// This peer's number.
     private(set) var own: Int64
-    let salt: Bytes
+    /// Makes this store's surrogate identities its own.
+    private(set) var salt: Bytes
+    /// Whether the salt is that of the peer which this store was before.
+    private var hasFormerSalt: Bool
     /// The sum of the state digest (MODEL.md, particular rules), as committed and as changed since.
     var stateDigest: UInt64
     /// Whether rows are kept beside their tables; saves a look-up a row where none are.
@@ -59,6 +62,7 @@ final class Session {
         }
         own = try peers.number(of: peer, on: connection)
         self.salt = salt
+        hasFormerSalt = try facts.value(Self.formerSalt) == .integer(1)
         stateDigest = UInt64(bitPattern: try facts.value("digest")?.asInteger ?? 0)
         hasKept = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_kept)") == 1
         hasFolded = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_kept WHERE folded IS NOT NULL)") == 1
@@ -106,6 +110,24 @@ final class Session {
     func become(_ peer: PeerID) throws {
         own = try peers.number(of: peer, on: connection)
         try facts.set("peer", .blob(peer.bytes[...]))
+        try facts.set(Self.formerSalt, .integer(1))
+        hasFormerSalt = true
+    }
+
+    private static let formerSalt = "former_salt"
+
+    /// Call it when everything captured has been recorded: what this store captures from here on is not what the peer
+    /// captured that it was before, even under the same number and in the same millisecond. What was captured until then
+    /// may have been recorded by that peer, too, and keeps the identities that it gave.
+    func takeOwnSalt() throws {
+        guard hasFormerSalt else { return }
+        var hash = IdentityHash("salt")
+        hash.combine(salt)
+        hash.combine(ownID.bytes[...])
+        salt = hash.bytes[...]
+        try facts.set("salt", .blob(salt))
+        try facts.set(Self.formerSalt, .integer(0))
+        hasFormerSalt = false
     }
 
     /// Sees to it that the app's triggers on untracked tables fire while an import writes.
