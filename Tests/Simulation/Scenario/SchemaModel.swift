@@ -203,6 +203,21 @@ extension TableModel {
     }
 }
 
+extension SchemaModel {
+    /// Whether the deletion of one of a table's rows may delete others of its rows with it.
+    func deletesItself(_ table: TableModel) -> Bool {
+        var found: Set<String> = []
+        var next = [table]
+        while let child = next.popLast() {
+            for key in child.references where key.onDelete == .cascade {
+                if key.parent == table.name { return true }
+                if found.insert(key.parent).inserted, let parent = self[key.parent] { next.append(parent) }
+            }
+        }
+        return false
+    }
+}
+
 extension TableModel {
     var logName: String { loggedAs ?? name }
 }

@@ -55,6 +55,12 @@ final class AppProgram {
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 
+    /// Whether SQLite refused a commit for a deferred key. It does for some that `foreign_key_check` finds nothing wrong
+    /// with, such as a row that REPLACE put in the place of one whose name it refers to in another spelling.
+    static func isRefusedCommit(_ error: DatabaseError) -> Bool {
+        error.resultCode == .SQLITE_CONSTRAINT && error.sql?.hasPrefix("COMMIT") ?? false
+    }
+
     /// The same statements through GRDB. A broken key that would refuse the commit undoes them all.
     static func attempt(_ statements: [String], _ database: Database) throws {
         try database.execute(sql: "SAVEPOINT simulation")

@@ -129,6 +129,8 @@ final class FolderPeer {
             try await replicator.write(in: queue, author: model.name, context: "simulation") { database in
                 try AppProgram.attempt(statements, database)
             }
+        } catch let error as DatabaseError where AppProgram.isRefusedCommit(error) {
+            // Nothing was written, as its program is told.
         } catch {
             thrown = error
         }
@@ -145,12 +147,16 @@ final class FolderPeer {
     private var backup: String { path + ".backup" }
 
     func backUp(vacuums: Bool) throws {
-        if FileManager.default.fileExists(atPath: backup) { try FileManager.default.removeItem(atPath: backup) }
+        try loseBackup()
         backupSchema = schema
         let connection = try openApp().connection
         if vacuums { return try connection.execute("VACUUM INTO '\(backup)'") }
         _ = try connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
         try FileManager.default.copyItem(atPath: path, toPath: backup)
+    }
+
+    func loseBackup() throws {
+        if FileManager.default.fileExists(atPath: backup) { try FileManager.default.removeItem(atPath: backup) }
     }
 
     /// Puts the backup in the store's place. Returns whether there was one.

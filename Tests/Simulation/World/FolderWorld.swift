@@ -155,6 +155,8 @@ final class FolderWorld: World {
         case .copy(let from, let to, let vacuums):
             let unpublished = try unpublished(by: peers[to])
             try await peers[to].takeCopy(of: peers[from], vacuums: vacuums)
+            // The machine's backup may have what is forgotten here.
+            if !unpublished.isEmpty { try peers[to].loseBackup() }
             try forget(unpublished, of: peers[to])
             peers[to].oracle = OracleState(keys: scenario.keys)
             try ledger.advance(&peers[to].oracle, of: FolderPeer.nobody, to: peers[to].openStore().vector())
@@ -343,6 +345,8 @@ final class FolderWorld: World {
             now = max(now, ledger.latest) + 1000
             // What only a store has by now comes back by a snapshot, which is for somebody to ask for.
             if round == Self.maximumRounds / 2, !results.isEmpty {
+                // For long enough that nobody waits for log files that only a snapshot stands for.
+                now += 3_600_000
                 for peer in peers { _ = try await tolerating(peer) { try await peer.openReplicator().snapshot() } }
             }
             results = []
@@ -368,7 +372,6 @@ final class FolderWorld: World {
                 guard scenario.hasRestores, round < Self.maximumRounds / 2,
                     try Set(peers.map { try $0.openStore().vector() }).count > 1
                 else { break }
-                // For long enough that nobody waits for log files that only a snapshot stands for.
                 now += 3_600_000
                 for peer in peers { _ = try await tolerating(peer) { try await peer.openReplicator().snapshot() } }
             }

@@ -86,8 +86,12 @@ final class StorePeer {
     /// Writes as a program does that embeds logsync.
     func embed(_ statements: [String]) throws {
         let queue = try AppProgram.queue(path, foreignKeysAreOn: model.foreignKeysAreOn)
-        _ = try store.write(in: queue, author: model.name, context: "simulation") { database in
-            try AppProgram.attempt(statements, database)
+        do {
+            _ = try store.write(in: queue, author: model.name, context: "simulation") { database in
+                try AppProgram.attempt(statements, database)
+            }
+        } catch let error as DatabaseError where AppProgram.isRefusedCommit(error) {
+            // Nothing was written, as its program is told.
         }
         try queue.close()
     }
