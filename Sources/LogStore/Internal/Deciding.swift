@@ -7,7 +7,9 @@ import LogModel
 /// and it is asked for.
 final class Deciding {
     /// Rows that have to be contenders too.
-    struct Wanted: Error { var rows: [(table: TrackedTable, position: Int64)] }
+    ///
+    /// Unchecked: it is caught where it is thrown, on one thread.
+    struct Wanted: Error, @unchecked Sendable { var rows: [(table: TrackedTable, position: Int64)] }
     let session: Session
     private let contenders: Contenders
     private let neighbours: Neighbours
