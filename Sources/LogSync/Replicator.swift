@@ -90,7 +90,9 @@ public actor Replicator {
             // What was recorded on the way, and rows that an import brought back here, are news for the others.
             if parts.contains(.publish), result.recorded > before { try await publish(&result) }
         }
-        if parts.contains(.publish), !isFull, let scan = look?.scan { try await lookAfterFolder(scan) }
+        if parts.contains(.publish), !isFull, let scan = look?.scan, try store().concernsOwnFolder(scan, in: peers) {
+            try await lookAfterFolder(scan)
+        }
         if parts.contains(.acknowledge) { try await acknowledge(look?.scan) }
         if isFirst, let scan = look?.scan { try await step { try $0.rememberLooks(scan) } }
         result.held = opened?.held ?? []
@@ -129,6 +131,7 @@ public actor Replicator {
         try await step { store in
             // A scan from before does not show what was published just now.
             let scan = try store.withOwnFolder(scan)
+            store.noteReceipts(scan)
             _ = try store.mend(scan)
             try store.replaceForkedSnapshots(scan)
             try store.bridge(scan)

@@ -6,6 +6,34 @@ import Logging
 
 /// Puts back what is missing or damaged in this peer's own folder (DESIGN.md, section 7, mending).
 extension ReplicatedStore {
+    // MARK: When to look
+
+    /// Whether there may be something to do in this peer's own folder: something happened in it, or others have said
+    /// something since.
+    ///
+    /// - Parameter peers: in whose folders something happened; nil where that may be anybody's.
+    func concernsOwnFolder(_ scan: ContainerScan, in peers: Set<PeerID>?) -> Bool {
+        guard let peers, !peers.contains(peer) else { return true }
+        return receiptsSeen != Self.progress(of: scan, besides: peer)
+    }
+
+    func noteReceipts(_ scan: ContainerScan) { receiptsSeen = Self.progress(of: scan, besides: peer) }
+
+    private static func progress(of scan: ContainerScan, besides own: PeerID) -> Int {
+        var sum = 0
+        for (id, other) in scan.peers where id != own {
+            guard let said = other.said else { continue }
+            var hasher = Hasher()
+            hasher.combine(id)
+            hasher.combine(said.counter)
+            // In whatever order.
+            sum &+= hasher.finalize()
+        }
+        return sum
+    }
+
+    // MARK: Mending
+
     /// Files up to this many bytes in all are read at the first look of each process; longer histories are compared
     /// by name and length, and read when another peer complains.
     private static let maximumReading: UInt64 = 16 << 20

@@ -53,6 +53,8 @@ final class ReplicatedStore {
     var readsEverything = false
     /// The names that peers give themselves in the folder.
     var folderNames: [PeerID: String] = [:]
+    /// How far others' receipts had come when the own folder was last looked after.
+    var receiptsSeen: Int?
     /// Snapshots that would have brought something, had their blobs been here, as of the last look.
     var heldSnapshots: [HeldItem] = []
     /// What the last import left; nil before the first.
