@@ -30,6 +30,8 @@ package struct PeerDescription: Hashable, Sendable {
 
     static let currentFormat = 1
     static let maximumLength = 64 << 10
+    /// How much of that ``without`` may take up, in bytes.
+    package static let maximumWithout = 32 << 10
 
     private struct Document: Codable {
         var created: String
