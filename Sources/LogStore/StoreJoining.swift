@@ -127,7 +127,8 @@ extension Store {
             // What is recorded to bring rows back has seen the snapshot.
             try session.advance(to: manifest)
             try joiner.settle()
-            return JoinedSnapshot(recorded: recorded, transactions: count, tables: joiner.tables,
+            return JoinedSnapshot(
+                recorded: recorded, transactions: count, tables: joiner.tables,
                 lost: joiner.lostColumns)
         }
     }

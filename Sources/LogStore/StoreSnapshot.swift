@@ -24,7 +24,8 @@ extension Store {
     /// - Throws: `locked` where other programs write so often that no moment without something unrecorded was found;
     ///   what the closures throw.
     package func writeSnapshot(
-        isPartial: Bool = false, publishBlob: ((BlobID, Bytes) throws -> Void)? = nil, _ write: @escaping ([UInt8]) throws -> Void
+        isPartial: Bool = false, publishBlob: ((BlobID, Bytes) throws -> Void)? = nil,
+        _ write: @escaping ([UInt8]) throws -> Void
     ) throws -> TakenSnapshot {
         for _ in 0..<Self.momentsToTry {
             _ = try record()

@@ -142,12 +142,14 @@ struct StoreExamination {
     private func lacking(_ lacks: [LackedColumn]) -> Finding {
         let peers = lacks.peers.map(\.name).joined(separator: ", ")
         return Finding(
-            "dropped-column", .trouble,
+            "column-dropped", .trouble,
             "this store has no values of \(lacks.columns) any more, and \(peers) may show them",
             at: path,
             why: "a snapshot of this store would lack them, so it takes none to stand for log files: none of them goes "
                 + "until a peer that has all values takes a snapshot",
-            help: "update the program of \(peers), or run logsync peers retire STORE PEER where one is no more")
+            help:
+                "update the program of \(peers); or run logsync snapshot on a store that has all values, or logsync peers "
+                + "retire STORE PEER where one is no more")
     }
 
     private func held(_ item: HeldItem) -> Finding {
