@@ -1,5 +1,5 @@
 import Foundation
-package import LogModel
+import LogModel
 
 /// Making stores, and making them plain databases again.
 extension Store {

@@ -1,5 +1,5 @@
 import Foundation
-public import LogModel
+import LogModel
 
 /// What `conflicts list` says: cells whose versions had not seen each other, and rows that cannot stand.
 public struct ConflictReport: Sendable, Encodable {

@@ -182,7 +182,7 @@ extension Tool {
             let base = folder.appendingPathComponent("output/\(UUID().uuidString)").path
             outputPath = base + ".out"
             errorPath = base + ".err"
-            for path in [outputPath, errorPath] { FileManager.default.createFile(atPath: path, contents: nil) }
+            for path in [outputPath, errorPath] { _ = FileManager.default.createFile(atPath: path, contents: nil) }
             let process = Foundation.Process()
             process.executableURL = URL(fileURLWithPath: program)
             process.arguments = arguments

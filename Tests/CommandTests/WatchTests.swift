@@ -123,7 +123,7 @@ import Testing
         try await imported("second")
         try await imported("third")
         #expect(told().filter { $0 == "run" }.count == 1, "one at a time")
-        FileManager.default.createFile(atPath: tool.path("go"), contents: nil)
+        _ = FileManager.default.createFile(atPath: tool.path("go"), contents: nil)
         try await eventually("the second run") { told().filter { $0 == "run" }.count == 2 }
         let events = try told().filter { $0 != "run" }.map { try JSON(String($0)) }
         #expect(events.count == 3 && events.allSatisfy { $0["event"]?.string == "didImport" }, "\(told())")

@@ -43,25 +43,6 @@ extension ConstraintTests {
         }
     }
 
-    @Test func aRowThatIsDisplacedAndComesBackElsewhereLeavesItsIntegerToNobody() throws {
-        let (_, a, b) = try pair(
-            """
-            PRAGMA foreign_keys=OFF;
-            CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, code INTEGER UNIQUE);
-            CREATE TABLE c(p INTEGER NOT NULL REFERENCES p, q TEXT NOT NULL, PRIMARY KEY(p, q)) WITHOUT ROWID;
-            INSERT INTO p VALUES (1, 'x', 5); INSERT INTO c VALUES (1, 'y');
-            """
-        ) { $0.identities["p"] = .columns(["name"]) }
-        try a.write("REPLACE INTO p(name, code) VALUES ('other', 5); INSERT INTO p(name, code) VALUES ('x', 6)")
-        try record(a)
-        try settle(a, b)
-        // The integer means a row that is nowhere, on either side.
-        for peer in [a, b] {
-            #expect(try peer.strings("SELECT name, code FROM p ORDER BY name") == ["other|5", "x|6"])
-            #expect(try peer.strings("SELECT q, p IN (SELECT id FROM p) FROM c") == ["y|0"])
-        }
-    }
-
     @Test func aValueIsAParentsWhereTheParentsAffinitySaysSo() throws {
         let (_, a, b) = try pair(
             """
@@ -128,19 +109,6 @@ extension ConstraintTests {
         for peer in [a, b] {
             #expect(try peer.strings("SELECT k, u FROM t ORDER BY k") == ["child|2", "parent|NULL"])
             #expect(try parked(peer) == ["t unique"])
-        }
-    }
-
-    @Test func theIntegerOfARowThatRefersToItselfMeansThatRow() throws {
-        let (_, a, b) = try pair(
-            "CREATE TABLE t(id INTEGER PRIMARY KEY, r INTEGER REFERENCES t(id) ON DELETE SET NULL)")
-        try b.write("INSERT INTO t VALUES (1, NULL)")
-        try record(b)
-        try a.write("INSERT INTO t VALUES (1, 1), (2, 1)")
-        // Audits too.
-        try settle(a, b)
-        for peer in [a, b] {
-            #expect(try peer.strings("SELECT count(*) FROM t AS c JOIN t AS p ON p.id = c.r WHERE p.r = p.id") == ["2"])
         }
     }
 
@@ -304,21 +272,6 @@ extension ConstraintTests {
         }
     }
 
-    @Test func childrenOfARowThatReplaceRenumberedDangle() throws {
-        let (_, a, b) = try pair(
-            """
-            CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
-            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES p(id));
-            INSERT INTO p VALUES (1, 'x'), (2, 'y'); INSERT INTO c VALUES (1, 1);
-            """)
-        try a.write("PRAGMA foreign_keys=OFF; INSERT OR REPLACE INTO p(name) VALUES ('x')")
-        try settle(a, b)
-        for peer in [a, b] {
-            #expect(try peer.store.summary().unenforced == ["c.p"])
-            #expect(try peer.strings("SELECT count(*) FROM c") == ["1"])
-        }
-    }
-
     @Test func aContestedParentOfItsOwnTableWithoutRowidsStands() throws {
         let (_, a, b) = try pair(
             "CREATE TABLE t(k TEXT COLLATE NOCASE PRIMARY KEY, up TEXT REFERENCES t(k), v) WITHOUT ROWID")
@@ -403,33 +356,5 @@ extension ConstraintTests {
                 try peer.strings("SELECT n.name, m.name FROM n JOIN n m ON m.id = n.next ORDER BY 1")
                     == ["x|y", "y|x", "z|z"])
         }
-    }
-}
-
-extension ConstraintTests {
-    @Test(arguments: 1...4) func aKeyThatNobodyEnforcesFollowsAFoldedRowToo(seed: UInt64) throws {
-        let folder = try TestFolder()
-        let sql = """
-            PRAGMA foreign_keys=OFF;
-            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
-            CREATE TABLE tagging(
-                post TEXT NOT NULL, tag INTEGER NOT NULL REFERENCES tag ON DELETE CASCADE, PRIMARY KEY(post, tag));
-            """
-        let policy: (inout InitializePlan) -> Void = { $0.policies = [("tag", "unique-merge")] }
-        let rows = ["INSERT INTO tagging VALUES('one', 1)", "INSERT INTO tagging VALUES('two', 3)"]
-        let peers = try rows.enumerated().map { number, row in
-            try TestPeer(
-                folder, "\(number)", sql: sql + "INSERT INTO tag(name) VALUES('tag \(number)'), ('same');" + row,
-                seed: number == 0 ? seed : 5 - seed, plan: policy)
-        }
-        // It is the second that breaks the key, and so ends its enforcement, in the transaction that brings its tag.
-        try peers[0].write("UPDATE tagging SET tag = 2")
-        let last = try TestPeer(folder, "last", sql: sql, seed: 9, plan: policy)
-        for peer in peers { try last.pull(from: peer) }
-        #expect(try last.store.summary().unenforced == ["tagging.tag"])
-        #expect(
-            try last.strings("SELECT post, name FROM tagging LEFT JOIN tag ON tag.id = tag ORDER BY post")
-                == ["one|same", "two|NULL"])
-        #expect(try last.store.audit().problems == [])
     }
 }

@@ -55,4 +55,51 @@ extension ConstraintTests {
             #expect(try peer.strings(meant) == a.strings(meant))
         }
     }
+
+    @Test func aRowThatIsDisplacedAndComesBackElsewhereLeavesItsIntegerToNobody() throws {
+        let (_, a, b) = try pair(
+            """
+            PRAGMA foreign_keys=OFF;
+            CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, code INTEGER UNIQUE);
+            CREATE TABLE c(p INTEGER NOT NULL REFERENCES p, q TEXT NOT NULL, PRIMARY KEY(p, q)) WITHOUT ROWID;
+            INSERT INTO p VALUES (1, 'x', 5); INSERT INTO c VALUES (1, 'y');
+            """
+        ) { $0.identities["p"] = .columns(["name"]) }
+        try a.write("REPLACE INTO p(name, code) VALUES ('other', 5); INSERT INTO p(name, code) VALUES ('x', 6)")
+        try record(a)
+        try settle(a, b)
+        // The integer means a row that is nowhere, on either side.
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT name, code FROM p ORDER BY name") == ["other|5", "x|6"])
+            #expect(try peer.strings("SELECT q, p IN (SELECT id FROM p) FROM c") == ["y|0"])
+        }
+    }
+
+    @Test func theIntegerOfARowThatRefersToItselfMeansThatRow() throws {
+        let (_, a, b) = try pair(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, r INTEGER REFERENCES t(id) ON DELETE SET NULL)")
+        try b.write("INSERT INTO t VALUES (1, NULL)")
+        try record(b)
+        try a.write("INSERT INTO t VALUES (1, 1), (2, 1)")
+        // Audits too.
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT count(*) FROM t AS c JOIN t AS p ON p.id = c.r WHERE p.r = p.id") == ["2"])
+        }
+    }
+
+    @Test func childrenOfARowThatReplaceRenumberedDangle() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES p(id));
+            INSERT INTO p VALUES (1, 'x'), (2, 'y'); INSERT INTO c VALUES (1, 1);
+            """)
+        try a.write("PRAGMA foreign_keys=OFF; INSERT OR REPLACE INTO p(name) VALUES ('x')")
+        try settle(a, b)
+        for peer in [a, b] {
+            #expect(try peer.store.summary().unenforced == ["c.p"])
+            #expect(try peer.strings("SELECT count(*) FROM c") == ["1"])
+        }
+    }
 }

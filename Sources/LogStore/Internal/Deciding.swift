@@ -7,14 +7,16 @@ import LogModel
 /// and it is asked for.
 final class Deciding {
     /// Rows that have to be contenders too.
-    struct Wanted: Error { var rows: [(table: TrackedTable, position: Int64)] }
-    private let session: Session
+    ///
+    /// Unchecked: it is caught where it is thrown, on one thread.
+    struct Wanted: Error, @unchecked Sendable { var rows: [(table: TrackedTable, position: Int64)] }
+    let session: Session
     private let contenders: Contenders
     private let neighbours: Neighbours
     private let mirror: Mirror
-    private let rules: ForeignRules
+    let rules: ForeignRules
     private var parentIndex: [ParentKey: [Contender]] = [:]
-    private var standingKeys: [SharedKey: [Contender]] = [:]
+    var standingKeys: [SharedKey: [Contender]] = [:]
     /// Contenders that have to be decided after others, as turned out on the way.
     private var order: [RowName: Set<RowName>] = [:]
     private var isOutOfOrder = false
@@ -99,7 +101,7 @@ final class Deciding {
     }
 
     /// The contenders that a reference names.
-    private func parents(_ reference: [Value], _ rule: ForeignRule) -> [Contender] {
+    func parents(_ reference: [Value], _ rule: ForeignRule) -> [Contender] {
         if rule.isByInteger {
             guard case .reference(let identity) = reference[0] else { return [] }
             return contenders[RowName(rule.parent, identity)].map { [$0] } ?? []
@@ -121,7 +123,7 @@ final class Deciding {
     }
 
     /// Who has to be decided before: nobody, where a row refers to itself, whoever else is called so.
-    private func awaited(_ reference: [Value], _ rule: ForeignRule, by contender: Contender) -> [Contender] {
+    func awaited(_ reference: [Value], _ rule: ForeignRule, by contender: Contender) -> [Contender] {
         let named = parents(reference, rule)
         return named.contains { $0 === contender } ? [] : named
     }
@@ -163,7 +165,7 @@ final class Deciding {
         return keys
     }
 
-    private func keys(of contender: Contender) throws -> [[KeyPart]?]? {
+    func keys(of contender: Contender) throws -> [[KeyPart]?]? {
         if contender.replaced.isEmpty { return try intactKeys(of: contender) }
         return try mirror.keys(of: contender.shown, in: contender.table)
     }
@@ -194,7 +196,7 @@ final class Deciding {
 
     // MARK: Single rows
 
-    private enum Parent {
+    enum Parent {
         case none
         case stands
         case missing
@@ -203,7 +205,7 @@ final class Deciding {
     }
 
     /// - Parameter also: rows that are taken to stand together with the one that asks.
-    private func parent(_ contender: Contender, _ rule: ForeignRule, also: Set<RowName> = []) throws -> Parent {
+    func parent(_ contender: Contender, _ rule: ForeignRule, also: Set<RowName> = []) throws -> Parent {
         guard let reference = contender.reference(rule) else { return .none }
         let named = parents(reference, rule)
         if named.contains(where: { $0.stands || also.contains($0.name) }) { return .stands }
@@ -259,7 +261,7 @@ final class Deciding {
     }
 
     /// What a soft reference shows where its row does not stand: NULL, or the default where its row, or one of `also`, does.
-    private func replacements(_ rule: ForeignRule, also: Set<RowName>) throws -> [Value] {
+    func replacements(_ rule: ForeignRule, also: Set<RowName>) throws -> [Value] {
         let nothing = rule.columns.map { _ in Value.null }
         guard rule.replacesByDefault, let defaults = try defaults(rule) else { return nothing }
         let named = parents(defaults, rule)
@@ -280,7 +282,7 @@ final class Deciding {
         return values.contains(.null) ? nil : values
     }
 
-    private func stand(_ contender: Contender, _ keys: [[KeyPart]?]) {
+    func stand(_ contender: Contender, _ keys: [[KeyPart]?]) {
         contender.decision = .stands
         for (index, key) in keys.enumerated() {
             guard let key else { continue }
@@ -288,7 +290,7 @@ final class Deciding {
         }
     }
 
-    private struct Blocker {
+    struct Blocker {
         var identity: RowIdentity
         /// Where it is, where it is no contender itself.
         var position: Int64?
@@ -296,14 +298,14 @@ final class Deciding {
 
     /// Under `unique-merge` the younger row is folded into the older, and so is one whose key only became another's
     /// because a row that it refers to was folded.
-    private func decision(of contender: Contender, blockedBy blocker: Blocker) -> Contender.Decision {
+    func decision(of contender: Contender, blockedBy blocker: Blocker) -> Contender.Decision {
         let isRedirected = contender.replaced.values.contains { if case .reference = $0 { true } else { false } }
         let folds = session.policies.folds(contender.table.name) || isRedirected
         return folds ? .folded(blocker.identity) : .parked("unique")
     }
 
     /// The oldest standing row that shares a key.
-    private func blocker(
+    func blocker(
         of contender: Contender, _ keys: [[KeyPart]?], together: Set<RowName>
     ) throws -> Blocker? {
         var found: (full: FullRow, position: Int64?)?
@@ -334,75 +336,5 @@ final class Deciding {
             }
         }
         return found.map { Blocker(identity: $0.full.identity, position: $0.position) }
-    }
-
-    // MARK: Knots
-
-    /// By ascending age: a row with its undecided ancestors stands if all of them can; else that row is parked.
-    private func untie(_ knot: [Contender]) throws {
-        let members = Set(knot.map(\.name))
-        for contender in knot where contender.decision == .undecided {
-            var taken: [Contender] = []
-            var seen: Set<RowName> = []
-            var queue = [contender]
-            while let next = queue.popLast() {
-                guard next.decision == .undecided, members.contains(next.name), seen.insert(next.name).inserted else {
-                    continue
-                }
-                taken.append(next)
-                for rule in rules.of(next.table) where rule.strength != .loose {
-                    guard let reference = next.reference(rule) else { continue }
-                    let named = awaited(reference, rule, by: next)
-                    // One that stands already is enough, whoever else is called so.
-                    if !named.contains(where: \.stands) { queue += named }
-                }
-            }
-            if let refusal = try standTogether(taken.sorted(by: session.isOlder), seen, of: members) {
-                contender.replaced = [:]
-                contender.decision =
-                    refusal.contender === contender
-                    ? refusal.decision : .parked(refusal.decision == .parked("foreign-key") ? "foreign-key" : "unique")
-            }
-        }
-    }
-
-    /// Nil where all of them stand now.
-    private func standTogether(
-        _ rows: [Contender], _ names: Set<RowName>, of knot: Set<RowName>
-    ) throws -> (contender: Contender, decision: Contender.Decision)? {
-        let before = standingKeys
-        func refuse(_ contender: Contender, _ decision: Contender.Decision) -> (Contender, Contender.Decision) {
-            for row in rows {
-                row.decision = .undecided
-                row.replaced = [:]
-            }
-            standingKeys = before
-            return (contender, decision)
-        }
-        for row in rows {
-            for rule in rules.of(row.table) {
-                switch try parent(row, rule, also: names) {
-                case .none, .stands: continue
-                case .folded(let winner): row.replaced[rule.columns[0]] = .reference(winner)
-                case .missing where rule.strength == .loose: continue
-                case .missing:
-                    // A soft reference counts as hard within the knot; one that leads out of it is decided.
-                    let leadsOut =
-                        row.reference(rule).map { !parents($0, rule).contains { knot.contains($0.name) } } ?? true
-                    guard rule.strength == .soft, leadsOut else { return refuse(row, .parked("foreign-key")) }
-                    for (position, value) in zip(rule.columns, try replacements(rule, also: names)) {
-                        row.replaced[position] = value
-                    }
-                }
-            }
-            guard let keys = try keys(of: row) else {
-                return refuse(row, .parked("not-null"))
-            }
-            if let blocker = try blocker(of: row, keys, together: names) {
-                return refuse(row, decision(of: row, blockedBy: blocker))
-            }
-            stand(row, keys)
-        }
-        return nil
     }
 }

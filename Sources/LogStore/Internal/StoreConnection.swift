@@ -61,7 +61,7 @@ final class StoreConnection: Sendable {
     }
 
     func close() throws {
-        try queue.inDatabase { _ in
+        queue.inDatabase { _ in
             box.session = nil
             box.connection?.finalizeStatements()
             box.connection = nil

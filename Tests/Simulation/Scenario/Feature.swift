@@ -15,15 +15,12 @@ enum Feature: String, CaseIterable, Sendable {
     // The folder, and what kills processes
     case folders, faults, crashes, powerCuts, restoredStores, snapshots, collection, copiedStores, retirement
     case migrations
-
-    /// What the store does not do well enough yet for every run to ask for it; to be added by name.
-    static let missing: Set<Feature> = [.migrations]
 }
 
 typealias Features = Set<Feature>
 
 extension Features {
-    static var landed: Features { Set(Feature.allCases).subtracting(Feature.missing) }
+    static let all = Set(Feature.allCases)
 
     /// Reads `name,name,…`. Returns nil for a name that is none.
     init?(names: String) {
@@ -34,9 +31,9 @@ extension Features {
         }
     }
 
-    /// Reads `name,-name,…`: what to add to and take from what has landed. Returns nil for a name that is none.
+    /// Reads `name,-name,…`: what to add to and take from all. Returns nil for a name that is none.
     init?(changes: String) {
-        self = .landed
+        self = .all
         for name in changes.split(separator: ",") {
             if name == "none" {
                 self = []

@@ -66,7 +66,9 @@ struct MigrationGenerator {
                 rebuild.statements = programs.changes(to: interim, in: schema)
             }
             migration = .rebuild(rebuild)
-        case 8: migration = .createTable(Self.later)
+        case 8:
+            guard !schema.tables.contains(where: { $0.logName == Self.later.name }) else { return nil }
+            migration = .createTable(Self.later)
         case 9: migration = random.chance(50) ? .vacuum : .renameTable(from: table.name, to: "new_\(table.name)")
         default:
             guard schema.tables.count > 1 else { return nil }
