@@ -1,4 +1,5 @@
 import LogContainer
+import LogFormat
 import LogModel
 import LogStore
 
