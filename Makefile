@@ -128,4 +128,5 @@ sanitize: deps
 	            --filter "^$$module\\." || return 1; \
 	    done; \
 	}; \
+	export TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/threads.supp"; \
 	sanitize thread $(THREADED) && sanitize address $(BYTES)

@@ -66,7 +66,7 @@ let package = Package(
         .executableTarget(
             name: "LogSyncCommand",
             dependencies: [
-                "LogSync", "InotifyEvents", "CAllocator",
+                "LogSync", "InotifyEvents", "CAllocator", "CSQLiteShim",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

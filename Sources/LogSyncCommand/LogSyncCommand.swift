@@ -26,6 +26,7 @@ struct LogSyncCommand: AsyncParsableCommand {
 
     static func main() async {
         Allocation.givesLargeValuesBack()
+        Allocation.leavesOutStatistics()
         let arguments = Array(CommandLine.arguments.dropFirst())
         await Foundation.exit(run(arguments).rawValue)
     }

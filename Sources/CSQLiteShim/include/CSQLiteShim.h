@@ -10,4 +10,8 @@ int logsync_db_config(sqlite3 *db, int option, int value, int *state);
 /// SQLITE_TRANSIENT, a cast that Swift cannot express.
 sqlite3_destructor_type logsync_sqlite_transient(void);
 
+/// Has SQLite count no memory for the rest of the process, under a lock at every allocation. Call it before anything else
+/// of SQLite (`sqlite3_config` is variadic); returns SQLITE_MISUSE where it came too late.
+int logsync_leave_out_memory_statistics(void);
+
 #endif

@@ -1,4 +1,5 @@
 import CAllocator
+import CSQLiteShim
 
 /// How the process takes memory from the system.
 enum Allocation {
@@ -11,6 +12,12 @@ enum Allocation {
     static func givesLargeValuesBack() {
         // It fails only for values out of range.
         _ = mallopt(M_MMAP_THRESHOLD, largeValue)
+    }
+
+    /// Has SQLite keep no account of its memory, which nobody here reads.
+    static func leavesOutStatistics() {
+        // It fails only where SQLite is in use already; then it goes on counting.
+        _ = logsync_leave_out_memory_statistics()
     }
 
     /// Bytes.
