@@ -125,7 +125,7 @@ sanitize: deps
 	    for module in "$$@"; do \
 	        echo "== $$module, $$sanitizer"; \
 	        $(SWIFT) test --skip-build --sanitize=$$sanitizer --scratch-path .build-$$sanitizer \
-	            --filter "^$$module\\." || return 1; \
+	            --filter "^$$module\\." --skip "$(TIMED)" || return 1; \
 	    done; \
 	}; \
 	export TSAN_OPTIONS="suppressions=$(CURDIR)/Tests/Sanitizers/threads.supp"; \

@@ -109,13 +109,25 @@ package struct PeerFolder: Sendable {
     /// Removes a published file for good. One that is not there is no error.
     ///
     /// - Throws: as ``ContentFolder/checkAvailable()``.
-    package func remove(_ name: some PublishedName) throws(LogSyncError) {
+    package func remove(_ name: some PublishedName) throws(LogSyncError) { try remove([name]) }
+
+    /// Removes many, and waits for the disk once.
+    ///
+    /// - Throws: as ``ContentFolder/checkAvailable()``; what was removed before stays so.
+    package func remove<Name: PublishedName>(_ names: [Name]) throws(LogSyncError) {
+        guard let first = names.first else { return }
         try content.checkAvailable()
+        var isChanged = false
         do throws(FileSystemError) {
-            try fileSystem.remove(path(name))
-            try fileSystem.synchronizeDirectory(path(name).parentDirectory)
-        } catch let error where error.isAbsence {
-            return
+            for name in names {
+                do throws(FileSystemError) {
+                    try fileSystem.remove(path(name))
+                    isChanged = true
+                } catch let error where error.isAbsence {
+                    continue
+                }
+            }
+            if isChanged { try fileSystem.synchronizeDirectory(path(first).parentDirectory) }
         } catch {
             throw error.explained(kept: Kept.outbox)
         }

@@ -15,7 +15,8 @@ package struct SnapshotManifest: Hashable, Sendable {
     package var sequences: [String: Int64]
     /// The branches of peers under whose ids two stores have written, by ascending id.
     package var branches: [Branch]
-    /// Of those peers and branches: which transactions they are.
+    /// Which transactions some of those in the vector are: of a forked peer and its branches all from the first fork on, of
+    /// others the last few, so that who joins this can tell when a fork turns up there.
     package var marks: [Marks]
 
     /// The marks of consecutive transactions.
@@ -30,6 +31,15 @@ package struct SnapshotManifest: Hashable, Sendable {
             self.first = first
             self.marks = marks
         }
+    }
+
+    /// Which transaction one in the vector is; nil where this does not say.
+    package func mark(of peer: PeerID, _ sequence: UInt64) -> ChainMark? {
+        for run in marks where run.peer == peer && run.first <= sequence {
+            let index = sequence - run.first
+            if index < UInt64(run.marks.count) { return run.marks[Int(index)] }
+        }
+        return nil
     }
 
     /// A peer's place in the vector.
@@ -105,7 +115,7 @@ extension SnapshotManifest {
             out.append(table)
             out.append(zigzag: number)
         }
-        if !branches.isEmpty { encodeBranches(to: out) }
+        if !branches.isEmpty || !marks.isEmpty { encodeBranches(to: out) }
         guard out.count <= Limits.recordLength else {
             throw LogSyncError(
                 .unsupportedTable, "The schema, with what its local tables hold, is larger than a snapshot can hold",

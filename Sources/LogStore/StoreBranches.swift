@@ -91,11 +91,7 @@ extension Store {
             }
             guard isDone else { return false }
         }
-        let branches = try branches()
-        return branches.allSatisfy { branch in
-            let offset = branches.first { $0.id == branch.parent }?.offset ?? 0
-            return manifest.branches.contains(branch) || manifest.vector[branch.parent] < branch.start - offset
-        }
+        return manifest.knows(try branches())
     }
 
     /// Which log files of a peer had their ends compared with what was imported; nil for none.
@@ -145,5 +141,16 @@ extension Session {
                 origin: peers.id($0.origin), start: $0.start, mark: $0.mark, parent: peers.id($0.parent),
                 kept: $0.kept)
         }.sorted { $0.id < $1.id }
+    }
+}
+
+extension SnapshotManifest {
+    /// Whether this names everything as somebody does who knows these branches: all of them, as far as it reaches beyond
+    /// where they go off.
+    package func knows(_ known: [Branch]) -> Bool {
+        known.allSatisfy { branch in
+            let offset = known.first { $0.id == branch.parent }?.offset ?? 0
+            return branches.contains(branch) || vector[branch.parent] < branch.start - offset
+        }
     }
 }

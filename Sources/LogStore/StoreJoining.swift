@@ -31,19 +31,30 @@ extension Store {
         guard try adoptBranches(of: manifest) else {
             return .fork(manifest.branches.first?.origin ?? manifest.peers.first?.id ?? PeerID(high: 0, low: 0))
         }
-        return try database.read { Self.joinability(of: manifest, $0) }
+        return try database.read { try Self.joinability(of: manifest, $0) }
     }
 
-    private static func joinability(of manifest: SnapshotManifest, _ session: Session) -> Joinability {
+    private static func joinability(of manifest: SnapshotManifest, _ session: Session) throws -> Joinability {
         var count: UInt64 = 0
         for peer in manifest.peers {
             let known = session.peers[peer.id]
             let sequence = known?.sequence ?? 0
             if peer.id == session.ownID, peer.sequence > sequence { return .ahead(peer.sequence) }
-            if let known, peer.sequence == sequence, peer.chain.mark != known.chain.mark { return .fork(peer.id) }
+            if let known, sequence > 0, try isOther(peer, manifest, than: known, session) { return .fork(peer.id) }
             if peer.sequence > sequence { count += peer.sequence - sequence }
         }
         return count == 0 ? .nothingNew : .ready(count)
+    }
+
+    /// Whether a snapshot's history of a peer is another than the one imported here, as far as both can tell.
+    private static func isOther(
+        _ peer: SnapshotManifest.Peer, _ manifest: SnapshotManifest, than known: Peers.Entry, _ session: Session
+    ) throws -> Bool {
+        if peer.sequence > known.sequence {
+            return manifest.mark(of: peer.id, known.sequence).map { $0 != known.chain.mark } ?? false
+        }
+        let mark = try session.peers.mark(of: known, peer.sequence, on: session.connection)
+        return mark.map { $0 != peer.chain.mark } ?? false
     }
 
     /// Joins a snapshot into a store that has rows of its own.
@@ -108,7 +119,7 @@ extension Store {
         try database.write { session in
             guard Self.imported(session) == vector else { return nil }
             let recorded = try Self.record(session, author: nil, context: nil)
-            guard case .ready(let count) = Self.joinability(of: manifest, session) else {
+            guard case .ready(let count) = try Self.joinability(of: manifest, session) else {
                 throw LogSyncError(.malformedLog, "a snapshot cannot be joined now; nothing of it was imported")
             }
             try session.copyAppTriggers(path: path)
@@ -138,18 +149,23 @@ extension Session {
     /// Raises the version vector to a snapshot's where that is further, with what goes along with each place in it.
     func advance(to manifest: SnapshotManifest) throws {
         for run in manifest.marks {
-            guard let number = peers[run.peer]?.number else { continue }
+            let number = try peers.number(of: run.peer, on: connection)
             for (index, mark) in run.marks.enumerated() {
-                try connection.run(
-                    "INSERT OR IGNORE INTO logsync_mark(peer, sequence, mark) VALUES(?, ?, ?)", .integer(number),
-                    .integer(Int64(run.first) + Int64(index)), .integer(Int64(bitPattern: mark.rawValue)))
+                try note(mark, of: number, at: run.first + UInt64(index))
             }
         }
         for peer in manifest.peers {
             let number = try peers.number(of: peer.id, on: connection)
             guard peer.sequence > peers.entries[number]?.sequence ?? 0 else { continue }
+            try note(peer.chain.mark, of: number, at: peer.sequence)
             try peers.advance(number, to: peer.sequence, chain: peer.chain, on: connection)
             try peers.join(peer.dependencies, of: number, at: peer.sequence, on: connection)
         }
+    }
+
+    private func note(_ mark: ChainMark, of peer: Int64, at sequence: UInt64) throws {
+        try connection.run(
+            "INSERT OR IGNORE INTO logsync_mark(peer, sequence, mark) VALUES(?, ?, ?)", .integer(peer),
+            .integer(Int64(sequence)), .integer(Int64(bitPattern: mark.rawValue)))
     }
 }

@@ -145,7 +145,7 @@ extension Replicator {
         pulse.published += result.published
         if pulse.published >= Self.tidyingInterval {
             pulse.published = 0
-            pulse.wakes.wake(.folder)
+            pulse.wakes.wake(.folder, in: opened?.peer)
         }
         guard result.held != pulse.held else { return }
         pulse.held = result.held

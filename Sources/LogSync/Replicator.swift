@@ -130,6 +130,7 @@ public actor Replicator {
             // A scan from before does not show what was published just now.
             let scan = try store.withOwnFolder(scan)
             _ = try store.mend(scan)
+            try store.replaceForkedSnapshots(scan)
             try store.bridge(scan)
             try store.tidy()
         }

@@ -134,15 +134,20 @@ struct ForkTests {
         arguments: UInt64(1)...(UInt64(ProcessInfo.processInfo.environment["LOGSYNC_FORKS"] ?? "") ?? 8))
     func random(_ seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
+        // In every second one most values are files of their own.
+        let world = try World(blobThreshold: seed.isMultiple(of: 2) ? 100 : nil)
+        let a = try await world.founder("a", rows: ["one"])
+        let b = try await world.clone("b")
         let c = try await world.clone("c")
         try await settle(a, b, c)
         func write(_ machine: Machine) throws {
             let id = "r\(random.next() % 6)"
+            let body = "printf('%0*d', \(random.next() % 200), \(random.next() % 100))"
             switch random.next() % 4 {
             case 0: try machine.execute("DELETE FROM note WHERE id = '\(id)'")
-            case 1: try machine.execute("UPDATE note SET body = body || '\(random.next() % 100)' WHERE id = '\(id)'")
+            case 1: try machine.execute("UPDATE note SET body = body || \(body) WHERE id = '\(id)'")
             default:
-                try machine.execute("INSERT OR REPLACE INTO note(id, body) VALUES('\(id)', '\(random.next() % 100)')")
+                try machine.execute("INSERT OR REPLACE INTO note(id, body) VALUES('\(id)', \(body))")
             }
         }
         func live(_ machines: [Machine], _ steps: UInt64) async throws {
@@ -150,6 +155,11 @@ struct ForkTests {
                 let machine = machines[Int(random.next() % UInt64(machines.count))]
                 if random.next() % 3 > 0 { try write(machine) }
                 try await machine.sync()
+                switch random.next() % 8 {
+                case 0: _ = try await machine.with { try await $0.snapshot() }
+                case 1: _ = try await machine.with { try await $0.compact(grace: .zero) }
+                default: break
+                }
             }
         }
         try await live([a, b, c], 4)
@@ -173,6 +183,36 @@ struct ForkTests {
             #expect(report.store == true, "\(report)")
             #expect(report.findings.filter { $0.severity == .damage }.map(\.what) == [String]())
         }
+    }
+
+    @Test("Who joined a snapshot from before a fork was found is told of it, and comes to both histories")
+    func joinedBefore() async throws {
+        let twin = try Twin(of: a)
+        for id in ["here", "here too"] {
+            try a.insert(id)
+            try await a.sync()
+        }
+        _ = try await a.with { try await $0.snapshot() }
+        try await twin.live {
+            for id in ["there", "there too", "and there"] {
+                try $0.insert(id)
+                try await $0.sync()
+            }
+        }
+        let c = try await world.clone("c")
+        #expect(try c.ids() == ["here", "here too", "one"])
+        try twin.foldersMeet()
+        // Nobody who knows both has said so: it cannot tell, and does not guess.
+        #expect(try await c.sync().held.contains { $0.reason == .fork })
+        try await settle(a, b, c)
+        for machine in [a, b, c] {
+            #expect(try machine.ids() == ["and there", "here", "here too", "one", "there", "there too"])
+        }
+        try await expectSame(a, b, c)
+        // Nor does anybody who comes later find one that could mislead.
+        let d = try await world.clone("d")
+        try await settle(a, b, c, d)
+        try await expectSame(a, b, c, d)
     }
 
     private func expectSame(_ machines: Machine..., sourceLocation: SourceLocation = #_sourceLocation) async throws {

@@ -1,6 +1,7 @@
 import LogModel
 
-/// The end of a manifest, which is there where the vector has branches (Documentation/snapshot-format.md, branches).
+/// The end of a manifest, which is there where the vector has branches or more than one transaction of somebody's
+/// (Documentation/snapshot-format.md).
 extension SnapshotManifest {
     func encodeBranches(to out: ByteWriter) {
         out.append(varint: UInt64(branches.count))
@@ -42,7 +43,6 @@ extension SnapshotManifest {
         for _ in 0..<(try reader.count(of: "runs of marks", size: 18)) {
             let peer = try peer(from: &reader)
             let first = try sequence(from: &reader)
-            guard known.contains(peer) else { throw reader.damaged("marks of a peer without branches") }
             let count = try reader.count(of: "marks", size: 8)
             guard first <= UInt64(Int64.max) - UInt64(count) else { throw reader.damaged("marks beyond the last") }
             marks.append(

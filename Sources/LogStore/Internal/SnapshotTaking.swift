@@ -62,34 +62,43 @@ struct SnapshotTaking {
             marks: try marks(session))
     }
 
-    /// Of peers that have branches, and of those: which transactions they are, from the first fork on.
+    /// How many transactions of a peer without branches a snapshot tells apart, beside the last: within so many a fork is
+    /// found out that nobody knows of yet.
+    private static let toldApart: UInt64 = 64
+
+    /// Which transactions are meant: of a forked peer and its branches all from the first fork on, of others the last.
     private static func marks(_ session: Session) throws -> [SnapshotManifest.Marks] {
         let branches = session.peers.branches
         var runs: [SnapshotManifest.Marks] = []
-        for origin in Set(branches.entries.values.map(\.origin)).sorted() {
-            let family = branches.family(of: origin) ?? []
-            let fork = family.compactMap { branches.entries[$0]?.start }.min() ?? 1
-            for number in family {
-                guard let entry = session.peers.entries[number] else { continue }
-                let offset = branches.offset(of: number)
-                var first = fork > offset ? fork - offset : 1
-                var marks: [ChainMark] = []
-                // One that nobody has told this store leaves a gap.
-                while first + UInt64(marks.count) <= entry.sequence {
-                    let next = first + UInt64(marks.count)
-                    if let mark = try session.peers.mark(of: entry, next, on: session.connection) {
-                        marks.append(mark)
-                        continue
-                    }
-                    if !marks.isEmpty {
-                        runs.append(SnapshotManifest.Marks(peer: entry.id, first: first, marks: marks))
-                    }
-                    (first, marks) = (next + 1, [])
-                }
-                if !marks.isEmpty { runs.append(SnapshotManifest.Marks(peer: entry.id, first: first, marks: marks)) }
+        for entry in session.peers.entries.values.filter({ $0.sequence > 0 }).sorted(by: { $0.id < $1.id }) {
+            guard let family = branches.family(of: entry.number) else {
+                let first = entry.sequence > toldApart ? entry.sequence - toldApart : 1
+                runs += try marks(of: entry, first..<entry.sequence, session)
+                continue
             }
+            let fork = family.compactMap { branches.entries[$0]?.start }.min() ?? 1
+            let offset = branches.offset(of: entry.number)
+            let first = fork > offset ? fork - offset : 1
+            if first <= entry.sequence { runs += try marks(of: entry, first..<entry.sequence + 1, session) }
         }
         return runs
+    }
+
+    private static func marks(
+        of entry: Peers.Entry, _ range: Range<UInt64>, _ session: Session
+    ) throws -> [SnapshotManifest.Marks] {
+        var runs: [SnapshotManifest.Marks] = []
+        var run = SnapshotManifest.Marks(peer: entry.id, first: range.lowerBound, marks: [])
+        for sequence in range {
+            if let mark = try session.peers.mark(of: entry, sequence, on: session.connection) {
+                run.marks.append(mark)
+                continue
+            }
+            // One that nobody has told this store leaves a gap.
+            if !run.marks.isEmpty { runs.append(run) }
+            run = SnapshotManifest.Marks(peer: entry.id, first: sequence + 1, marks: [])
+        }
+        return run.marks.isEmpty ? runs : runs + [run]
     }
 
     /// What AUTOINCREMENT has given out.

@@ -121,7 +121,9 @@ extension ReplicatedStore {
         }
         let isMarked = state.mark(plan.coverage)
         if state != plan.state { try store.setCollection(state) }
-        for decision in going { try content.peer(decision.peer).remove(decision.file.name) }
+        for (peer, decisions) in Dictionary(grouping: going, by: \.peer).sorted(by: { $0.key < $1.key }) {
+            try content.peer(peer).remove(decisions.map(\.file.name))
+        }
         try remove(snapshots)
         try remove(blobs)
         if !going.isEmpty || isMarked {

@@ -1,4 +1,5 @@
 import LogContainer
+import LogFormat
 import LogModel
 import LogStore
 import Logging
@@ -54,5 +55,29 @@ extension ReplicatedStore {
         logger.notice(
             "Mended \(folder.path) by a snapshot",
             metadata: ["snapshot": "\(name?.description ?? "")", "replaced": "\(damaged.count)"])
+    }
+
+    /// Takes a snapshot where nobody's stands for all branches and somebody needs one that does: who joined one from before a
+    /// fork was found, and cannot tell where it goes off. Snapshots of this peer's own from before go.
+    func replaceForkedSnapshots(_ scan: ContainerScan) throws {
+        let branches = try store.branches()
+        guard !branches.isEmpty else { return }
+        let places = snapshots.places(scan)
+        let outdated = places.filter { !$0.manifest.knows(branches) }
+        let own = outdated.filter { $0.peer == peer }
+        if own.isEmpty {
+            let isThere = places.contains { place in
+                place.manifest.knows(branches) && branches.allSatisfy { place.vector[$0.id] > 0 }
+            }
+            let isHeld = scan.peers.values.contains { other in
+                other.said?.held.contains { $0.reason == HeldItem.Reason.fork.rawValue } ?? false
+            }
+            guard !isThere, !outdated.isEmpty || isHeld else { return }
+        }
+        let name = try publishSnapshot(scan)
+        for place in own { try content.peer(peer).remove(place.file.name) }
+        logger.notice(
+            "Took a snapshot that knows both histories of a fork",
+            metadata: ["snapshot": "\(name?.description ?? "")", "removed": "\(own.count)"])
     }
 }

@@ -83,6 +83,7 @@ extension ReplicatedStore {
     private func removeContained(_ found: [FoundFile<LogFileName>]) throws {
         let folder = content.peer(peer)
         var sound: Set<LogFileName> = []
+        var contained: [LogFileName] = []
         for file in found {
             guard let larger = found.first(where: { $0.name.contains(file.name) })?.name else { continue }
             if !sound.contains(larger) {
@@ -90,9 +91,9 @@ extension ReplicatedStore {
                 sound.insert(larger)
             }
             // Another branch of this peer's history is not in the larger file; it stays for whoever heals it.
-            guard try !isForeign(file.name) else { continue }
-            try folder.remove(file.name)
+            if try !isForeign(file.name) { contained.append(file.name) }
         }
+        try folder.remove(contained)
     }
 }
 

@@ -277,7 +277,10 @@ struct OracleDecision {
         if try tables.stand(table, row: node, values) { return nil }
         let sharers = try tables.sharers(of: values, row: node, table)
         guard let oldest = sharers.min(by: isOlder) else { return .notNull }
-        if let younger = sharers.first(where: { isOlder(node, $0) && !group.contains($0) }) {
+        // Where that waits for the older already, both are in a knot, in which an older row's ancestors come first.
+        if let younger = sharers.first(where: {
+            isOlder(node, $0) && !group.contains($0) && !nodes[$0].edges.contains(node)
+        }) {
             throw Again(younger: younger, older: node)
         }
         return .sharer(oldest, isRedirected: isRedirected)
