@@ -61,7 +61,8 @@ extension ReplicatedStore {
     /// fork was found, and cannot tell where it goes off. Snapshots of this peer's own from before go.
     func replaceForkedSnapshots(_ scan: ContainerScan) throws {
         let branches = try store.branches()
-        guard !branches.isEmpty else { return }
+        // A partial one takes the place of none: somebody who has everything will do it.
+        guard !branches.isEmpty, try lacks(scan).isEmpty else { return }
         let places = snapshots.places(scan)
         let outdated = places.filter { !$0.manifest.knows(branches) }
         let own = outdated.filter { $0.peer == peer }
