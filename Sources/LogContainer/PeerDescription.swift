@@ -1,7 +1,7 @@
 import FoundationEssentials
 package import LogModel
 
-/// `peer.json`: what a peer says of itself when it begins.
+/// `peer.json`: what a peer says of itself when it begins, and whenever its app's schema changes.
 package struct PeerDescription: Hashable, Sendable {
     /// For people.
     package var name: String
@@ -11,23 +11,36 @@ package struct PeerDescription: Hashable, Sendable {
     package var publicKey: [UInt8]?
     /// The peer whose store this one's was copied or restored from.
     package var succeeds: PeerID?
+    /// The app's schema as the peer has it now; nil where it does not say so.
+    package var schema: SchemaFingerprint?
+    /// What that schema seems to show and the peer does not, by names in logs: a table and a column, or a table alone.
+    package var without: [[String]]
 
-    package init(name: String, created: Int64, publicKey: [UInt8]? = nil, succeeds: PeerID? = nil) {
+    package init(
+        name: String, created: Int64, publicKey: [UInt8]? = nil, succeeds: PeerID? = nil,
+        schema: SchemaFingerprint? = nil, without: [[String]] = []
+    ) {
         self.name = name
         self.created = created
         self.publicKey = publicKey
         self.succeeds = succeeds
+        self.schema = schema
+        self.without = without
     }
 
     static let currentFormat = 1
     static let maximumLength = 64 << 10
+    /// How much of that ``without`` may take up, in bytes.
+    package static let maximumWithout = 32 << 10
 
     private struct Document: Codable {
         var created: String
         var format: Int
         var name: String
         var publicKey: String?
+        var schema: String?
         var succeeds: PeerID?
+        var without: [[String]]?
     }
 
     /// The document's bytes: one line, keys sorted.
@@ -35,7 +48,8 @@ package struct PeerDescription: Hashable, Sendable {
         Documents.encode(
             Document(
                 created: Timestamp.format(created), format: Self.currentFormat, name: name,
-                publicKey: publicKey.map { Hex.encode($0) }, succeeds: succeeds))
+                publicKey: publicKey.map { Hex.encode($0) }, schema: schema?.description, succeeds: succeeds,
+                without: without.isEmpty ? nil : without))
     }
 
     /// Reads a document of this or an older format; keys that it does not know are nothing to it.
@@ -48,7 +62,9 @@ package struct PeerDescription: Hashable, Sendable {
         }
         self.init(
             name: document.name, created: created, publicKey: document.publicKey.flatMap { Hex.decode($0) },
-            succeeds: document.succeeds)
+            succeeds: document.succeeds,
+            schema: document.schema.flatMap { Hex.decode($0) }.flatMap { SchemaFingerprint(bytes: $0) },
+            without: document.without ?? [])
     }
 }
 

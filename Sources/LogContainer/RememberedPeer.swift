@@ -31,7 +31,7 @@ package struct RememberedPeer: Sendable {
 /// A store of one machine keeps these for its own next process: bytes that cannot be read are none.
 extension RememberedPeer {
     /// Raised whenever the bytes mean something else.
-    private static let version: UInt64 = 1
+    private static let version: UInt64 = 2
 
     package func encoded() -> [UInt8] {
         var bytes = MemoryWriter()
@@ -62,6 +62,12 @@ extension RememberedPeer {
             bytes.put(description.publicKey ?? [])
             bytes.put(description.publicKey != nil)
             bytes.put(description.succeeds?.description ?? "")
+            bytes.put(description.schema?.bytes ?? [])
+            bytes.put(description.without.count)
+            for names in description.without {
+                bytes.put(names.count)
+                for name in names { bytes.put(name) }
+            }
         }
         bytes.put(scan.receiptModified ?? 0)
         bytes.put(scan.said != nil)
@@ -115,6 +121,12 @@ extension RememberedPeer {
             let key = bytes.bytes()
             if bytes.flag() { description.publicKey = key }
             description.succeeds = PeerID(bytes.text())
+            description.schema = SchemaFingerprint(bytes: bytes.bytes())
+            for _ in 0..<bytes.count() {
+                var names: [String] = []
+                for _ in 0..<bytes.count() { names.append(bytes.text()) }
+                description.without.append(names)
+            }
             scan.description = .valid(description)
         }
         let modified = bytes.signed()

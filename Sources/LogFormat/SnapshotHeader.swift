@@ -9,6 +9,8 @@ package struct SnapshotHeader: Hashable, Sendable {
     package var peer: PeerID
     /// That peer's own sequence in it.
     package var sequence: UInt64
+    /// Whether it lacks values that other peers show: it stands for nobody's log files, and is joined as a last resort.
+    package var isPartial: Bool
     /// The length of the header itself; the first block follows.
     package internal(set) var headerLength: Int
 
@@ -18,6 +20,7 @@ package struct SnapshotHeader: Hashable, Sendable {
     package static let formatVersion: UInt16 = 1
 
     static let prefixLength = 16
+    private static let partial: UInt8 = 1
     static let magic: [UInt8] = [0x89, 0x74, 0x73, 0x6E, 0x70, 0x0D, 0x0A, 0x1A]
     static let closingMagic = [UInt8](magic.reversed())
     /// Total length, SHA-256, closing magic.
@@ -65,22 +68,25 @@ package struct SnapshotHeader: Hashable, Sendable {
             guard let content = String(validating: name, as: UTF8.self), LogFileHeader.isContentName(content) else {
                 throw reader.damaged("the content name is none")
             }
+            let isPartial = reader.isAtEnd ? false : try reader.byte() & Self.partial != 0
             // What follows was added by a later version that this one may read without.
-            return SnapshotHeader(content: content, peer: peer, sequence: sequence, headerLength: length)
+            return SnapshotHeader(
+                content: content, peer: peer, sequence: sequence, isPartial: isPartial, headerLength: length)
         }
     }
 
     /// A header of today's version.
-    init(content: String, peer: PeerID, sequence: UInt64) {
+    init(content: String, peer: PeerID, sequence: UInt64, isPartial: Bool) {
         self.init(
-            content: content, peer: peer, sequence: sequence,
-            headerLength: Self.prefixLength + 16 + 8 + 1 + content.utf8.count + 8)
+            content: content, peer: peer, sequence: sequence, isPartial: isPartial,
+            headerLength: Self.prefixLength + 16 + 8 + 1 + content.utf8.count + (isPartial ? 1 : 0) + 8)
     }
 
-    private init(content: String, peer: PeerID, sequence: UInt64, headerLength: Int) {
+    private init(content: String, peer: PeerID, sequence: UInt64, isPartial: Bool, headerLength: Int) {
         self.content = content
         self.peer = peer
         self.sequence = sequence
+        self.isPartial = isPartial
         self.headerLength = headerLength
     }
 
@@ -93,6 +99,7 @@ package struct SnapshotHeader: Hashable, Sendable {
         withUnsafeBytes(of: sequence.littleEndian) { bytes.append(contentsOf: $0) }
         bytes.append(UInt8(content.utf8.count))
         bytes += Array(content.utf8)
+        if isPartial { bytes.append(Self.partial) }
         return bytes + Self.check(bytes[...])
     }
 

@@ -20,6 +20,8 @@ package struct JoinedSnapshot: Sendable {
     /// How many transactions are in the store now that were not before.
     package var transactions: UInt64
     package var tables: [String: TableChanges]
+    /// The columns of which values are not known here any more, because the snapshot's author had lost them.
+    package var lost: Set<ColumnName>
 }
 
 /// Joining snapshots that other peers have taken (MODEL.md, joining a snapshot).
@@ -136,7 +138,9 @@ extension Store {
             // What is recorded to bring rows back has seen the snapshot.
             try session.advance(to: manifest)
             try joiner.settle()
-            return JoinedSnapshot(recorded: recorded, transactions: count, tables: joiner.tables)
+            return JoinedSnapshot(
+                recorded: recorded, transactions: count, tables: joiner.tables,
+                lost: joiner.lostColumns)
         }
     }
 }

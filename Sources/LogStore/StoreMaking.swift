@@ -208,6 +208,7 @@ extension Store {
         try facts.set("created", .integer(configuration.clock.now()))
         try facts.set("machine", plan.machineID.map { .text($0) } ?? .null)
         try facts.set("generation", .integer(1))
+        try LostColumns.begin(facts)
         return peer
     }
 

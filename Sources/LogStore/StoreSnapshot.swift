@@ -17,20 +17,22 @@ extension Store {
     /// Writers go on meanwhile. The caller has to note what was recorded before anything of it is published.
     ///
     /// - Parameters:
+    ///   - isPartial: whether this store has lost values that other peers show.
     ///   - publishBlob: is given each large value as it comes by, once; the snapshot then only names it. nil to put all
     ///     values into the snapshot itself.
     ///   - write: takes the snapshot's bytes, in order.
     /// - Throws: `locked` where other programs write so often that no moment without something unrecorded was found;
     ///   what the closures throw.
     package func writeSnapshot(
-        publishBlob: ((BlobID, Bytes) throws -> Void)? = nil, _ write: @escaping ([UInt8]) throws -> Void
+        isPartial: Bool = false, publishBlob: ((BlobID, Bytes) throws -> Void)? = nil,
+        _ write: @escaping ([UInt8]) throws -> Void
     ) throws -> TakenSnapshot {
         for _ in 0..<Self.momentsToTry {
             _ = try record()
             let taken = try database.read { session -> TakenSnapshot? in
                 // What was committed since the recording would be shown without its entries.
                 guard try !Reconciling.isNeeded(session), try !Recorder.hasPending(session) else { return nil }
-                return try SnapshotTaking(session, publishBlob: publishBlob, write: write).take()
+                return try SnapshotTaking(session, isPartial: isPartial, publishBlob: publishBlob, write: write).take()
             }
             if let taken { return taken }
         }

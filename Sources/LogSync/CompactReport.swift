@@ -52,11 +52,13 @@ public struct CompactReport: Sendable, Encodable {
     public var files: [File] = []
     /// The peers without whose word log files that could go otherwise may not.
     public var blockedBy: [PeerName] = []
+    /// What a snapshot of this store would lack of what live peers show: then it takes none to stand for log files.
+    public var lacks: [LackedColumn] = []
 
     /// How many bytes go.
     public var freed: UInt64 { files.filter { $0.action == .delete }.reduce(0) { $0 + $1.bytes } }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, dryRun, files, blockedBy
+        case format, store, dryRun, files, blockedBy, lacks
     }
 }

@@ -52,8 +52,9 @@ extension Founder {
         let name = try self.peerName(peerName, scan)
         let plan = try plan(InitializeOptions(), name: name, scan, folder)
         let temporary = target + ".logsync-clone"
-        // From the newest snapshot that proves sound, else from the logs alone.
-        let places: [SnapshotPlace?] = SnapshotLibrary(content: folder).places(scan)
+        // From the newest whole snapshot that proves sound, else from the logs alone. What only a partial one has, the new
+        // store waits for like any other.
+        let places: [SnapshotPlace?] = SnapshotLibrary(content: folder).wholePlaces(scan)
         for place in places + [nil] {
             do {
                 let resumes = try resumes(temporary, plan, asked: peerName, place)
@@ -183,20 +184,27 @@ extension Founder {
         }
     }
 
-    /// The app's schema as the others have it: the newest by its version and its file's time.
+    /// The app's schema as the others have it: the newest by its version and its file's time, of those that peers have now where they say so.
     func schema(in folder: ContentFolder, _ scan: ContainerScan, _ place: SnapshotPlace? = nil) throws -> String {
         var best: (text: String, version: Int, modified: Int64)?
         if let place {
             best = (place.manifest.schemaText, Self.userVersion(place.manifest.schemaText), place.file.modified)
         }
-        for peer in scan.peers.values {
-            for file in peer.schemas {
-                guard let text = folder.schema(file.name, of: peer.id) else { continue }
-                let version = Self.userVersion(text)
-                if let best, (best.version, best.modified) >= (version, file.modified) { continue }
-                best = (text, version, file.modified)
+        func choose(_ counts: (PeerScan, FoundFile<SchemaFileName>) -> Bool) {
+            for peer in scan.peers.values {
+                for file in peer.schemas where counts(peer, file) {
+                    guard let text = folder.schema(file.name, of: peer.id) else { continue }
+                    let version = Self.userVersion(text)
+                    if let best, (best.version, best.modified) >= (version, file.modified) { continue }
+                    best = (text, version, file.modified)
+                }
             }
         }
+        // A schema that a peer came back to has an old file.
+        choose { peer, file in
+            peer.description.value?.schema.map { $0 == file.name.fingerprint } ?? true
+        }
+        if best == nil { choose { _, _ in true } }
         guard let best else {
             throw LogSyncError(
                 .containerUnavailable,

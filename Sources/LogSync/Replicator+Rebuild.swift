@@ -169,7 +169,7 @@ extension ReplicatedStore {
             guard other.id != peer, let said = other.said else { return false }
             return try said.held.contains { held in
                 guard let name = held.file.flatMap(BlobName.init), retired.contains(held.peer),
-                    held.sequence <= vector[held.peer], standsFor(held.peer, scan) < held.sequence
+                    held.sequence <= vector[held.peer], try bridged(held.peer, scan) < held.sequence
                 else { return false }
                 return try scan.peers.values.allSatisfy { folder in
                     try !folder.blobs.contains { $0.name == name }
@@ -182,11 +182,12 @@ extension ReplicatedStore {
     /// What others have made that this store has, and that the folder does not hold.
     private func missingOfOthers(_ scan: ContainerScan) throws -> [RebuildReport.Missing] {
         let names = try names()
+        let isPartial = try !lacks(scan).isEmpty
         return try store.vector().sequences.sorted { $0.key < $1.key }.compactMap { id, sequence in
             guard id != peer else { return nil }
             let missing = Self.missing(
                 Self.missing(in: scan.peers[id]?.logFiles ?? LogFileSet([]), upTo: sequence),
-                beyond: standsFor(id, scan))
+                beyond: isPartial ? standsFor(id, scan, orPartly: true) : standsFor(id, scan))
             let count = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
             return count == 0 ? nil : RebuildReport.Missing(peer: names[id], transactions: count)
         }

@@ -11,21 +11,34 @@ extension Replicator {
     ///
     /// - Throws: `containerUnavailable`; `locked` where the store is written so often that no moment could be found;
     ///   `ioError` where it was read back with other bytes.
+    ///
+    /// Where this store's app has dropped what other peers still show, the snapshot is partial: it stands for nobody's log
+    /// files, and the outbox keeps what it has.
     public func snapshot() async throws -> SnapshotReport {
+        guard let report = try await takeSnapshot(orPartial: true) else {
+            throw LogSyncError(
+                .ioError, "the snapshot of \(path) vanished from its folder",
+                help: "Run the command again when the folder is quiet")
+        }
+        return report
+    }
+
+    /// - Parameter orPartial: whether to take one that lacks what others show.
+    /// - Returns: this peer's newest snapshot; nil where it has none.
+    func takeSnapshot(orPartial: Bool) async throws -> SnapshotReport? {
         _ = try await export()
-        let report = try await step { store in
+        let report = try await step { store -> SnapshotReport? in
             let scan = try store.scan(full: true)
-            let isNew = try store.publishSnapshot(scan) != nil
+            let isNew = try store.publishSnapshot(scan, orPartial: orPartial) != nil
             let now = try store.scan(full: true)
-            guard let newest = store.snapshots.places(now).first(where: { $0.peer == store.peer }) else {
-                throw LogSyncError(
-                    .ioError, "the snapshot of \(path) vanished from its folder",
-                    help: "Run the command again when the folder is quiet")
-            }
+            let own = store.snapshots.places(now).filter { $0.peer == store.peer }
+            // Of equal ones the whole one.
+            guard let newest = own.max(by: { ($0.reach, $1.isPartial ? 1 : 0) < ($1.reach, $0.isPartial ? 1 : 0) })
+            else { return nil }
             try store.pruneSnapshots(now)
             return SnapshotReport(
                 store: path, file: newest.file.name.description, bytes: newest.file.size, vector: newest.vector,
-                isNew: isNew)
+                isNew: isNew, isPartial: newest.isPartial)
         }
         // What was recorded for the snapshot's sake is published too.
         _ = try await export()

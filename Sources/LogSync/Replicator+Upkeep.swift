@@ -12,17 +12,17 @@ extension Replicator {
             let scan = try store.scan(full: false)
             return (try store.isSnapshotDue(scan), try compacts && store.isCompactionDue(scan))
         }
-        if snapshots { _ = try await snapshot() }
+        if snapshots { _ = try await takeSnapshot(orPartial: false) }
         if collects { _ = try await compact() }
     }
 }
 
 extension ReplicatedStore {
     /// Whether the log files since the newest snapshot have outgrown it, and this is the peer to take the next one: the
-    /// one that wrote most of them, or anyone once there are twice as many.
+    /// one that wrote most of them, or anyone once there are twice as many; one whose snapshot would be partial never is.
     func isSnapshotDue(_ scan: ContainerScan) throws -> Bool {
         guard held?.isEmpty ?? true else { return false }
-        let newest = snapshots.places(scan).first
+        let newest = snapshots.wholePlaces(scan).first
         let threshold = max(newest?.file.size ?? 0, configuration.snapshotThreshold)
         var sizes: [PeerID: UInt64] = [:]
         for other in scan.peers.values {
@@ -32,7 +32,9 @@ extension ReplicatedStore {
         let total = sizes.values.reduce(0, +)
         guard total > threshold else { return false }
         let most = sizes.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
-        return most == peer || total / 2 > threshold
+        guard most == peer || total / 2 > threshold else { return false }
+        // Somebody else will, who has what others show.
+        return try lacks(scan).isEmpty
     }
 
     /// Whether compacting would delete something, or ask the others about more than they were asked.
@@ -42,7 +44,8 @@ extension ReplicatedStore {
         let places = snapshots.places(scan)
         let state = try store.collection()
         let plan = CollectionPlan(
-            peer: peer, scan: scan, retired: try retiredPeers(scan), covered: places.map(\.vector), state: state,
+            peer: peer, scan: scan, retired: try retiredPeers(scan), covered: snapshots.wholePlaces(scan).map(\.vector),
+            state: state,
             now: configuration.clock.now(), grace: Self.defaultGrace, forks: try forks())
         var marked = state
         return marked.mark(plan.coverage) || plan.logDecisions().contains { $0.action == .delete }

@@ -65,8 +65,11 @@ public struct StoreStatus: Sendable, Encodable {
     /// What was last found out about who this store is: that it was moved, copied or restored; nil where nothing was.
     public var identity: IdentityTrouble?
 
+    /// What a snapshot of this store would lack of what live peers show, because its app dropped it.
+    public var lacks: [LackedColumn]
+
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, succeeds, identity
+        case keptForSchema, unenforced, succeeds, identity, lacks
     }
 }

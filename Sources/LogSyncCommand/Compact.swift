@@ -51,7 +51,8 @@ struct Compact: AsyncParsableCommand {
         let blocked = report.blockedBy.map {
             Terminal.styled("\(Terminal.printable($0.label)) has not said that it has everything.", .yellow)
         }
-        return (report.files.isEmpty ? [] : table.lines) + blocked + ["\(report.freed) bytes \(verb)."]
+        return (report.files.isEmpty ? [] : table.lines) + blocked + report.lacks.lines
+            + ["\(report.freed) bytes \(verb)."]
     }
 }
 

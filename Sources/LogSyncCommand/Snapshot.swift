@@ -7,7 +7,9 @@ struct Snapshot: AsyncParsableCommand {
         abstract: "Publish a snapshot: everything that the store holds, in one file.",
         discussion: """
             Who clones starts from it, who was away for long joins it, and log files that it stands for may go one day: see
-            'logsync compact'. Nothing is written where the newest snapshot of this peer has everything.
+            'logsync compact'. Nothing is written where the newest snapshot of this peer has everything. Where this store's
+            app has dropped a column that other peers still show, the snapshot lacks its values: it is published, and stands
+            for no log files.
 
             EXAMPLE
               logsync snapshot music.db
@@ -24,9 +26,12 @@ struct Snapshot: AsyncParsableCommand {
             let report = try await replicator.snapshot()
             try session.report(report) {
                 let size = "\(report.bytes) bytes"
-                return report.isNew
-                    ? ["Published \(report.file), \(size)."]
-                    : ["The newest snapshot has everything: \(report.file), \(size)."]
+                let partial = "It lacks values that other peers still show, and stands for no log files."
+                return [
+                    report.isNew
+                        ? "Published \(report.file), \(size)."
+                        : "The newest snapshot has everything: \(report.file), \(size)."
+                ] + (report.isPartial ? [partial] : [])
             }
             return .done
         }

@@ -44,6 +44,7 @@ struct Status: AsyncParsableCommand {
         if let identity = status.identity { facts.add("identity", "\(identity.kind.rawValue): \(identity.detail)") }
         facts.add("digest", status.digest)
         var lines = facts.lines
+        if !status.lacks.isEmpty { lines += [""] + status.lacks.lines }
         if !status.peers.isEmpty { lines += [""] + peerLines(status.peers) }
         if !status.held.isEmpty { lines += [""] + status.held.map(\.line) }
         return lines

@@ -88,7 +88,8 @@ import Testing
 
     @Test func `a changed description is refused or can be written again`() throws {
         let description = PeerDescription(
-            name: "desk", created: 1_700_000_000_123, publicKey: [1, 2, 3], succeeds: PeerID(high: 1, low: 2))
+            name: "desk", created: 1_700_000_000_123, publicKey: [1, 2, 3], succeeds: PeerID(high: 1, low: 2),
+            schema: SchemaFingerprint(bytes: [UInt8](repeating: 5, count: 16)), without: [["note", "a"], ["tag"]])
         var random = Random(state: 3)
         var taken = 0
         for _ in 0..<3000 {

@@ -218,6 +218,10 @@ import Testing
                 "succeeds":"\(bob)"}
 
                 """)
+        let schema = SchemaFingerprint(bytes: [UInt8](repeating: 5, count: 16))
+        let more = PeerDescription(name: "b", created: 0, schema: schema, without: [["note", "a"], ["tag"]])
+        #expect(try PeerDescription(decoding: more.encoded()) == more)
+        #expect(String(decoding: more.encoded(), as: UTF8.self).contains(#""without":[["note","a"],["tag"]]"#))
         let before = try PosixFileSystem().status(peer.descriptionPath, followingLinks: false)
         try peer.write(description)
         #expect(try PosixFileSystem().status(peer.descriptionPath, followingLinks: false) == before)

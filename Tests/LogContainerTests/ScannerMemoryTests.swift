@@ -17,7 +17,10 @@ struct ScannerMemoryTests {
         content = try makeContent(folder)
         file = try Self.publish(1, 3, in: content)
         let peer = content.peer(alice)
-        try peer.write(PeerDescription(name: "laptop", created: 7, publicKey: [1, 2], succeeds: bob))
+        try peer.write(
+            PeerDescription(
+                name: "laptop", created: 7, publicKey: [1, 2], succeeds: bob,
+                schema: SchemaFingerprint(bytes: [UInt8](repeating: 5, count: 16)), without: [["note", "a"], ["tag"]]))
         _ = try peer.publishReceipt(
             .init(
                 published: 3, chain: "c0ffee", imported: .init([alice: 3, bob: 4]),

@@ -116,6 +116,32 @@ func readSnapshot(_ bytes: [UInt8]) throws -> (manifest: SnapshotManifest, rows:
         #expect(try readSnapshot(try snapshot(Self.manifest, []).bytes).rows.isEmpty)
     }
 
+    @Test func `a snapshot says that it is partial in one byte that others pass over`() throws {
+        let whole = try snapshot(Self.manifest, Self.rows).bytes
+        let sink = Sink()
+        let writer = try SnapshotWriter(content: "notes", peer: .a, manifest: Self.manifest, isPartial: true) {
+            sink.bytes += $0
+        }
+        for rows in Self.rows { try writer.append(rows) }
+        let hash = try writer.finish()
+        let reader = try SnapshotReader(MemorySource(sink.bytes))
+        #expect(try reader.header.isPartial && reader.verify() == hash)
+        #expect(try readSnapshot(sink.bytes).rows == Self.rows)
+        #expect(try !SnapshotReader(MemorySource(whole)).header.isPartial)
+        // Nothing else is different; what later versions add comes after it.
+        let end = 41 + "notes".utf8.count
+        #expect(sink.bytes[end] == 1 && sink.bytes.count == whole.count + 1)
+        #expect(sink.bytes[..<12] == whole[..<12] && sink.bytes[16..<end] == whole[16..<end])
+        for (added, isPartial) in [([0], false), ([1], true), ([3, 7, 7], true), ([2], false)] as [([UInt8], Bool)] {
+            var header = Array(whole[..<end]) + added
+            let length = header.count + 8
+            header[12] = UInt8(length)
+            header += sha256(header).prefix(8)
+            #expect(try SnapshotHeader.parse(prefix: header + [0]).isPartial == isPartial)
+            #expect(try SnapshotHeader.parse(prefix: header).headerLength == length)
+        }
+    }
+
     @Test(.timeLimit(.minutes(1))) func `passing over more frames than there are ends at the end`() throws {
         let reader = try SnapshotReader(MemorySource(try snapshot(Self.manifest, Self.rows).bytes))
         try reader.skip(.max)

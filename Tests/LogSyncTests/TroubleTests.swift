@@ -30,6 +30,7 @@ enum Trouble: String, CaseIterable, Sendable {
     case clock = "clock-ahead"
     case conflictCopy = "conflict-copy"
     case quietChange = "changed-behind"
+    case dropped = "column-dropped"
     case locked = "store-locked"
     case noStateDirectory = "no-state-directory"
     case moved = "store-moved"
@@ -312,6 +313,20 @@ struct TroubleTests {
             try await settle(a, b)
             #expect(try b.ids() == ["one"])
             _ = try await a.with { try await $0.rescan() }
+            try await expectRecovery()
+        case .dropped:
+            try a.execute("ALTER TABLE note DROP COLUMN stars")
+            try a.insert("two")
+            try await settle(a, b)
+            let dry = try await a.compact(dryRun: true)
+            #expect(dry.lacks.map(\.name) == ["note.stars"] && dry.blockedBy.isEmpty)
+            let report = try await Replicator.doctor(a.path, configuration: a.configuration)
+            let finding = try #require(report.findings.first { $0.code == "column-dropped" })
+            #expect(finding.what.contains("note.stars") && finding.help?.contains("program of b") == true)
+            try b.execute("ALTER TABLE note DROP COLUMN stars")
+            try await b.sync()
+            let after = try await Replicator.doctor(a.path, configuration: a.configuration)
+            #expect(!after.findings.contains { $0.code == "column-dropped" })
             try await expectRecovery()
         case .locked:
             var hasty = a

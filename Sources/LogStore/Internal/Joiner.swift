@@ -18,6 +18,8 @@ final class Joiner {
     /// Rows that the snapshot's deletions took though this peer had edited them (`delete-loses`).
     private var lost: [LostRow] = []
     private(set) var tables: [String: TableChanges] = [:]
+    /// The columns whose values the snapshot's author had lost, of what was taken from it.
+    private(set) var lostColumns: Set<ColumnName> = []
 
     /// What the cells of keys that the snapshot leaves out add to its digest.
     private(set) var completed: UInt64 = 0
@@ -86,6 +88,7 @@ final class Joiner {
         try Settling(session, standing: standing)
             .settle(floating, gone: gone) { table, kind, key, _ in note(table, kind, key) }
         (floating, gone, lost) = ([], [], [])
+        if !lostColumns.isEmpty { try LostColumns(session).add(lostColumns) }
         try dangling.settle()
     }
 
@@ -100,6 +103,7 @@ final class Joiner {
         var joined = ours
         joined.join(theirs, coverage)
         guard !joined.hasSameEntries(as: ours) else { return }
+        noteLost(joined)
         session.countFull(-1, ours)
         session.countFull(1, joined)
         let former = GoneRow(table: table, integer: position, values: row.values)
@@ -142,6 +146,7 @@ final class Joiner {
         var joined = ours ?? FullRow(table: theirs.table, identity: theirs.identity)
         joined.join(theirs, coverage)
         if let ours, joined.hasSameEntries(as: ours) { return }
+        noteLost(joined)
         if kept != nil { _ = try KeptRows(session).remove(theirs.table, theirs.identity) }
         guard joined.isAlive || joined.hasCells else {
             if kept?.state == .parked { note(theirs.table, .delete, nil) }
@@ -165,6 +170,11 @@ final class Joiner {
         try KeptRows(session).put(
             KeptRows.Row(
                 table: full.table, identity: full.identity, state: state, clock: full.state, integer: full.integer))
+    }
+
+    /// Where a version's value is known to neither side, the table shows the column's default in its place.
+    private func noteLost(_ full: FullRow) {
+        for column in full.state.unknown.lostColumns { lostColumns.insert(ColumnName(full.table, column)) }
     }
 
     /// A row that a constraint refused; it is decided about with the others.

@@ -101,6 +101,8 @@ struct Reconciling {
                     "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = ?",
                     .text("logsync_insert_\(table.id)")) == nil
             else { continue }
+            let columns = Array(0..<table.columnCount)
+            try LostColumns(session).add(LostColumns(session).entries(of: columns, in: table))
             try keepRows(of: table)
             try KeyNames(session).learn(table.orderedKeyNames, of: table.name)
             for statement in ["DELETE FROM \(table.clock)", "DELETE FROM \(table.pending)"] {

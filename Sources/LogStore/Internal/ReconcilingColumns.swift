@@ -67,6 +67,7 @@ extension Reconciling {
                 changes.dropped.append(Int(column.id))
             }
         }
+        try LostColumns(session).add(LostColumns(session).entries(of: changes.dropped, in: table))
         for column in added { changes.added.append(try add(column.element, at: column.offset, to: table)) }
         for (ordinal, column) in present {
             try connection.run(

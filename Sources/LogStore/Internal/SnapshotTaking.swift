@@ -15,14 +15,16 @@ struct SnapshotTaking {
     private var connection: Connection { session.connection }
 
     init(
-        _ session: Session, publishBlob: ((BlobID, Bytes) throws -> Void)?, write: @escaping ([UInt8]) throws -> Void
+        _ session: Session, isPartial: Bool, publishBlob: ((BlobID, Bytes) throws -> Void)?,
+        write: @escaping ([UInt8]) throws -> Void
     ) throws {
         self.session = session
         blobs = SnapshotBlobs(session.configuration.blobThreshold, publish: publishBlob)
         standing = Standing(session)
         let manifest = try Self.manifest(session)
         let content = try session.facts.text("content") ?? ""
-        writer = try SnapshotWriter(content: content, peer: session.ownID, manifest: manifest, write: write)
+        writer = try SnapshotWriter(
+            content: content, peer: session.ownID, manifest: manifest, isPartial: isPartial, write: write)
         vector = manifest.vector
         var places: [Int64: Int] = [:]
         for (place, peer) in manifest.peers.enumerated() {

@@ -7,7 +7,7 @@ struct CollectionPlan {
     let peer: PeerID
     let scan: ContainerScan
     let retired: Set<PeerID>
-    /// What snapshots cover that were read back.
+    /// What whole snapshots cover that were read back.
     let covered: [VersionVector]
     let state: CollectionState
     /// Unix milliseconds.
@@ -96,7 +96,7 @@ struct CollectionPlan {
         return blocking.sorted()
     }
 
-    /// Whether there are log files that could go if a snapshot stood for them.
+    /// Whether there are log files that could go if a whole snapshot stood for them.
     var needsSnapshot: Bool {
         logDecisions().contains { $0.peer == peer && $0.reason == .uncovered }
     }
@@ -122,14 +122,17 @@ struct CollectionPlan {
             return id == peer && !own.isEmpty && !isYoung(file.modified)
                 ? (.delete, .superseded) : (.keep, .uncovered)
         }
-        let vector = own[index].vector
         if id == peer {
-            if index == 0 { return (.keep, .newest) }
-            if index == 1 { return (.keep, .spare) }
-            return own[0].vector.isGreater(than: vector) ? (.delete, .superseded) : (.keep, .newest)
+            let whole = own.filter { !$0.isPartial }
+            if own[index].file == whole.first?.file { return (.keep, .newest) }
+            if whole.count > 1, own[index].file == whole[1].file { return (.keep, .spare) }
+            // A whole one of anybody's has all of a partial one.
+            let others = own[index].isPartial ? places.filter { !retired.contains($0.peer) && !$0.isPartial } : []
+            return (own + others).contains(where: own[index].isSuperseded(by:))
+                ? (.delete, .superseded) : (.keep, .newest)
         }
         // Those of a retired peer go when somebody who is not retired has a greater one.
-        let isSuperseded = places.contains { !retired.contains($0.peer) && $0.vector.isGreater(than: vector) }
+        let isSuperseded = places.contains { !retired.contains($0.peer) && own[index].isSuperseded(by: $0) }
         guard isSuperseded else { return (.keep, .newest) }
         return isYoung(file.modified) ? (.keep, .young) : (.delete, .superseded)
     }
@@ -149,10 +152,24 @@ extension PeerScan {
 }
 
 extension PeerScan {
+    /// The same, or that it has imported something.
+    var hasSpoken: Bool {
+        if case .missing = receipt { return hasPublished }
+        return true
+    }
+
     /// Whether this is the folder of a seed: no store writes there, so none will ever acknowledge anything.
-    fileprivate var isSeed: Bool {
+    var isSeed: Bool {
         guard case .missing = receipt, let description = description.value else { return false }
         return description.created == 0 && description.name == ReplicatedStore.seedName(id)
+    }
+}
+
+extension SnapshotPlace {
+    /// Whether another is of more use in every way: a partial snapshot never stands for what a whole one does.
+    func isSuperseded(by other: SnapshotPlace) -> Bool {
+        if isPartial, !other.isPartial { return other.vector.includes(vector) }
+        return isPartial == other.isPartial && other.vector.isGreater(than: vector)
     }
 }
 

@@ -40,7 +40,8 @@ struct ContentSettings {
     /// Reads the settings of the newest snapshot and the transactions after it that change settings; files that cannot
     /// be read (yet) are passed over.
     init(_ scan: ContainerScan, _ library: FileLibrary, _ snapshots: SnapshotLibrary) throws {
-        let vector = try readNewest(snapshots.places(scan), snapshots)
+        // Of settings, nothing is ever lost.
+        let vector = try readNewest(snapshots.places(scan).sorted { $0.reach > $1.reach }, snapshots)
         for peer in scan.peers.values {
             let files = peer.logFiles
             var sequence = vector[peer.id] + 1

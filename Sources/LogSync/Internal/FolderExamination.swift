@@ -169,7 +169,7 @@ struct FolderExamination {
     private func gaps(_ peer: PeerScan, _ files: LogFileSet, _ scan: ContainerScan) -> [Finding] {
         let reach = max(files.reach, peer.said?.published ?? 0)
         // What a snapshot stands for may have been collected.
-        let collected = SnapshotLibrary(content: folder).places(scan).map { $0.vector[peer.id] }.max() ?? 0
+        let collected = SnapshotLibrary(content: folder).wholePlaces(scan).map { $0.vector[peer.id] }.max() ?? 0
         let name = names[peer.id].name
         let missing = ReplicatedStore.missing(ReplicatedStore.missing(in: files, upTo: reach), beyond: collected)
         return missing.map { range in

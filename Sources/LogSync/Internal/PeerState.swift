@@ -21,6 +21,8 @@ struct PeerState: Equatable, Codable {
     /// The complaints of receipts that were answered by writing the file again: the complaining peer and the file, and
     /// the counter of its receipt then. No clock of another machine tells whether it has looked since.
     var answered: [String: UInt64]?
+    /// Since when, in Unix milliseconds, this store has done without what partial snapshots stand for, by their names.
+    var waiting: [String: Int64]?
     /// The last identity trouble, for `status`.
     var trouble: IdentityTrouble?
 

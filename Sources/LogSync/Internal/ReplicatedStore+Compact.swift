@@ -17,7 +17,8 @@ extension ReplicatedStore {
         var scan = try scan(full: true)
         report.files += try mergeSmallFiles(&scan, isDry: isDry)
         var (plan, places) = try collectionPlan(scan, grace)
-        if plan.needsSnapshot {
+        report.lacks = try lacks(scan)
+        if plan.needsSnapshot, report.lacks.isEmpty {
             if let file = try publishNeededSnapshot(&scan, isDry: isDry) { report.files.append(file) }
             (plan, places) = try collectionPlan(scan, grace)
         }
@@ -44,7 +45,8 @@ extension ReplicatedStore {
             try snapshots.isIntact($0.file.name, of: $0.peer) && hasBlobs($0)
         }
         let plan = CollectionPlan(
-            peer: peer, scan: scan, retired: try retiredPeers(scan), covered: places.map(\.vector),
+            peer: peer, scan: scan, retired: try retiredPeers(scan),
+            covered: places.filter { !$0.isPartial }.map(\.vector),
             state: try store.collection(), now: configuration.clock.now(), grace: grace,
             forks: try forks())
         return (plan, places)
@@ -99,7 +101,7 @@ extension ReplicatedStore {
         guard !isDry else {
             return CompactReport.File(file: "\(folder)/", action: .publish, reason: .needed, bytes: 0)
         }
-        guard let name = try publishSnapshot(scan) else { return nil }
+        guard let name = try publishSnapshot(scan, orPartial: false) else { return nil }
         scan = try self.scan(full: true)
         let size = scan.peers[peer]?.snapshots.first { $0.name == name }?.size ?? 0
         return CompactReport.File(file: "\(folder)/\(name)", action: .publish, reason: .needed, bytes: size)

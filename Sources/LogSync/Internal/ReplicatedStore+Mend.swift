@@ -76,18 +76,23 @@ extension ReplicatedStore {
         let standsFor = standsFor(peer, scan, except: damagedSnapshots)
         let wanted = Self.missing(missing, beyond: min(gone, standsFor))
         let count = try writeAgain(wanted, replacing: bad)
-        try mendSnapshots(damagedSnapshots, isNeeded: wanted.contains { $0.lowerBound <= released })
+        let isNeeded =
+            try wanted.contains { $0.lowerBound <= released }
+            && Self.missing(wanted, beyond: bridged(peer, scan, except: damagedSnapshots)).contains {
+                $0.lowerBound <= released
+            }
+        try mendSnapshots(damagedSnapshots, isNeeded: isNeeded)
         soundFiles = soundFiles.filter { entry in sound.contains { $0.name == entry.key } }
         return count
     }
 
     private func mendDescriptions(_ own: PeerScan?, hasPublished: Bool) throws {
-        let schema = try store.schemaText().fingerprint
+        let description = try description()
+        let schema = description.schema
         let schemas = own?.schemas ?? []
         let hasSchema = schemas.contains { $0.name.fingerprint == schema && $0.size > 0 }
-        if !hasSchema { publishedSchemas.remove(schema) }
-        let isDescribed = own?.description.value?.name == registration.name && hasSchema
-        if !isDescribed { try describe() }
+        if !hasSchema, let schema { publishedSchemas.remove(schema) }
+        if own?.description.value != description || !hasSchema { try describe() }
     }
 
     /// Former selves that are no more cannot mend their folders; this store does, as far as its outbox has what they

@@ -10,9 +10,19 @@ extension ReplicatedStore {
     private static let maximumReading: UInt64 = 16 << 20
 
     /// The highest sequence of a peer that a snapshot in the folder stands for.
-    func standsFor(_ id: PeerID, _ scan: ContainerScan, except damaged: [SnapshotName] = []) -> UInt64 {
-        snapshots.places(scan).filter { !($0.peer == peer && damaged.contains($0.file.name)) }
-            .map { $0.vector[id] }.max() ?? 0
+    ///
+    /// - Parameter orPartly: whether one counts that lacks values which other peers show.
+    func standsFor(
+        _ id: PeerID, _ scan: ContainerScan, except damaged: [SnapshotName] = [], orPartly: Bool = false
+    ) -> UInt64 {
+        let places = orPartly ? snapshots.places(scan) : snapshots.wholePlaces(scan)
+        return places.filter { !($0.peer == peer && damaged.contains($0.file.name)) }.map { $0.vector[id] }.max() ?? 0
+    }
+
+    /// The highest sequence of a peer beyond which a snapshot of this store's would tell the others more: where that would
+    /// be partial, another partial one is as good.
+    func bridged(_ id: PeerID, _ scan: ContainerScan, except damaged: [SnapshotName] = []) throws -> UInt64 {
+        standsFor(id, scan, except: damaged, orPartly: try !lacks(scan).isEmpty)
     }
 
     /// What is missing of ranges beyond a sequence.
@@ -51,7 +61,8 @@ extension ReplicatedStore {
     /// fork was found, and cannot tell where it goes off. Snapshots of this peer's own from before go.
     func replaceForkedSnapshots(_ scan: ContainerScan) throws {
         let branches = try store.branches()
-        guard !branches.isEmpty else { return }
+        // A partial one takes the place of none: somebody who has everything will do it.
+        guard !branches.isEmpty, try lacks(scan).isEmpty else { return }
         let places = snapshots.places(scan)
         let outdated = places.filter { !$0.manifest.knows(branches) }
         let own = outdated.filter { $0.peer == peer }

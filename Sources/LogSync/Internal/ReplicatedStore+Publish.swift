@@ -83,19 +83,23 @@ extension ReplicatedStore {
     /// Publishes what stands before any log: who this is, and the schema that its logs name.
     func describe() throws {
         let folder = content.peer(peer)
-        try folder.write(
-            PeerDescription(
-                name: registration.name, created: registration.created, succeeds: registration.succeeds.last))
         let schema = try store.schemaText()
-        guard publishedSchemas.insert(schema.fingerprint).inserted else { return }
+        // Before the description that names it.
+        try publish(schema.text, schema.fingerprint)
+        try folder.write(description())
+    }
+
+    private func publish(_ schema: String, _ fingerprint: SchemaFingerprint) throws {
+        let folder = content.peer(peer)
+        guard publishedSchemas.insert(fingerprint).inserted else { return }
         do {
-            let name = SchemaFileName(schema.fingerprint)
-            let bytes = Array(schema.text.utf8)
+            let name = SchemaFileName(fingerprint)
+            let bytes = Array(schema.utf8)
             // What cannot be read is written again.
             if let there = try? folder.read(name, limit: bytes.count), there == bytes { return }
             _ = try Publisher(folder: folder, stagingDirectory: files.staging).publish(bytes) { _ in name }
         } catch {
-            publishedSchemas.remove(schema.fingerprint)
+            publishedSchemas.remove(fingerprint)
             throw error
         }
     }

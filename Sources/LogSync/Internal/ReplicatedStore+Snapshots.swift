@@ -11,23 +11,53 @@ extension ReplicatedStore {
     /// Takes a snapshot, publishes it and reads it back; then the outbox lets go of what it stands for, and older
     /// snapshots of this peer go, all but one.
     ///
-    /// - Parameter isForced: takes one even where the newest has everything.
-    /// - Returns: nil where this peer's newest snapshot already has everything.
-    /// - Throws: `locked` where the store is written so often that no moment could be found; `ioError` where what was
-    ///   read back is not what was written.
-    func publishSnapshot(_ scan: ContainerScan, isForced: Bool = false) throws -> SnapshotName? {
+    /// Where others show what this store has lost, it is partial, and the outbox keeps what it has.
+    ///
+    /// - Parameters:
+    ///   - isForced: takes one even where the newest has everything.
+    ///   - orPartial: whether to take one that is partial.
+    /// - Returns: nil where this peer's newest snapshot already has everything, or this one would be partial and may not.
+    /// - Throws: `locked` where the store is written so often that no moment could be found, or its app dropped something
+    ///   meanwhile; `ioError` where what was read back is not what was written.
+    func publishSnapshot(
+        _ scan: ContainerScan, isForced: Bool = false, orPartial: Bool = true
+    ) throws -> SnapshotName? {
         let folder = content.peer(peer)
-        if !isForced, let newest = try newestSnapshot(scan), try newest.vector == store.vector(),
-            try !store.hasPendingChanges()
-        {
-            try store.releaseOutbox(coveredBy: newest.vector)
-            return nil
+        // What the app has dropped shows when its schema is followed.
+        _ = try store.record()
+        try noteRecorded()
+        let lacks = try lacks(scan)
+        guard lacks.isEmpty || orPartial else { return nil }
+        if !isForced, try !store.hasPendingChanges() {
+            let vector = try store.vector()
+            let newest = try snapshots.places(scan).first {
+                try $0.peer == peer && $0.vector == vector && (!$0.isPartial || !lacks.isEmpty)
+                    && snapshots.isIntact($0.file.name, of: peer)
+            }
+            if let newest {
+                if !newest.isPartial { try store.releaseOutbox(coveredBy: newest.vector) }
+                return nil
+            }
+        }
+        if !lacks.isEmpty {
+            logger.warning(
+                "A snapshot of \(place.path) lacks values that others still show; it stands for no log files",
+                metadata: [
+                    "columns": "\(lacks.columns)", "peers": "\(lacks.peers.map(\.name).joined(separator: ", "))",
+                ])
         }
         try describe()
         let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(SnapshotName.self)
         // Each blob is in this peer's own folder before the file that names it.
-        let taken = try store.writeSnapshot(publishBlob: { try self.publishBlob($0, $1) }) { try staged.write($0) }
+        let taken = try store.writeSnapshot(
+            isPartial: !lacks.isEmpty, publishBlob: { try self.publishBlob($0, $1) }
+        ) { try staged.write($0) }
         try noteRecorded()
+        guard try !lacks.isEmpty || self.lacks(scan).isEmpty else {
+            throw LogSyncError(
+                .locked, "the schema of \(place.path) changed while a snapshot was taken; none was published",
+                help: "Run the command again")
+        }
         try store.note(taken.blobs)
         let name = try staged.publish { SnapshotName(sequence: taken.sequence, fileHash: $0) }
         guard try snapshots.isIntact(name, of: peer) else {
@@ -36,25 +66,23 @@ extension ReplicatedStore {
                 .ioError, "\(folder.path(name)) was read back with other bytes than were written; it was removed",
                 help: "Check the disk, and run the command again")
         }
-        try store.releaseOutbox(coveredBy: taken.vector)
+        if lacks.isEmpty { try store.releaseOutbox(coveredBy: taken.vector) }
         logger.info("Took a snapshot of \(place.path)", metadata: ["file": "\(name)"])
         return name
-    }
-
-    /// This peer's newest snapshot that can be read, and whose bytes are as they were written.
-    func newestSnapshot(_ scan: ContainerScan) throws -> SnapshotPlace? {
-        try snapshots.places(scan).first { try $0.peer == peer && snapshots.isIntact($0.file.name, of: peer) }
     }
 
     // MARK: Joining
 
     /// Joins a snapshot where log files that are missing or cannot be read keep something from being imported.
     ///
+    /// Whole ones go first. One that is partial is the last resort, when what it stands for has not come after all.
+    ///
     /// - Parameter plan: has nothing left that is ready.
     /// - Returns: nil where there is nothing to join.
     func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) throws -> (SnapshotPlace, JoinedSnapshot)? {
         let vector = try store.vector()
         heldSnapshots = []
+        try forgetWaiting(scan)
         for place in snapshots.places(scan) where try brings(place, beyond: vector, plan, scan) {
             switch try store.joinability(of: place.manifest) {
             case .ready: break
@@ -65,6 +93,10 @@ extension ReplicatedStore {
             case .nothingNew, .fork: continue
             }
             guard try snapshots.isIntact(place.file.name, of: place.peer) else { continue }
+            if place.isPartial, let item = try waits(place) {
+                heldSnapshots.append(item)
+                continue
+            }
             do {
                 let joined = try store.join(blobs: { [blobs] in try blobs.read($0) }) {
                     try snapshots.reader(place.file.name, of: place.peer)
@@ -72,6 +104,7 @@ extension ReplicatedStore {
                 try noteRecorded()
                 library.forgetImported(try store.vector())
                 heldSnapshots = []
+                warn(of: joined, place)
                 return (place, joined)
             } catch let error as LogFileError {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(place.file.name)"])
@@ -110,7 +143,7 @@ extension ReplicatedStore {
 
     /// For how long log files may be on their way that were written before a snapshot, in milliseconds. Whoever carries the
     /// folder may also have kept an older receipt than the last, which does not speak of them.
-    private static let patience: Int64 = 600_000
+    static let patience: Int64 = 600_000
 
     private func isOld(_ place: SnapshotPlace) -> Bool {
         configuration.clock.now() - place.file.modified / 1_000_000 > Self.patience

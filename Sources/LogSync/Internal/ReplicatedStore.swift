@@ -47,6 +47,8 @@ final class ReplicatedStore {
     /// The highest sequence of this peer that another's transaction has seen.
     var seenByOthers: UInt64 = 0
     var publishedSchemas: Set<SchemaFingerprint> = []
+    /// What others' schemas make.
+    var schemaColumns: [SchemaFingerprint: SchemaColumns] = [:]
     /// The schemas from which keys of tables that are not here were learned.
     var learnedSchemas: Set<SchemaFingerprint> = []
     /// Whether every own file is read when the folder is mended, however long the history.

@@ -7,6 +7,8 @@ struct SnapshotPlace {
     var peer: PeerID
     var file: FoundFile<SnapshotName>
     var manifest: SnapshotManifest
+    /// Whether it lacks values that other peers show: it stands for nobody's log files.
+    var isPartial: Bool
 
     var vector: VersionVector { manifest.vector }
 
@@ -24,25 +26,32 @@ final class SnapshotLibrary {
     var content: ContentFolder {
         didSet { shelf = [:] }
     }
-    private var shelf: [String: (file: FoundFile<SnapshotName>, manifest: SnapshotManifest)] = [:]
+    private var shelf: [String: (file: FoundFile<SnapshotName>, manifest: SnapshotManifest, isPartial: Bool)] = [:]
 
     init(content: ContentFolder) {
         self.content = content
     }
 
-    /// The snapshots that can be read, those that stand for most first. Not all of their bytes have been looked at.
+    /// The whole snapshots that can be read: those that stand for log files.
+    func wholePlaces(_ scan: ContainerScan) -> [SnapshotPlace] { places(scan).filter { !$0.isPartial } }
+
+    /// The snapshots that can be read, those that stand for most first, and whole ones before partial ones. Not all of
+    /// their bytes have been looked at.
     func places(_ scan: ContainerScan) -> [SnapshotPlace] {
         var places: [SnapshotPlace] = []
         for peer in scan.peers.values {
             for file in peer.snapshots {
-                if let manifest = manifest(file, of: peer.id) {
-                    places.append(SnapshotPlace(peer: peer.id, file: file, manifest: manifest))
-                }
+                guard let manifest = manifest(file, of: peer.id) else { continue }
+                let isPartial = shelf[content.peer(peer.id).path(file.name)]?.isPartial ?? false
+                places.append(SnapshotPlace(peer: peer.id, file: file, manifest: manifest, isPartial: isPartial))
             }
         }
         let paths = Set(places.map { content.peer($0.peer).path($0.file.name) })
         shelf = shelf.filter { paths.contains($0.key) }
-        return places.sorted { ($1.reach, $0.peer, $0.file.name) < ($0.reach, $1.peer, $1.file.name) }
+        return places.sorted {
+            ($0.isPartial ? 1 : 0, $1.reach, $0.peer, $0.file.name)
+                < ($1.isPartial ? 1 : 0, $0.reach, $1.peer, $1.file.name)
+        }
     }
 
     /// Reads what a snapshot says of itself; nil where it is not (yet) one of this content, peer and name.
@@ -51,7 +60,7 @@ final class SnapshotLibrary {
         if let known = shelf[path], known.file == file { return known.manifest }
         // What cannot be read proves nothing; another snapshot, or the logs, will do.
         guard let reader = try? reader(file.name, of: peer) else { return nil }
-        shelf[path] = (file, reader.manifest)
+        shelf[path] = (file, reader.manifest, reader.header.isPartial)
         return reader.manifest
     }
 

@@ -131,11 +131,25 @@ struct StoreExamination {
                     "unenforced", .note, "a foreign key is not enforced", at: "\(path): \(key)",
                     why: "somebody's rows break it"))
         }
+        if !status.lacks.isEmpty { findings.append(lacking(status.lacks)) }
         if let trouble = status.identity {
             findings.append(
                 Finding("identity", .note, "the store was \(trouble.kind.rawValue)", at: path, why: trouble.detail))
         }
         return findings
+    }
+
+    private func lacking(_ lacks: [LackedColumn]) -> Finding {
+        let peers = lacks.peers.map(\.name).joined(separator: ", ")
+        return Finding(
+            "column-dropped", .trouble,
+            "this store has no values of \(lacks.columns) any more, and \(peers) may show them",
+            at: path,
+            why: "a snapshot of this store would lack them, so it takes none to stand for log files: none of them goes "
+                + "until a peer that has all values takes a snapshot",
+            help:
+                "update the program of \(peers); or run logsync snapshot on a store that has all values, or logsync peers "
+                + "retire STORE PEER where one is no more")
     }
 
     private func held(_ item: HeldItem) -> Finding {

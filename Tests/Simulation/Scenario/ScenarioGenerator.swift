@@ -37,7 +37,7 @@ struct ScenarioGenerator {
         addCommonRows(to: &scenario, &programs)
         if features.contains(.migrations) {
             migrations = MigrationGenerator(
-                schema, peers: count, mayDrop: Self.keepsLogs(scenario), random: &random)
+                schema, peers: count, random: &random)
         }
         let rounds = random.number(isBig ? 6 : 4)
         for _ in 0..<rounds { addRound(to: &scenario, &programs) }
@@ -57,7 +57,7 @@ struct ScenarioGenerator {
         programs.chooseHotTable()
         if features.contains(.migrations) {
             migrations = MigrationGenerator(
-                schema, peers: scenario.peers.count, mayDrop: Self.keepsLogs(scenario), random: &random)
+                schema, peers: scenario.peers.count, random: &random)
         }
         for peer in scenario.peers.indices { addChange(by: peer, to: &scenario, &programs) }
         for _ in 0..<2 { addExchange(to: &scenario, without: nil) }
@@ -65,12 +65,6 @@ struct ScenarioGenerator {
         addChange(by: 0, to: &scenario, &programs)
         addExchange(to: &scenario, without: nil)
         return scenario
-    }
-
-    /// Whether no snapshot ever has to stand for transactions.
-    private static func keepsLogs(_ scenario: Scenario) -> Bool {
-        !scenario.hasFolders
-            || scenario.features.isDisjoint(with: [.snapshots, .collection, .faults, .restoredStores, .copiedStores])
     }
 
     /// Each seed leaves most of the features out, so that small scenarios are about few things.
