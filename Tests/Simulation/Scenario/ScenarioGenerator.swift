@@ -37,7 +37,7 @@ struct ScenarioGenerator {
         addCommonRows(to: &scenario, &programs)
         if features.contains(.migrations) {
             migrations = MigrationGenerator(
-                schema, peers: count, random: &random)
+                schema, peers: count, mayDrop: !features.contains(.collection), random: &random)
         }
         let rounds = random.number(isBig ? 6 : 4)
         for _ in 0..<rounds { addRound(to: &scenario, &programs) }
@@ -57,7 +57,7 @@ struct ScenarioGenerator {
         programs.chooseHotTable()
         if features.contains(.migrations) {
             migrations = MigrationGenerator(
-                schema, peers: scenario.peers.count, random: &random)
+                schema, peers: scenario.peers.count, mayDrop: !features.contains(.collection), random: &random)
         }
         for peer in scenario.peers.indices { addChange(by: peer, to: &scenario, &programs) }
         for _ in 0..<2 { addExchange(to: &scenario, without: nil) }
