@@ -159,7 +159,9 @@ struct OracleDecision {
                 replacement: replacement,
                 replacementParent: isSoft ? parents([replacement], key).first : nil)
             nodes[node].references.append(made)
-            guard !isLoose || settings.mergesUniques.contains(key.parent.lowercased()) else { continue }
+            guard !isLoose || made.isByIdentity && settings.mergesUniques.contains(key.parent.lowercased()) else {
+                continue
+            }
             for parent in made.parents + [made.replacementParent].compactMap({ $0 }) where parent != node {
                 nodes[node].edges.insert(parent)
             }
