@@ -83,6 +83,27 @@ import Testing
         }
     }
 
+    @Test func aKeptValueGoesWithARowWhoseKeyChangesWhenItsColumnComes() throws {
+        for table in ["t", "w", "r"] {
+            let folder = try TestFolder()
+            let schema = """
+                CREATE TABLE t(k TEXT PRIMARY KEY, x); CREATE TABLE w(k TEXT PRIMARY KEY, x) WITHOUT ROWID;
+                CREATE TABLE r(k INTEGER PRIMARY KEY, x); INSERT INTO r VALUES (1, 1), (2, 2);
+                INSERT INTO t VALUES (1, 1), (2, 2); INSERT INTO w VALUES (1, 1), (2, 2);
+                """
+            let a = try TestPeer(folder, "a", sql: schema) { $0.identities["r"] = .natural }
+            let b = try TestPeer(folder, "b", cloning: a)
+            let column = "ALTER TABLE \(table) ADD COLUMN z DEFAULT 'd';"
+            try a.write(column + "UPDATE \(table) SET z = 'z' || k")
+            try b.pull(from: a)
+            try b.write(column + "UPDATE \(table) SET k = 7 WHERE k = 1; UPDATE \(table) SET k = 8, z = 'b' WHERE k = 2")
+            try agree(a, b)
+            for peer in [a, b] {
+                #expect(try peer.strings("SELECT * FROM \(table) ORDER BY k") == ["7|1|z1", "8|2|b"])
+            }
+        }
+    }
+
     @Test func aKeptValueComesBeforeAMigrationsFill() throws {
         let (a, b) = try pair()
         try a.write("ALTER TABLE t ADD COLUMN z")

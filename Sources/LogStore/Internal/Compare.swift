@@ -103,24 +103,37 @@ extension Recorder {
         var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
         for column in table.droppedColumns { state.setCell(column, CellState()) }
         var cells = try cells(of: row, identity, at: table.columns.indices, in: table)
+        var isKept = false
         for (name, cell) in unknown.sorted(by: { $0.key < $1.key }) {
             guard let value = cell.versions.max(by: { precedes($0.stamp, $1.stamp) })?.value else { continue }
+            if let position = table.positions[name.lowercased()] {
+                // Its column has come meanwhile. What the program has written to that comes first.
+                guard isDefault(row.values[position], position, in: table) else { continue }
+                let column = table.columns[position]
+                state.setCell(column.id, CellState(versions: [Version(stamp: stamp, value: value)]))
+                for index in cells.indices where cells[index].column == column.name { cells[index].value = value }
+                isKept = true
+                continue
+            }
             state.unknown[name] = CellState(versions: [Version(stamp: stamp, value: value)])
             cells.append(TransactionWriter.Cell(column: name, value: value))
         }
         session.spellOutCounters(&state, shown: row.values, in: table)
         let record = ClockRecord(state, of: identity, shownAs: row, reader)
         let clock = ClockTable(table: table, connection: connection)
+        let place: Int64
         if let former, let position {
             try clock.update(record, at: position, formerUniques: former.uniques)
             if table.findsByKeyDigest { try clock.addUniques(record.uniques, row: position) }
+            place = position
         } else {
             if let position { try clock.vacate(position) }
-            _ = try clock.insert(record, at: position)
+            place = try clock.insert(record, at: position)
         }
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
         try transaction.append(
             table, .insert, identity, time: time, integer: table.localInteger == nil ? nil : position, cells: cells)
+        if isKept { try show(record, row, identity, at: place, in: table) }
     }
 
     // MARK: Update
