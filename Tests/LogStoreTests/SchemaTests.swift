@@ -96,7 +96,8 @@ import Testing
             let column = "ALTER TABLE \(table) ADD COLUMN z DEFAULT 'd';"
             try a.write(column + "UPDATE \(table) SET z = 'z' || k")
             try b.pull(from: a)
-            try b.write(column + "UPDATE \(table) SET k = 7 WHERE k = 1; UPDATE \(table) SET k = 8, z = 'b' WHERE k = 2")
+            try b.write(
+                column + "UPDATE \(table) SET k = 7 WHERE k = 1; UPDATE \(table) SET k = 8, z = 'b' WHERE k = 2")
             try agree(a, b)
             for peer in [a, b] {
                 #expect(try peer.strings("SELECT * FROM \(table) ORDER BY k") == ["7|1|z1", "8|2|b"])
