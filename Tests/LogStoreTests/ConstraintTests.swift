@@ -127,6 +127,26 @@ import Testing
 
     // MARK: NOT NULL and CHECK
 
+    @Test(arguments: ["", " WITHOUT ROWID"])
+    func aRowThatBreaksACheckIsListedWhateverElseIsWrittenToIt(without: String) throws {
+        let (_, a, b) = try pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, low, high, note, CHECK(low <= high))\(without);"
+                + "INSERT INTO t VALUES ('x', 1, 9, NULL)")
+        try a.write("UPDATE t SET low = 5")
+        try record(a)
+        try b.write("UPDATE t SET high = 3")
+        try settle(a, b, breakingChecks: true)
+        for (number, writer) in [a, b].enumerated() {
+            // SQLite looks at no constraint that names none of the columns written.
+            try writer.write("UPDATE t SET note = \(number)")
+            try settle(a, b, breakingChecks: true)
+            for peer in [a, b] { #expect(try parked(peer) == ["t check"]) }
+        }
+        try b.write("UPDATE t SET high = 7")
+        try settle(a, b)
+        for peer in [a, b] { #expect(try parked(peer) == []) }
+    }
+
     @Test func aCheckThatTwoGoodHalvesBreakIsShownAndListed() throws {
         let (_, a, b) = try pair(
             "CREATE TABLE t(id INTEGER PRIMARY KEY, low, high, CHECK(low <= high)); INSERT INTO t VALUES (1, 1, 9)")

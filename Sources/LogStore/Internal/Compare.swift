@@ -166,8 +166,9 @@ extension Recorder {
         record.digests = digests
         record.digest = digest
         record.uniques = table.uniques(of: identity) { row.values[$0] }
-        // SQLite itself checked what was written here.
-        record.breaksCheck = false
+        // SQLite checked what was written here, and nothing else.
+        record.breaksCheck =
+            try former.breaksCheck && Standing(session).breaksCheck(row, at: position, in: table)
         let counted = count(&changed, of: row, record, in: table)
         if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty {
             try write(

@@ -317,7 +317,8 @@ final class Merger {
             note(table.name, .delete, row.map { table.primaryKey(of: $0, at: position) }, nil)
             return true
         case .update:
-            guard target.isKnown, target.hasNoKey, !record.isReplaced, !names(table, target.positions),
+            guard target.isKnown, target.hasNoKey, !record.isReplaced, !record.breaksCheck,
+                !names(table, target.positions),
                 group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }
             return try updateDirectly(group, index, target, table, record, at: position, stamp)

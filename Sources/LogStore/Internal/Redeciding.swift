@@ -21,6 +21,10 @@ extension Standing {
             let value = value ?? session.defaultValue(of: table, position)
             if formerRow?.values[position] != value { changed.append((position, value)) }
         }
+        if !changed.isEmpty, former.breaksCheck {
+            // SQLite looks only at the constraints that name a column which is set.
+            changed = shown.enumerated().map { ($0.offset, $0.element ?? session.defaultValue(of: table, $0.offset)) }
+        }
         if !changed.isEmpty {
             let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
             let assignments = changed.map { "\(SQL.name(table.columns[$0.position].local)) = ?" }
@@ -44,6 +48,18 @@ extension Standing {
             .update(record, at: position, formerUniques: formerUniques)
         try ShownKeys(session: session, table: table).keep(full.identity, at: position, replacing: replaced)
         return true
+    }
+}
+
+extension Standing {
+    /// Whether a row breaks a CHECK constraint, whatever was written to it last.
+    func breaksCheck(_ row: TableReader.Row, at position: Int64, in table: TrackedTable) throws -> Bool {
+        let same = table.columns.map { "\(SQL.name($0.local)) = \(SQL.name($0.local))" }.joined(separator: ", ")
+        let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
+        let key = table.hasRowid ? [.integer(position)] : table.key.map { row.values[$0.index] }
+        let statement = try session.connection.prepare("UPDATE OR ABORT \(table.quoted) SET \(same) WHERE \(condition)")
+        for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+        return try session.connection.withoutTriggers { try statement.write() == .breakingCheck }
     }
 }
 
