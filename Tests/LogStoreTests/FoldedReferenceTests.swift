@@ -29,4 +29,26 @@ extension ConstraintTests {
                 == ["one|same", "two|NULL"])
         #expect(try last.store.audit().problems == [])
     }
+
+    @Test(arguments: [1, 3]) func aKeyThatNobodyEnforcesFollowsARowThatIsFoldedAsItComes(seed: UInt64) throws {
+        let folder = try TestFolder()
+        let sql = """
+            PRAGMA foreign_keys=OFF;
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+            CREATE TABLE label(id INTEGER PRIMARY KEY, tag INTEGER REFERENCES tag ON DELETE SET NULL);
+            """
+        let policy: (inout InitializePlan) -> Void = { $0.policies = [("tag", "unique-merge")] }
+        let a = try TestPeer(folder, "a", sql: sql + "INSERT INTO label VALUES(1, 5)", seed: seed, plan: policy)
+        let b = try TestPeer(
+            folder, "b", sql: sql + "INSERT INTO tag VALUES(1, 'same')", seed: 4 - seed, plan: policy)
+        try b.pull(from: a)
+        #expect(try b.store.summary().unenforced == ["label.tag"])
+        // What the label has always meant comes, and is folded at once.
+        try a.write("INSERT INTO tag VALUES(5, 'same')")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.store.audit().problems == [])
+            #expect(try peer.strings("SELECT name FROM label JOIN tag ON tag.id = tag") == ["same"])
+        }
+    }
 }

@@ -123,7 +123,9 @@ struct Settling {
             let changed = try contenders.all.compactMap { contender in
                 try contender.former.flatMap { try contender.stands && !isOtherwiseCalled(contender) ? nil : $0 }
             }
-            let children = try neighbours.children(of: changed)
+            let children =
+                try neighbours.children(of: changed)
+                + neighbours.children(of: try promised(contenders)) { $0.isByInteger }
             // Nor is what others waited for as it was.
             let waiting = try contenders.all.flatMap { contender in
                 try KeptRows(session).waiting(
@@ -132,6 +134,17 @@ struct Settling {
             }
             let isMore = try [add(children, to: &contenders), add(waiting, to: &contenders)]
             guard isMore.contains(true) else { return }
+        }
+    }
+
+    /// Folded rows that never stood here, under the integers by which others refer to them all the same.
+    private func promised(_ contenders: Contenders) throws -> [GoneRow] {
+        guard session.hasFolded, session.hasReserved else { return [] }
+        return try contenders.all.compactMap { contender in
+            guard contender.isFolded, contender.former == nil, contender.table.localInteger != nil else { return nil }
+            return try References(session: session)
+                .reservedInteger(of: contender.full.identity, in: contender.table)
+                .map { GoneRow(table: contender.table, integer: $0, values: contender.intact) }
         }
     }
 
