@@ -335,6 +335,27 @@ extension ConstraintTests {
         for peer in [a, b] { #expect(try parked(peer) == []) }
     }
 
+    @Test func settlingAConflictTakesTheParentFromAChild() throws {
+        let (_, a, b) = try pair(
+            """
+            CREATE TABLE p(k TEXT PRIMARY KEY, code INTEGER UNIQUE); INSERT INTO p VALUES ('p', 1);
+            CREATE TABLE c(k TEXT PRIMARY KEY, code INTEGER REFERENCES p(code));
+            """)
+        try b.write("UPDATE p SET code = 3")
+        try record(b)
+        try a.write("UPDATE p SET code = 4; UPDATE p SET code = 2; INSERT INTO c VALUES ('c', 2)")
+        try record(a)
+        try settle(a, b)
+        let shown = try a.dump("SELECT code FROM p")[0][0]
+        let versions = try #require(try a.store.conflicts(table: "p", all: false).first?.versions)
+        let other = try #require(versions.first { $0.value != shown })
+        try a.store.takeVersion(table: "p", key: [.text(Array("p".utf8)[...])], column: "code", dot: other.dot)
+        let expected = try a.strings("SELECT code FROM p") == ["2"] ? [] : ["c foreign-key"]
+        #expect(try parked(a) == expected)
+        try settle(a, b)
+        for peer in [a, b] { #expect(try parked(peer) == expected) }
+    }
+
     @Test func rowsThatReferToEachOtherStandOrFallTogether() throws {
         let (_, a, b) = try pair(
             """

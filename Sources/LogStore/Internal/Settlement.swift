@@ -35,7 +35,8 @@ struct Settlement {
                     .usage, "that value breaks a constraint of \(table.name); nothing was changed",
                     help: "Write another value to the row.")
             }
-            try settle(table, standing)
+            // Others may have referred to it by what it showed.
+            try settle(table, standing, gone: [GoneRow(table: table, integer: position, values: present.values)])
             return
         }
         throw noSuchRow(tableName, key)
@@ -71,8 +72,8 @@ struct Settlement {
     }
 
     /// What was written may have made room for parked rows.
-    private func settle(_ table: TrackedTable, _ standing: Standing) throws {
-        try Settling(session, standing: standing).settle([], touching: [table.id]) { _, _, _, _ in }
+    private func settle(_ table: TrackedTable, _ standing: Standing, gone: [GoneRow] = []) throws {
+        try Settling(session, standing: standing).settle([], gone: gone, touching: [table.id]) { _, _, _, _ in }
     }
 
     private func transaction() throws -> TransactionWriter {
