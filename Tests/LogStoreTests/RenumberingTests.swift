@@ -102,4 +102,22 @@ extension ConstraintTests {
             #expect(try peer.strings("SELECT count(*) FROM c") == ["1"])
         }
     }
+
+    @Test func aCountedRowThatRefersToANewOneLeavesNoPromise() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE t(id INTEGER PRIMARY KEY, n REAL DEFAULT 0.5, up INTEGER REFERENCES t);
+                INSERT INTO t(id) VALUES (1)
+                """
+        ) { $0.policies = [("t.n", "sum")] }
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("INSERT INTO t VALUES (4, 1.5, NULL), (5, NULL, 4); UPDATE t SET n = 3, up = 5 WHERE id = 1")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.store.audit().problems == [])
+            #expect(try peer.strings("SELECT * FROM t") == ["1|3.0|5", "4|1.5|NULL", "5|NULL|4"])
+        }
+    }
 }

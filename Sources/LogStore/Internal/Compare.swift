@@ -133,7 +133,7 @@ extension Recorder {
         session.count(1, state, row: session.rowDigest(table, identity), table: table)
         try transaction.append(
             table, .insert, identity, time: time, integer: table.localInteger == nil ? nil : position, cells: cells)
-        if isKept { try show(record, row, identity, at: place, in: table) }
+        if isKept { showing.append { try self.show(record, row, identity, at: place, in: table) } }
     }
 
     // MARK: Update
@@ -178,7 +178,10 @@ extension Recorder {
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
         // A sum is written back, so that what floating point makes of it is no change of its own.
-        if first.isKept || !counted.isEmpty { try show(record, row, identity, at: position, in: table) }
+        if first.isKept || !counted.isEmpty {
+            let record = record
+            showing.append { try self.show(record, row, identity, at: position, in: table) }
+        }
     }
 
     /// Columns that came after a row's record: what others wrote to them meanwhile has been kept and takes its place;

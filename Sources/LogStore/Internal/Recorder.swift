@@ -26,6 +26,8 @@ final class Recorder {
     private let dangling: Dangling
     /// What integers stood for before any of this, where that changes; nil for nothing.
     var former: [Int64: [Int64: RowIdentity?]] = [:]
+    /// What is written back to tables, when every row that something refers to has its record.
+    var showing: [() throws -> Void] = []
     /// The rows to compare, by table.
     var staged: [Int64: [StagedRow]] = [:]
     /// Rows that lost their identity, by table: deleted, unless another row takes the identity in the same transaction.
@@ -93,6 +95,8 @@ final class Recorder {
                 if !plain.inserts.isEmpty { try PlainInserts(plain, self).write() }
             }
         }
+        for show in showing { try show() }
+        showing = []
         for table in session.catalog.tables { try settlePending(table) }
         guard let writer else { return nil }
         let recorded = try writer.finish()
