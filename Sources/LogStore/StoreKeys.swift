@@ -1,4 +1,3 @@
-import GRDBSQLite
 import LogModel
 
 /// The names of key columns of tables that are not here, for the cells that logs of earlier versions leave to identities.
@@ -39,36 +38,29 @@ extension KeyNames {
     static func names(
         in schema: String, settings: [(kind: String, target: String, value: String)]
     ) throws -> [String: [String]] {
-        var handle: OpaquePointer?
-        let code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
-        guard code == SQLITE_OK, let handle else {
-            sqlite3_close_v2(handle)
-            throw LogSyncError(.ioError, "no temporary database could be made; nothing was changed")
+        try Connection.inMemory { connection in
+            try connection.execute(schema: schema)
+            try connection.execute(StoreSchema.sql)
+            for setting in settings {
+                try connection.run(
+                    "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
+                    .text(setting.target), .text(setting.value))
+            }
+            var plan = InitializePlan(content: "", container: "", peerName: "")
+            plan.settings = settings
+            let registering = Registering(connection: connection, plan: plan.withContentSettings())
+            for name in try TableSchema.tableNames(on: connection) {
+                guard let table = try TableSchema.read(name, on: connection),
+                    let choice = try? registering.choice(table)
+                else { continue }
+                // A table that cannot be replicated has no rows anywhere.
+                try registering.register(choice)
+            }
+            return Dictionary(
+                try Catalog.load(on: connection).tables.filter { !$0.key.isEmpty }.map {
+                    ($0.name, $0.orderedKeyNames)
+                },
+                uniquingKeysWith: { first, _ in first })
         }
-        let connection = Connection(handle)
-        defer {
-            connection.finalizeStatements()
-            sqlite3_close_v2(handle)
-        }
-        try connection.execute(schema: schema)
-        try connection.execute(StoreSchema.sql)
-        for setting in settings {
-            try connection.run(
-                "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
-                .text(setting.target), .text(setting.value))
-        }
-        var plan = InitializePlan(content: "", container: "", peerName: "")
-        plan.settings = settings
-        let registering = Registering(connection: connection, plan: plan.withContentSettings())
-        for name in try TableSchema.tableNames(on: connection) {
-            guard let table = try TableSchema.read(name, on: connection),
-                let choice = try? registering.choice(table)
-            else { continue }
-            // A table that cannot be replicated has no rows anywhere.
-            try registering.register(choice)
-        }
-        return Dictionary(
-            try Catalog.load(on: connection).tables.filter { !$0.key.isEmpty }.map { ($0.name, $0.orderedKeyNames) },
-            uniquingKeysWith: { first, _ in first })
     }
 }

@@ -1,4 +1,3 @@
-import GRDBSQLite
 package import LogModel
 
 /// The tables and columns of a schema as it calls them, in lower case.
@@ -61,27 +60,18 @@ extension Store {
     ///
     /// - Throws: `ioError` where no temporary database could be made.
     package static func columns(ofSchema schema: String) throws -> SchemaColumns {
-        var handle: OpaquePointer?
-        let code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
-        guard code == SQLITE_OK, let handle else {
-            sqlite3_close_v2(handle)
-            throw LogSyncError(.ioError, "no temporary database could be made; nothing was changed")
+        try Connection.inMemory { connection in
+            // Tables come first in it; what follows may want modules that this machine does not have.
+            do {
+                try connection.execute(schema: schema)
+            } catch let error as LogSyncError where error.code == .invalidStore {}
+            var columns: SchemaColumns = [:]
+            for name in try TableSchema.tableNames(on: connection) {
+                guard let table = try TableSchema.read(name, on: connection) else { continue }
+                columns[name.lowercased()] = Set(table.columns.filter { !$0.isGenerated }.map { $0.name.lowercased() })
+            }
+            return columns
         }
-        let connection = Connection(handle)
-        defer {
-            connection.finalizeStatements()
-            sqlite3_close_v2(handle)
-        }
-        // Tables come first in it; what follows may want modules that this machine does not have.
-        do {
-            try connection.execute(schema: schema)
-        } catch let error as LogSyncError where error.code == .invalidStore {}
-        var columns: SchemaColumns = [:]
-        for name in try TableSchema.tableNames(on: connection) {
-            guard let table = try TableSchema.read(name, on: connection) else { continue }
-            columns[name.lowercased()] = Set(table.columns.filter { !$0.isGenerated }.map { $0.name.lowercased() })
-        }
-        return columns
     }
 }
 

@@ -44,9 +44,9 @@ extension ReplicatedStore {
         let places = snapshots.places(scan)
         let state = try store.collection()
         let plan = CollectionPlan(
-            peer: peer, scan: scan, retired: try retiredPeers(scan), covered: snapshots.wholePlaces(scan).map(\.vector),
-            state: state,
-            now: configuration.clock.now(), grace: Self.defaultGrace, forks: try forks())
+            peer: peer, scan: scan, retired: try retiredPeers(scan),
+            covered: places.filter { !$0.isPartial }.map(\.vector), state: state, now: configuration.clock.now(),
+            grace: Self.defaultGrace, forks: try forks())
         var marked = state
         return marked.mark(plan.coverage) || plan.logDecisions().contains { $0.action == .delete }
             || plan.snapshotDecisions(places).contains { $0.action == .delete }

@@ -5,41 +5,6 @@ import LogModel
 import LogSync
 import Testing
 
-/// Each trouble of `Documentation/troubles.md`, by the name it has there.
-enum Trouble: String, CaseIterable, Sendable {
-    case away = "container-away"
-    case empty = "container-empty"
-    case noMarker = "marker-gone"
-    case badMarker = "marker-damaged"
-    case newerMarker = "marker-newer"
-    case otherContent = "other-content"
-    case readOnly = "read-only"
-    case denied = "permission-denied"
-    case full = "disk-full"
-    case stale = "mount-stale"
-    case failing = "disk-failing"
-    case rolledBack = "rolled-back"
-    case peersGone = "files-gone"
-    case ownDamaged = "own-file-damaged"
-    case otherDamaged = "other-file-damaged"
-    case incomplete = "file-incomplete"
-    case gap = "file-missing"
-    case newerFile = "file-newer"
-    case blobMissing = "blob-missing"
-    case blobDamaged = "blob-damaged"
-    case clock = "clock-ahead"
-    case conflictCopy = "conflict-copy"
-    case quietChange = "changed-behind"
-    case dropped = "column-dropped"
-    case locked = "store-locked"
-    case noStateDirectory = "no-state-directory"
-    case moved = "store-moved"
-    case copied = "store-copied"
-    case restored = "backup-restored"
-    case shared = "id-shared"
-    case unknown = "identity-unknown"
-}
-
 @Suite("Every trouble says what happened, what was kept and what helps")
 struct TroubleTests {
     let world: World

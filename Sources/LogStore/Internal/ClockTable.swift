@@ -107,17 +107,13 @@ struct ClockTable {
 
     func highestRow() throws -> Int64? { try connection.integer("SELECT max(row) FROM \(table.clock)") }
 
-    func identity(at row: Int64) throws -> RowIdentity? {
-        let statement = try connection.prepare(table.identityByRow)
-        statement.bind(row, at: 1)
-        defer { statement.reset() }
-        guard try statement.step(), !statement.isNull(0) else { return nil }
-        return RowIdentity(unchecked: statement.bytes(0))
-    }
+    func identity(at row: Int64) throws -> RowIdentity? { try identity(at: row, table.identityByRow) }
 
     /// Which row a record is of, as far as the record itself says.
-    func name(at row: Int64) throws -> RowIdentity? {
-        let statement = try connection.prepare(table.nameByRow)
+    func name(at row: Int64) throws -> RowIdentity? { try identity(at: row, table.nameByRow) }
+
+    private func identity(at row: Int64, _ sql: String) throws -> RowIdentity? {
+        let statement = try connection.prepare(sql)
         statement.bind(row, at: 1)
         defer { statement.reset() }
         guard try statement.step(), !statement.isNull(0) else { return nil }

@@ -91,6 +91,21 @@ final class Connection {
         try execute(schema)
     }
 
+    /// Runs `body` on an empty database in memory, which goes with it.
+    ///
+    /// - Throws: `ioError` where none could be made; what `body` throws.
+    static func inMemory<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        var handle: OpaquePointer?
+        let code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
+        defer { sqlite3_close_v2(handle) }
+        guard code == SQLITE_OK, let handle else {
+            throw LogSyncError(.ioError, "no temporary database could be made; nothing was changed")
+        }
+        let connection = Connection(handle)
+        defer { connection.finalizeStatements() }
+        return try body(connection)
+    }
+
     /// Runs `body` with the main schema's triggers on, and leaves them as they were: the connection may be a program's.
     func withTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(true, body) }
 

@@ -67,16 +67,25 @@ extension ReplicatedStore {
         let outdated = places.filter { !$0.manifest.knows(branches) }
         let own = outdated.filter { $0.peer == peer }
         if own.isEmpty {
+            let vector = try store.vector()
             let isThere = places.contains { place in
-                place.manifest.knows(branches) && branches.allSatisfy { place.vector[$0.id] > 0 }
+                place.manifest.knows(branches)
+                    && branches.allSatisfy { place.vector[$0.id] > 0 || vector[$0.id] == 0 }
             }
             let isHeld = scan.peers.values.contains { other in
                 other.said?.held.contains { $0.reason == HeldItem.Reason.fork.rawValue } ?? false
             }
             guard !isThere, !outdated.isEmpty || isHeld else { return }
         }
-        let name = try publishSnapshot(scan)
+        let name = try publishSnapshot(scan, orPartial: false)
+        var now = scan
+        now.peers[peer] = try scanner.scan(only: peer, full: true)
+        // The app may have dropped something meanwhile.
+        guard snapshots.wholePlaces(now).contains(where: { $0.peer == peer && $0.manifest.knows(branches) }) else {
+            return
+        }
         for place in own { try content.peer(peer).remove(place.file.name) }
+        guard name != nil || !own.isEmpty else { return }
         logger.notice(
             "Took a snapshot that knows both histories of a fork",
             metadata: ["snapshot": "\(name?.description ?? "")", "removed": "\(own.count)"])
