@@ -5,7 +5,7 @@ import Foundation
 struct Benchmarks: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "logsync-benchmarks", abstract: "Measures logsync, and checks what it did.",
-        subcommands: [Compare.self, Grow.self], defaultSubcommand: Compare.self)
+        subcommands: [Compare.self, Grow.self, Join.self], defaultSubcommand: Compare.self)
 }
 
 /// A folder that goes when the work is done.

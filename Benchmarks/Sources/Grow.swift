@@ -22,11 +22,7 @@ struct Grow: AsyncParsableCommand {
                 try await TransactionGrowth(maximum: transactions, folder: $0).run()
             },
         ]
-        if let chart {
-            let text = Chart(plots: curves).svg()
-            try text.write(toFile: chart, atomically: true, encoding: .utf8)
-        }
-        print(try json ? Self.json(curves) : curves.map { $0.table() }.joined(separator: "\n"))
+        try Growth(plots: curves).show(asJSON: json, chart: chart)
     }
 
     /// What an imported transaction and a sync cost where most peers are silent.
@@ -46,60 +42,5 @@ struct Grow: AsyncParsableCommand {
             }
         }
         return plot
-    }
-
-    private static func json(_ plots: [Plot]) throws -> String {
-        struct Document: Encodable {
-            var format = 1
-            var plots: [Plot]
-        }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-        return String(decoding: try encoder.encode(Document(plots: plots)), as: UTF8.self)
-    }
-}
-
-/// Curves over one quantity.
-struct Plot: Encodable {
-    struct Point: Encodable {
-        var x: Int
-        var y: Double
-    }
-
-    struct Curve: Encodable {
-        var name: String
-        var points: [Point] = []
-    }
-
-    var title: String
-    /// What grows.
-    var x: String
-    var y: String
-    var curves: [Curve] = []
-
-    init(title: String, x: String, y: String) {
-        self.title = title
-        self.x = x
-        self.y = y
-    }
-
-    mutating func add(_ name: String, at x: Int, _ y: Double) {
-        if !curves.contains(where: { $0.name == name }) { curves.append(Curve(name: name)) }
-        for index in curves.indices where curves[index].name == name {
-            curves[index].points.append(Point(x: x, y: y))
-        }
-    }
-
-    func table() -> String {
-        let places = Set(curves.flatMap { $0.points.map(\.x) }).sorted()
-        var rows = [[x] + curves.map(\.name)]
-        for place in places {
-            rows.append(
-                ["\(place)"]
-                    + curves.map { curve in
-                        curve.points.first { $0.x == place }.map { String(format: "%.1f", $0.y) } ?? "-"
-                    })
-        }
-        return "\(y) \(title)\n\n" + Report.aligned(rows)
     }
 }
