@@ -9,8 +9,9 @@ package struct SnapshotHeader: Hashable, Sendable {
     package var peer: PeerID
     /// That peer's own sequence in it.
     package var sequence: UInt64
-    /// Whether it lacks values that other peers show: it stands for nobody's log files, and is joined as a last resort.
-    package var isPartial: Bool
+    /// Whether it says that it lacks values without saying which, as before ``SnapshotManifest/lost`` was there: then it is
+    /// partial for everybody.
+    package internal(set) var isPartial = false
     /// The length of the header itself; the first block follows.
     package internal(set) var headerLength: Int
 
@@ -76,10 +77,10 @@ package struct SnapshotHeader: Hashable, Sendable {
     }
 
     /// A header of today's version.
-    init(content: String, peer: PeerID, sequence: UInt64, isPartial: Bool) {
+    init(content: String, peer: PeerID, sequence: UInt64) {
         self.init(
-            content: content, peer: peer, sequence: sequence, isPartial: isPartial,
-            headerLength: Self.prefixLength + 16 + 8 + 1 + content.utf8.count + (isPartial ? 1 : 0) + 8)
+            content: content, peer: peer, sequence: sequence, isPartial: false,
+            headerLength: Self.prefixLength + 16 + 8 + 1 + content.utf8.count + 8)
     }
 
     private init(content: String, peer: PeerID, sequence: UInt64, isPartial: Bool, headerLength: Int) {
@@ -99,7 +100,6 @@ package struct SnapshotHeader: Hashable, Sendable {
         withUnsafeBytes(of: sequence.littleEndian) { bytes.append(contentsOf: $0) }
         bytes.append(UInt8(content.utf8.count))
         bytes += Array(content.utf8)
-        if isPartial { bytes.append(Self.partial) }
         return bytes + Self.check(bytes[...])
     }
 

@@ -18,6 +18,12 @@ package struct SnapshotManifest: Hashable, Sendable {
     /// Which transactions some of those in the vector are: of a forked peer and its branches all from the first fork on, of
     /// others the last few, so that who joins this can tell when a fork turns up there.
     package var marks: [Marks]
+    /// The columns of which its author has lost values: its app dropped them, or it joined a snapshot of one whose app had.
+    /// For whoever shows one of them, or knows who does, the snapshot is partial. At most ``maximumLost``.
+    package var lost: Set<ColumnName>
+
+    /// How many columns a snapshot can say to be lost.
+    package static let maximumLost = 1 << 20
 
     /// The marks of consecutive transactions.
     package struct Marks: Hashable, Sendable {
@@ -62,7 +68,8 @@ package struct SnapshotManifest: Hashable, Sendable {
 
     package init(
         taken: Int64, digest: UInt64, schema: SchemaFingerprint, schemaText: String, peers: [Peer],
-        sequences: [String: Int64] = [:], branches: [Branch] = [], marks: [Marks] = []
+        sequences: [String: Int64] = [:], branches: [Branch] = [], marks: [Marks] = [],
+        lost: Set<ColumnName> = []
     ) {
         self.taken = taken
         self.digest = digest
@@ -72,6 +79,7 @@ package struct SnapshotManifest: Hashable, Sendable {
         self.sequences = sequences
         self.branches = branches.sorted { $0.id < $1.id }
         self.marks = marks
+        self.lost = lost
     }
 
     package var vector: VersionVector {
@@ -115,7 +123,8 @@ extension SnapshotManifest {
             out.append(table)
             out.append(zigzag: number)
         }
-        if !branches.isEmpty || !marks.isEmpty { encodeBranches(to: out) }
+        if !branches.isEmpty || !marks.isEmpty || !lost.isEmpty { encodeBranches(to: out) }
+        if !lost.isEmpty { try encodeLost(to: out) }
         guard out.count <= Limits.recordLength else {
             throw LogSyncError(
                 .unsupportedTable, "The schema, with what its local tables hold, is larger than a snapshot can hold",
@@ -162,9 +171,10 @@ extension SnapshotManifest {
             }
         }
         let (branches, marks) = reader.isAtEnd ? ([], []) : try Self.branches(from: &reader)
-        guard reader.isAtEnd else { throw reader.damaged("bytes after the manifest") }
+        // What follows was added by a later version that this one may read without.
+        let lost = reader.isAtEnd ? [] : try Self.lost(from: &reader)
         self.init(
             taken: Int64(taken), digest: digest, schema: schema, schemaText: text, peers: peers, sequences: sequences,
-            branches: branches, marks: marks)
+            branches: branches, marks: marks, lost: lost)
     }
 }

@@ -22,20 +22,16 @@ package final class SnapshotWriter {
 
     /// Writes the header and the manifest.
     ///
-    /// - Parameters:
-    ///   - isPartial: whether it lacks values that other peers show.
-    ///   - write: takes the file's bytes, in order.
+    /// - Parameter write: takes the file's bytes, in order.
     /// - Throws: `LogSyncError.Code.usage` where `content` is not a content name, `malformedLog` or `unsupportedTable`
     ///   where the manifest could not be read back, and what `write` throws.
     package init(
-        content: String, peer: PeerID, manifest: SnapshotManifest, isPartial: Bool = false,
-        write: @escaping ([UInt8]) throws -> Void
+        content: String, peer: PeerID, manifest: SnapshotManifest, write: @escaping ([UInt8]) throws -> Void
     ) throws {
         guard LogFileHeader.isContentName(content) else {
             throw LogSyncError(.usage, "\(content.debugDescription) is not a content name")
         }
-        header = SnapshotHeader(
-            content: content, peer: peer, sequence: manifest.vector[peer], isPartial: isPartial)
+        header = SnapshotHeader(content: content, peer: peer, sequence: manifest.vector[peer])
         peers = manifest.peers
         self.write = write
         try put(header.encoded)

@@ -133,6 +133,7 @@ package final class Store: Sendable {
 
     static func record(_ session: Session, author: String?, context: String?) throws -> RecordedTransaction? {
         let adopted = try Reconciling.isNeeded(session) && Reconciling(session: session).reconcile()
+        try LostColumns(session).begin()
         let recorded = try Recorder(session, author: author, context: context).record()
         try session.takeOwnSalt()
         if recorded?.counts["logsync_setting"] != nil { try Redeciding(session: session).redecide() }

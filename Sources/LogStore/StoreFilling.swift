@@ -113,6 +113,8 @@ extension Store {
             let digest = session.stateDigest &- place.digestBefore &- filler.joiner.completed
             guard digest == reader.manifest.digest else { throw Self.anotherDigest }
             try session.advance(to: reader.manifest)
+            // Every entry was taken.
+            try LostColumns(session).add(reader.manifest.lost)
             for (name, number) in reader.manifest.sequences {
                 guard let table = session.catalog[name], table.schema.isAutoincrement else { continue }
                 try session.raiseSequence(of: table, to: number)

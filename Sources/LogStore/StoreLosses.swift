@@ -10,27 +10,33 @@ extension Store {
         try database.read { try LostColumns($0).all() }
     }
 
-    /// Those of them that a schema of another peer's seems to show.
+    /// The columns that this store shows, those left out of which it has lost values.
+    package func shownColumns() throws -> Set<ColumnName> {
+        try database.read { session in
+            let shown = session.catalog.tables.flatMap { table in table.columns.map { ColumnName(table.name, $0.name) }
+            }
+            return Set(shown).subtracting(try LostColumns(session).all())
+        }
+    }
+
+    /// The columns that schemas of another peer's seem to show, by their names in logs.
     ///
-    /// A name in it may be one that logs have, or one that a column was given later: both count.
+    /// A name in them may be one that logs have, or one that a column was given later: both count.
     ///
     /// - Parameter without: what that peer says it does not show, as ``namesWithout()`` gives it there.
-    package func lostColumns(
-        shownIn schema: SchemaColumns, without: [[String]]
-    ) throws -> Set<ColumnName> {
+    package func shownColumns(in schemas: [SchemaColumns], without: [[String]]) throws -> Set<ColumnName> {
         try database.read { session in
-            let lost = try LostColumns(session).all()
-            guard !lost.isEmpty else { return [] }
             let names = try FirstNames(session)
-            let without = Set(without.map { $0.map { $0.lowercased() } })
-            var seen: Set<[String]> = []
-            for (table, columns) in schema {
-                for first in names.of(table: table) where !without.contains([first]) {
-                    for column in columns { seen.formUnion(names.of(column: column, in: first).map { [first, $0] }) }
+            let absent = Set(without.filter { $0.count == 1 }.map { $0[0].lowercased() })
+            var shown: Set<ColumnName> = []
+            for (table, columns) in schemas.joined() {
+                for first in names.of(table: table) where !absent.contains(first) {
+                    for column in columns {
+                        shown.formUnion(names.of(column: column, in: first).map { ColumnName(first, $0) })
+                    }
                 }
             }
-            seen.subtract(without)
-            return lost.filter { seen.contains([$0.table.lowercased(), $0.column.lowercased()]) }
+            return shown.subtracting(without.filter { $0.count == 2 }.map { ColumnName($0[0], $0[1]) })
         }
     }
 

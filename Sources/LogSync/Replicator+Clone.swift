@@ -53,8 +53,8 @@ extension Founder {
         let plan = try plan(InitializeOptions(), name: name, scan, folder)
         let temporary = target + ".logsync-clone"
         // From the newest whole snapshot that proves sound, else from the logs alone. What only a partial one has, the new
-        // store waits for like any other.
-        let places: [SnapshotPlace?] = SnapshotLibrary(content: folder).wholePlaces(scan)
+        // store waits for like any other; whether one is, shows when there is a store to ask.
+        let places: [SnapshotPlace?] = SnapshotLibrary(content: folder).places(scan).filter { !$0.isPartial }
         for place in places + [nil] {
             do {
                 let resumes = try resumes(temporary, plan, asked: peerName, place)
@@ -91,7 +91,7 @@ extension Founder {
 
     /// A snapshot turned out not to be what it seemed.
     private struct UnusableSnapshot: Error {
-        var reason: any Error
+        var reason: String
     }
 
     /// Whether what a clone that was interrupted has left can be gone on with.
@@ -123,7 +123,7 @@ extension Founder {
         let store = try ReplicatedStore(path: temporary, configuration: configuration, files: files, nonce: "clone")
         defer { closeQuietly(store.store) }
         store.blobs.look(scan, forgetsDoubts: true)
-        if let place { try await fill(store, from: place, progress) }
+        if let place { try await fill(store, from: place, scan, progress) }
         let plan = try store.plan(scan)
         var imported = Int(clamping: place?.reach ?? 0)
         loop: while true {
@@ -144,12 +144,16 @@ extension Founder {
     }
 
     private func fill(
-        _ store: ReplicatedStore, from place: SnapshotPlace, _ progress: @Sendable (SyncProgress) -> Void
+        _ store: ReplicatedStore, from place: SnapshotPlace, _ scan: ContainerScan,
+        _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {
         // One that was interrupted later has been filled.
         guard try store.store.fillingHash() != nil || store.store.vector().sequences.count <= 1,
             case .ready = try store.store.joinability(of: place.manifest)
         else { return }
+        guard try !store.shown(scan).show(place.manifest.lost, besides: place.peer) else {
+            throw UnusableSnapshot(reason: "\(place.file.name) lacks values that are shown")
+        }
         do {
             guard try store.snapshots.isIntact(place.file.name, of: place.peer) else {
                 throw LogFileError.damaged("its bytes do not have the hash that its name says", offset: 0)
@@ -168,9 +172,9 @@ extension Founder {
                 try Task.checkCancellation()
             }
         } catch let error as LogFileError {
-            throw UnusableSnapshot(reason: error)
+            throw UnusableSnapshot(reason: "\(error)")
         } catch let error as LogSyncError where [.malformedLog, .ioError].contains(error.code) {
-            throw UnusableSnapshot(reason: error)
+            throw UnusableSnapshot(reason: "\(error)")
         }
     }
 

@@ -26,7 +26,7 @@ extension Replicator {
     ///
     /// - Throws: `usage` where it is not known, or is this store's own.
     public func retire(_ peer: PeerID) async throws {
-        try await step(settles: true) { store in
+        try await writeDirectly { store in
             guard try store.names().names[peer] != nil || store.store.vector()[peer] > 0 else {
                 throw LogSyncError(
                     .usage, "peer \(peer) is not known here", help: "logsync peers list shows them all")
@@ -37,7 +37,6 @@ extension Replicator {
                     help: "logsync leave ends replication here, and nobody waits for this peer then")
             }
             try store.store.retire(peer)
-            try store.noteRecorded()
         }
         _ = try await export()
     }

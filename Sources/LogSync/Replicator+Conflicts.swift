@@ -39,17 +39,17 @@ extension Replicator {
     ///
     /// - Throws: `usage` where there is no such cell or version.
     public func takeVersion(_ dot: Dot, table: String, key: [Value], column: String) async throws {
-        try await settle { try $0.store.takeVersion(table: table, key: key, column: column, dot: dot) }
+        try await writeDirectly { try $0.store.takeVersion(table: table, key: key, column: column, dot: dot) }
     }
 
     /// Gives a parked row another value, upon which it may stand.
     public func setParked(table: String, key: [Value], column: String, value: Value) async throws {
-        try await settle { try $0.store.setParked(table: table, key: key, column: column, value: value) }
+        try await writeDirectly { try $0.store.setParked(table: table, key: key, column: column, value: value) }
     }
 
     /// Deletes a parked row.
     public func dropParked(table: String, key: [Value]) async throws {
-        try await settle { try $0.store.dropParked(table: table, key: key) }
+        try await writeDirectly { try $0.store.dropParked(table: table, key: key) }
     }
 
     /// The merge policies that are set; everything else is `last-writer`, `delete-wins` and `unique-park`.
@@ -61,16 +61,17 @@ extension Replicator {
     ///
     /// - Throws: `usage` for a policy, table or column that is not known.
     public func setPolicy(_ policy: String, for target: String) async throws {
-        try await settle { try $0.store.setPolicy(target, policy) }
+        try await writeDirectly { try $0.store.setPolicy(target, policy) }
     }
 
     /// Renames this peer. Throws `usage` where another has the name.
     public func rename(to name: String) async throws {
-        try await settle { try $0.store.renamePeer(name) }
+        try await writeDirectly { try $0.store.renamePeer(name) }
     }
 
-    /// A change of this peer's that goes past capture; it waits in the outbox like any other.
-    private func settle(_ change: @Sendable (ReplicatedStore) throws -> Void) async throws {
+    /// A change of this peer's that goes past capture, once it is known which peer that is; it waits in the outbox like
+    /// any other.
+    func writeDirectly(_ change: @Sendable (ReplicatedStore) throws -> Void) async throws {
         try await step(settles: true) { store in
             let look = store.isSettledWithFolder ? nil : Look(store, isFull: false)
             try store.settleIdentity(look?.scan)

@@ -92,7 +92,7 @@ extension ReplicatedStore {
         let sound = try soundOwnLogs()
         let hasMarker = try hasMarker()
         // What was collected, a snapshot stands for.
-        let collected = hasMarker ? standsFor(peer, try scan(full: true)) : 0
+        let collected = try hasMarker ? standsFor(peer, scan(full: true)) : 0
         let missing = Self.missing(
             Self.missing(in: LogFileSet(sound), upTo: try store.vector()[peer]), beyond: collected)
         let wanted = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
@@ -187,7 +187,7 @@ extension ReplicatedStore {
             guard id != peer else { return nil }
             let missing = Self.missing(
                 Self.missing(in: scan.peers[id]?.logFiles ?? LogFileSet([]), upTo: sequence),
-                beyond: isPartial ? standsFor(id, scan, orPartly: true) : standsFor(id, scan))
+                beyond: try standsFor(id, scan, orPartly: isPartial))
             let count = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
             return count == 0 ? nil : RebuildReport.Missing(peer: names[id], transactions: count)
         }

@@ -118,7 +118,7 @@ extension ReplicatedStore {
             }
             if case .file? = seed?.logFiles.choice(for: kept.dot.sequence) { continue }
             // Where it was collected, a snapshot stands for it.
-            if kept.isPublished, standsFor(kept.dot.peer, scan) >= kept.dot.sequence { continue }
+            if kept.isPublished, try standsFor(kept.dot.peer, scan) >= kept.dot.sequence { continue }
             try write([kept])
             if !kept.isPublished { try store.markPublished([kept.dot]) }
         }

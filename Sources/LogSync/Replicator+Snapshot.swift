@@ -31,7 +31,7 @@ extension Replicator {
             let scan = try store.scan(full: true)
             let isNew = try store.publishSnapshot(scan, orPartial: orPartial) != nil
             let now = try store.scan(full: true)
-            let own = store.snapshots.places(now).filter { $0.peer == store.peer }
+            let own = try store.places(now).filter { $0.peer == store.peer }
             // Of equal ones the whole one.
             guard let newest = own.max(by: { ($0.reach, $1.isPartial ? 1 : 0) < ($1.reach, $0.isPartial ? 1 : 0) })
             else { return nil }

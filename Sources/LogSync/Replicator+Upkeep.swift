@@ -22,7 +22,7 @@ extension ReplicatedStore {
     /// one that wrote most of them, or anyone once there are twice as many; one whose snapshot would be partial never is.
     func isSnapshotDue(_ scan: ContainerScan) throws -> Bool {
         guard held?.isEmpty ?? true else { return false }
-        let newest = snapshots.wholePlaces(scan).first
+        let newest = try wholePlaces(scan).first
         let threshold = max(newest?.file.size ?? 0, configuration.snapshotThreshold)
         var sizes: [PeerID: UInt64] = [:]
         for other in scan.peers.values {
@@ -41,7 +41,7 @@ extension ReplicatedStore {
     ///
     /// No snapshot is read for this; compacting does so.
     func isCompactionDue(_ scan: ContainerScan) throws -> Bool {
-        let places = snapshots.places(scan)
+        let places = try places(scan)
         let state = try store.collection()
         let plan = CollectionPlan(
             peer: peer, scan: scan, retired: try retiredPeers(scan),

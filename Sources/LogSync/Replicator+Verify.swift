@@ -120,6 +120,7 @@ extension Founder {
         if let compared {
             examination.names = try compared.names()
             examination.retired = try compared.store.retiredPeers()
+            examination.shown = try compared.shown(scan)
         }
         report.findings += examination.findings(scan) + examination.otherFiles(scan)
         do {

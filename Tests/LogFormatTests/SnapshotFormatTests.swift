@@ -116,32 +116,6 @@ func readSnapshot(_ bytes: [UInt8]) throws -> (manifest: SnapshotManifest, rows:
         #expect(try readSnapshot(try snapshot(Self.manifest, []).bytes).rows.isEmpty)
     }
 
-    @Test func `a snapshot says that it is partial in one byte that others pass over`() throws {
-        let whole = try snapshot(Self.manifest, Self.rows).bytes
-        let sink = Sink()
-        let writer = try SnapshotWriter(content: "notes", peer: .a, manifest: Self.manifest, isPartial: true) {
-            sink.bytes += $0
-        }
-        for rows in Self.rows { try writer.append(rows) }
-        let hash = try writer.finish()
-        let reader = try SnapshotReader(MemorySource(sink.bytes))
-        #expect(try reader.header.isPartial && reader.verify() == hash)
-        #expect(try readSnapshot(sink.bytes).rows == Self.rows)
-        #expect(try !SnapshotReader(MemorySource(whole)).header.isPartial)
-        // Nothing else is different; what later versions add comes after it.
-        let end = 41 + "notes".utf8.count
-        #expect(sink.bytes[end] == 1 && sink.bytes.count == whole.count + 1)
-        #expect(sink.bytes[..<12] == whole[..<12] && sink.bytes[16..<end] == whole[16..<end])
-        for (added, isPartial) in [([0], false), ([1], true), ([3, 7, 7], true), ([2], false)] as [([UInt8], Bool)] {
-            var header = Array(whole[..<end]) + added
-            let length = header.count + 8
-            header[12] = UInt8(length)
-            header += sha256(header).prefix(8)
-            #expect(try SnapshotHeader.parse(prefix: header + [0]).isPartial == isPartial)
-            #expect(try SnapshotHeader.parse(prefix: header).headerLength == length)
-        }
-    }
-
     @Test(.timeLimit(.minutes(1))) func `passing over more frames than there are ends at the end`() throws {
         let reader = try SnapshotReader(MemorySource(try snapshot(Self.manifest, Self.rows).bytes))
         try reader.skip(.max)
@@ -283,12 +257,12 @@ func readSnapshot(_ bytes: [UInt8]) throws -> (manifest: SnapshotManifest, rows:
 
     // MARK: Taking files apart
 
-    private static func headerLength(_ bytes: [UInt8]) -> Int {
+    static func headerLength(_ bytes: [UInt8]) -> Int {
         Int(bytes[12..<16].reversed().reduce(0 as UInt32) { $0 << 8 | UInt32($1) })
     }
 
     /// The raw payloads of blocks that are stored as they are.
-    private static func blocks(of bytes: [UInt8]) -> [(type: UInt8, payload: [UInt8])] {
+    static func blocks(of bytes: [UInt8]) -> [(type: UInt8, payload: [UInt8])] {
         var blocks: [(type: UInt8, payload: [UInt8])] = []
         var offset = headerLength(bytes)
         while offset < bytes.count - 48 {
@@ -303,7 +277,7 @@ func readSnapshot(_ bytes: [UInt8]) throws -> (manifest: SnapshotManifest, rows:
     }
 
     /// A file of such blocks, every hash right.
-    private static func assembled(_ header: [UInt8], _ blocks: [(type: UInt8, payload: [UInt8])]) -> [UInt8] {
+    static func assembled(_ header: [UInt8], _ blocks: [(type: UInt8, payload: [UInt8])]) -> [UInt8] {
         var bytes = header
         for (type, payload) in blocks { bytes += block(type: type, payload) }
         bytes += littleEndian(UInt64(bytes.count + 48))

@@ -130,19 +130,6 @@ extension ConstraintTests {
         for peer in [a, b] { #expect(try peer.strings("SELECT k, x, y FROM c") == ["row|1|4"]) }
     }
 
-    @Test func aRowWhoseDefaultReferenceIsItselfShowsThat() throws {
-        let (_, a, b) = try pair(
-            """
-            CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, r TEXT DEFAULT 'a' REFERENCES t ON DELETE SET DEFAULT);
-            INSERT INTO t VALUES ('a', NULL), ('b', NULL);
-            """)
-        try a.write("DELETE FROM t WHERE k = 'b'")
-        try record(a)
-        try b.write("UPDATE t SET r = 'b' WHERE k = 'a'")
-        try settle(a, b)
-        for peer in [a, b] { #expect(try peer.strings("SELECT k, r FROM t") == ["a|a"]) }
-    }
-
     @Test func aParkedParentTakesItsFamilyAndBringsItBack() throws {
         let (_, a, b) = try pair(
             """

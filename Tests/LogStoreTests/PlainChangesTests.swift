@@ -254,4 +254,24 @@ import Testing
         let clone = try TestPeer(folder, "c", filling: try b.snapshot(), from: b)
         try agree(a, b, clone)
     }
+
+    /// A program that runs for months records often.
+    @Test func nothingOfARecordingIsLeft() throws {
+        let sql = "CREATE TABLE t(id INTEGER PRIMARY KEY, n); CREATE TABLE u(k TEXT PRIMARY KEY NOT NULL, v);"
+        let a = try TestPeer(folder, "a", sql: sql) { $0.policies = [("t.n", "sum")] }
+        weak var left: Recorder?
+        for sql in [
+            "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3); INSERT INTO u VALUES ('a', 1), ('b', 2), ('c', 3)",
+            "UPDATE t SET n = n + 1; UPDATE u SET v = 4", "DELETE FROM t WHERE id < 3; DELETE FROM u WHERE k < 'c'",
+        ] {
+            try a.write(sql)
+            try a.store.database.write { session in
+                let recorder = Recorder(session, author: nil, context: nil)
+                left = recorder
+                let recorded = try recorder.record()
+                #expect(recorded != nil)
+            }
+            #expect(left == nil)
+        }
+    }
 }

@@ -194,13 +194,43 @@ struct IdentityTests {
         #expect(try b.ids() == a.ids())
     }
 
-    @Test("Without state file and container nothing is recorded, and nothing is lost")
-    func unknown() async throws {
+    @Test("A store without state file and receipt is a new peer: its former self may have gone further")
+    func untold() async throws {
+        let c = try await world.clone("c")
+        let peer = try await c.peer()
+        try c.checkpoint()
+        let backup = world.root + "/backup.db"
+        try copy(c.path, backup)
+        try c.insert("lost?")
+        try await c.sync()
+        try c.checkpoint()
+        try copy(backup, c.path)
+        try FileManager.default.removeItem(atPath: c.configuration.stateDirectory)
+        let own = "\(world.contentPath)/peers/\(peer)"
+        // The carrier has not brought the new disk's folder anything of this peer yet.
+        try FileManager.default.moveItem(atPath: own, toPath: world.root + "/hidden")
+        try c.insert("after")
+        try await c.sync()
+        let status = try await c.status()
+        #expect(status.peer.id != peer && status.succeeds == [peer] && status.identity?.kind == .restored)
+        if FileManager.default.fileExists(atPath: own) { try FileManager.default.removeItem(atPath: own) }
+        try FileManager.default.moveItem(atPath: world.root + "/hidden", toPath: own)
+        try await settle(a, b, c)
+        #expect(try c.ids() == ["after", "lost?", "one"])
+        #expect(try a.ids() == c.ids() && b.ids() == c.ids())
+        #expect(try await c.sync().held.isEmpty)
+    }
+
+    @Test("Without state file and container nothing is recorded, and nothing is lost", arguments: [true, false])
+    func unknown(hasRecorded: Bool) async throws {
+        let a = hasRecorded ? a : try await world.clone("c")
         try FileManager.default.removeItem(atPath: a.configuration.stateDirectory)
         try FileManager.default.moveItem(atPath: world.container, toPath: world.container + "-away")
         try a.insert("two")
         let error = await #expect(throws: LogSyncError.self) { try await a.sync() }
         #expect(error?.code == .containerUnavailable)
+        let other = try await b.peer()
+        await #expect(throws: LogSyncError.self) { try await a.with { try await $0.retire(other) } }
         #expect(try await a.status().pending == 1)
         try FileManager.default.moveItem(atPath: world.container + "-away", toPath: world.container)
         let peer = try await a.peer()

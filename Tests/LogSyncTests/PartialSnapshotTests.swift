@@ -8,7 +8,7 @@ import Testing
 
 extension Machine {
     /// A column of every note, as `id=value`.
-    fileprivate func values(_ column: String = "stars", of table: String = "note") throws -> [String] {
+    func values(_ column: String = "stars", of table: String = "note") throws -> [String] {
         let database = try database()
         defer { try? database.close() }
         return try database.read { db in
@@ -16,9 +16,9 @@ extension Machine {
         }
     }
 
-    fileprivate func dropStars() throws { try execute("ALTER TABLE note DROP COLUMN stars") }
+    func dropStars() throws { try execute("ALTER TABLE note DROP COLUMN stars") }
 
-    fileprivate func star(_ id: String, _ stars: Int) throws {
+    func star(_ id: String, _ stars: Int) throws {
         try execute("INSERT INTO note(id, stars) VALUES('\(id)', \(stars))")
     }
 

@@ -171,9 +171,12 @@ struct ClockTable {
     }
 
     /// Follows rows whose rowids changed, by way of numbers that no row has: one may move to where another still is.
-    /// A record that nobody moves and that stands in the way is put aside; its row is found by its key.
-    func move(_ moves: [(from: Int64, to: Int64, uniques: [Int32])]) throws {
-        guard !moves.isEmpty else { return }
+    /// A record that nobody moves and that stands in the way is put aside; its row is found by its key, where it has one.
+    ///
+    /// - Returns: whether there was such a record.
+    func move(_ moves: [(from: Int64, to: Int64, uniques: [Int32])]) throws -> Bool {
+        guard !moves.isEmpty else { return false }
+        var isInTheWay = false
         var free = min(try connection.integer("SELECT min(row) FROM \(table.clock)") ?? 0, 0)
         func next() -> Int64 {
             free -= 1
@@ -186,20 +189,25 @@ struct ClockTable {
             parked.append((aside, move.to, move.uniques))
         }
         for move in parked {
-            try vacate(move.to)
+            isInTheWay = try vacate(move.to) || isInTheWay
             try self.move(move.from, to: move.to, uniques: move.uniques)
         }
+        return isInTheWay
     }
 
     /// Puts a record aside that stands at a row number which is not its row's any more.
-    func vacate(_ row: Int64) throws {
-        guard try exists(row) else { return }
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    func vacate(_ row: Int64) throws -> Bool {
+        guard try exists(row) else { return false }
         let free = min(try connection.integer("SELECT min(row) FROM \(table.clock)") ?? 0, 0) - 1
         try connection.run(table.moveClock, .integer(row), .integer(free))
         if table.hasUniqueDigests {
             try connection.run("UPDATE \(table.unique) SET row = ?2 WHERE row = ?1", .integer(row), .integer(free))
         }
         try moveShownKey(row, to: free)
+        return true
     }
 
     private func write(_ record: ClockRecord, at row: Int64?, with statement: Statement) throws {

@@ -71,26 +71,31 @@ extension Recorder {
         let rowid = table.hasRowid ? life.rowid ?? place.rowid : nil
         if let renamed, let origin = life.origin {
             return try insert(
-                row, identity, life, at: origin, replacing: renamed, unknown: renamed.state.unknown, reader: reader)
+                row, identity, life, at: origin, replacing: renamed, Legacy(renamed), reader: reader)
         }
+        let legacy = life.renamedFrom.flatMap { legacies[table.id]?[$0] }
         guard let position = life.origin ?? life.former, let record = try clock.record(at: position) else {
-            let taken = life.renamedFrom.flatMap { unknownCells[table.id]?[$0] } ?? [:]
-            return try insert(row, identity, life, at: rowid, replacing: nil, unknown: taken, reader: reader)
+            return try insert(row, identity, life, at: rowid, replacing: nil, legacy, reader: reader)
         }
         if life.restarted {
             session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
-            return try insert(row, identity, life, at: position, replacing: record, unknown: [:], reader: reader)
+            // Its key may have been another meanwhile.
+            let taken = life.renamedFrom == position ? Legacy(record) : legacy
+            return try insert(row, identity, life, at: position, replacing: record, taken, reader: reader)
         }
-        try update(row, identity, life, at: position, record, reader: reader)
+        try update(
+            row, identity, life, at: position, record, mayBreakCheck: legacy?.breaksCheck ?? false, reader: reader)
     }
 
     // MARK: Insert
 
-    /// - Parameter replacing: the record at `position`, whose entries this insert covers and whose shares of the state
-    ///   digest have been taken away.
+    /// - Parameters:
+    ///   - former: the record at `position`, whose entries this insert covers and whose shares of the state digest have
+    ///     been taken away.
+    ///   - legacy: of the row whose key changed into this one's.
     private func insert(
         _ row: TableReader.Row, _ identity: RowIdentity, _ life: Life, at position: Int64?,
-        replacing former: ClockRecord?, unknown: [String: CellState], reader: TableReader
+        replacing former: ClockRecord?, _ legacy: Legacy?, reader: TableReader
     ) throws {
         let table = reader.table
         let transaction = try transaction()
@@ -104,7 +109,7 @@ extension Recorder {
         for column in table.droppedColumns { state.setCell(column, CellState()) }
         var cells = try cells(of: row, identity, at: table.columns.indices, in: table)
         var isKept = false
-        for (name, cell) in unknown.sorted(by: { $0.key < $1.key }) {
+        for (name, cell) in (legacy?.unknown ?? [:]).sorted(by: { $0.key < $1.key }) {
             guard let value = cell.versions.max(by: { precedes($0.stamp, $1.stamp) })?.value else { continue }
             if let position = table.positions[name.lowercased()] {
                 // Its column has come meanwhile. What the program has written to that comes first.
@@ -119,7 +124,10 @@ extension Recorder {
             cells.append(TransactionWriter.Cell(column: name, value: value))
         }
         session.spellOutCounters(&state, shown: row.values, in: table)
-        let record = ClockRecord(state, of: identity, shownAs: row, reader)
+        var record = ClockRecord(state, of: identity, shownAs: row, reader)
+        if legacy?.breaksCheck ?? false, let place = table.hasRowid ? life.rowid ?? position : 0 {
+            record.breaksCheck = try Standing(session).breaksCheck(row, at: place, in: table)
+        }
         let clock = ClockTable(table: table, connection: connection)
         let place: Int64
         if let former, let position {
@@ -140,7 +148,7 @@ extension Recorder {
 
     private func update(
         _ row: TableReader.Row, _ identity: RowIdentity, _ life: Life, at position: Int64, _ former: ClockRecord,
-        reader: TableReader
+        mayBreakCheck: Bool, reader: TableReader
     ) throws {
         let table = reader.table
         let digest = reader.digest(row.digests)
@@ -168,7 +176,7 @@ extension Recorder {
         record.uniques = table.uniques(of: identity) { row.values[$0] }
         // SQLite checked what was written here, and nothing else.
         record.breaksCheck =
-            try former.breaksCheck && Standing(session).breaksCheck(row, at: position, in: table)
+            try (former.breaksCheck || mayBreakCheck) && Standing(session).breaksCheck(row, at: position, in: table)
         let counted = count(&changed, of: row, record, in: table)
         if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty {
             try write(
@@ -248,12 +256,13 @@ extension Recorder {
         let full = try standing.expand(record, row, identity, at: position, in: table)
         try connection.withoutTriggers {
             if try standing.rewrite(full, from: record, row, at: position, in: table) { return }
-            try standing.float(full, at: position, uniques: record.uniques, in: table)
-            try KeptRows(session).put(
-                KeptRows.Row(
-                    table: table.name, identity: identity, state: .parked, reason: "constraint", clock: full.state,
-                    integer: full.integer))
-            // Whether it stands is to be decided yet, whatever else was recorded.
+            // Whether it stands is to be decided yet, with the rows whose references are replaced. Until then it stays:
+            // the connection may be a program's, where its children would go with it and nobody would record that.
+            var undecided = record
+            undecided.isReplaced = true
+            session.hasReplaced = true
+            try ClockTable(table: table, connection: connection)
+                .update(undecided, at: position, formerUniques: record.uniques)
             try session.facts.set(Store.unsettled, .integer(1))
         }
     }

@@ -69,12 +69,21 @@ final class Contender {
     var waits: KeptRows.Wait?
     /// What references show instead, by column position.
     var replaced: [Int: Value] = [:]
+    /// Whether a reference follows a row that was folded into another.
+    private(set) var isRedirected = false
+
+    /// A reference shows the row that shows in its parent's place.
+    func redirect(_ rule: ForeignRule, to shown: [Value]) {
+        for (position, value) in zip(rule.columns, shown) { replaced[position] = value }
+        isRedirected = true
+    }
 
     /// Makes it one of whom nothing is known yet.
     func reset() {
         decision = .undecided
         waits = nil
         replaced = [:]
+        isRedirected = false
     }
 
     init(

@@ -130,7 +130,7 @@ final class Deciding {
 
     /// Whether it is to be known what becomes of the parent: a loose reference follows it where it is folded.
     private func matters(_ rule: ForeignRule) -> Bool {
-        rule.strength != .loose || rule.isByInteger && session.policies.folds(rule.parent.name)
+        rule.strength != .loose || rule.namesIdentity && session.policies.folds(rule.parent.name)
     }
 
     private func connect() throws {
@@ -140,7 +140,7 @@ final class Deciding {
             for rule in rules.of(contender.table) where matters(rule) {
                 guard let reference = contender.reference(rule) else { continue }
                 edges[contender.name, default: []] += awaited(reference, rule, by: contender)
-                if rule.strength == .soft, rule.replacesByDefault, let defaults = try defaults(rule) {
+                if rule.strength == .soft, let defaults = try neighbours.defaults(rule) {
                     edges[contender.name, default: []] += parents(defaults, rule)
                 }
             }
@@ -180,7 +180,7 @@ final class Deciding {
         for choice in 0..<choices {
             var values = contender.intact
             for (index, rule) in soft.enumerated() where choice >> (soft.count <= 4 ? index : 0) & 1 == 1 {
-                let replaced = try rule.replacesByDefault ? defaults(rule) : nil
+                let replaced = try neighbours.defaults(rule)
                 for (index, position) in rule.columns.enumerated() { values[position] = replaced?[index] ?? .null }
             }
             guard
@@ -200,8 +200,8 @@ final class Deciding {
         case none
         case stands
         case missing
-        /// The row that shows in the parent's place.
-        case folded(RowIdentity)
+        /// What names the row that shows in the parent's place.
+        case folded([Value])
     }
 
     /// - Parameter also: rows that are taken to stand together with the one that asks.
@@ -209,16 +209,20 @@ final class Deciding {
         guard let reference = contender.reference(rule) else { return .none }
         let named = parents(reference, rule)
         if named.contains(where: { $0.stands || also.contains($0.name) }) { return .stands }
-        if rule.isByInteger {
-            for parent in named { if case .folded(let winner) = parent.decision { return .folded(winner) } }
+        if rule.namesIdentity {
+            for parent in named {
+                guard case .folded(let winner) = parent.decision else { continue }
+                return try neighbours.redirected(rule, to: winner, among: contenders).map { .folded($0) } ?? .missing
+            }
         }
         // Who is a contender is in the table only as it was.
         if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return .missing }
-        if rule.isByInteger, case .reference(let identity) = reference[0],
+        if session.hasFolded, let identity = rule.named(by: reference),
             let winner = try KeptRows(session).winner(of: identity, in: rule.parent),
-            contenders[RowName(rule.parent, identity)] == nil
+            contenders[RowName(rule.parent, identity)] == nil,
+            let shown = try neighbours.redirected(rule, to: winner, among: contenders)
         {
-            return .folded(winner)
+            return .folded(shown)
         }
         return try neighbours.hasParent(reference, rule, besides: contenders) ? .stands : .missing
     }
@@ -228,8 +232,7 @@ final class Deciding {
             // A row that refers to itself has what it needs.
             switch try parent(contender, rule, also: [contender.name]) {
             case .none, .stands: continue
-            case .folded(let winner):
-                contender.replaced[rule.columns[0]] = .reference(winner)
+            case .folded(let shown): contender.redirect(rule, to: shown)
             case .missing where rule.strength == .hard:
                 contender.decision = .parked("foreign-key")
                 if rule.isByInteger, case .reference(let identity)? = contender.reference(rule)?.first {
@@ -263,23 +266,11 @@ final class Deciding {
     /// What a soft reference shows where its row does not stand: NULL, or the default where its row, or one of `also`, does.
     func replacements(_ rule: ForeignRule, also: Set<RowName>) throws -> [Value] {
         let nothing = rule.columns.map { _ in Value.null }
-        guard rule.replacesByDefault, let defaults = try defaults(rule) else { return nothing }
+        guard let defaults = try neighbours.defaults(rule) else { return nothing }
         let named = parents(defaults, rule)
         if named.contains(where: { $0.stands || also.contains($0.name) }) { return defaults }
         if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return nothing }
         return try neighbours.hasParent(defaults, rule, besides: contenders) ? defaults : nothing
-    }
-
-    /// The columns' defaults as logs have them; nil where one is NULL.
-    private func defaults(_ rule: ForeignRule) throws -> [Value]? {
-        let values = try rule.columns.map { position in
-            let value = session.defaultValue(of: rule.child, position)
-            guard case .integer(let integer) = value, rule.child.columns[position].reference != nil,
-                let identity = try References(session: session).knownIdentity(of: integer, in: rule.parent)
-            else { return value }
-            return Value.reference(identity)
-        }
-        return values.contains(.null) ? nil : values
     }
 
     func stand(_ contender: Contender, _ keys: [[KeyPart]?]) {
@@ -299,8 +290,7 @@ final class Deciding {
     /// Under `unique-merge` the younger row is folded into the older, and so is one whose key only became another's
     /// because a row that it refers to was folded.
     func decision(of contender: Contender, blockedBy blocker: Blocker) -> Contender.Decision {
-        let isRedirected = contender.replaced.values.contains { if case .reference = $0 { true } else { false } }
-        let folds = session.policies.folds(contender.table.name) || isRedirected
+        let folds = session.policies.folds(contender.table.name) || contender.isRedirected
         return folds ? .folded(blocker.identity) : .parked("unique")
     }
 

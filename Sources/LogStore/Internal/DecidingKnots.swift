@@ -22,7 +22,7 @@ extension Deciding {
                 }
             }
             if let refusal = try standTogether(taken.sorted(by: session.isOlder), seen, of: members) {
-                contender.replaced = [:]
+                contender.reset()
                 contender.decision =
                     refusal.contender === contender
                     ? refusal.decision : .parked(refusal.decision == .parked("foreign-key") ? "foreign-key" : "unique")
@@ -37,8 +37,7 @@ extension Deciding {
         let before = standingKeys
         func refuse(_ contender: Contender, _ decision: Contender.Decision) -> (Contender, Contender.Decision) {
             for row in rows {
-                row.decision = .undecided
-                row.replaced = [:]
+                row.reset()
             }
             standingKeys = before
             return (contender, decision)
@@ -47,7 +46,7 @@ extension Deciding {
             for rule in rules.of(row.table) {
                 switch try parent(row, rule, also: names) {
                 case .none, .stands: continue
-                case .folded(let winner): row.replaced[rule.columns[0]] = .reference(winner)
+                case .folded(let shown): row.redirect(rule, to: shown)
                 case .missing where rule.strength == .loose: continue
                 case .missing:
                     // A soft reference counts as hard within the knot; one that leads out of it is decided.

@@ -64,6 +64,36 @@ struct ForeignRule {
         parts.map { part in if case .column(let position) = part { position } else { -1 } }
     }
 
+    /// Whether a row is called by what its identity says, so that a reference can follow one that was folded into another:
+    /// by its integer, or by its key. Not where that is part of the child's own key, or of references itself.
+    var namesIdentity: Bool {
+        if isByInteger { return true }
+        guard parent.localInteger == nil, !parent.keyHasReference, child.key.allSatisfy({ !columns.contains($0.index) })
+        else { return false }
+        return parentColumns.sorted() == parent.key.map(\.index).sorted()
+    }
+
+    /// The row that a reference names, whether it is here or not; nil where it does not name one by its identity.
+    ///
+    /// - Parameter reference: as logs have it.
+    func named(by reference: [Value]) -> RowIdentity? {
+        if isByInteger {
+            guard case .reference(let identity) = reference[0] else { return nil }
+            return identity
+        }
+        guard namesIdentity else { return nil }
+        var named: [KeyPart] = []
+        for key in parent.key {
+            guard let index = parentColumns.firstIndex(of: key.index),
+                let part = KeyPart(
+                    parent.schema.affinity(of: parent.columns[key.index].local).apply(to: reference[index]),
+                    collation: key.collation)
+            else { return nil }
+            named.append(part)
+        }
+        return RowIdentity(natural: named)
+    }
+
     /// Whether rows are found by the parent's integer alone.
     var isByInteger: Bool {
         if parts.count == 1, case .integer = parts[0] { return true }

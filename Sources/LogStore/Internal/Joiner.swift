@@ -20,6 +20,8 @@ final class Joiner {
     private(set) var tables: [String: TableChanges] = [:]
     /// The columns whose values the snapshot's author had lost, of what was taken from it.
     private(set) var lostColumns: Set<ColumnName> = []
+    /// The columns of which it has lost values, as it says itself.
+    private let listed: Set<ColumnName>
 
     /// What the cells of keys that the snapshot leaves out add to its digest.
     private(set) var completed: UInt64 = 0
@@ -29,6 +31,7 @@ final class Joiner {
     init(_ session: Session, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
         self.session = session
         self.blobs = blobs
+        listed = manifest.lost
         standing = Standing(session)
         dangling = Dangling(session)
         terms = try SnapshotTerms(manifest, session)
@@ -103,7 +106,7 @@ final class Joiner {
         var joined = ours
         joined.join(theirs, coverage)
         guard !joined.hasSameEntries(as: ours) else { return }
-        noteLost(joined)
+        noteLost(joined, formerly: ours)
         session.countFull(-1, ours)
         session.countFull(1, joined)
         let former = GoneRow(table: table, integer: position, values: row.values)
@@ -146,7 +149,7 @@ final class Joiner {
         var joined = ours ?? FullRow(table: theirs.table, identity: theirs.identity)
         joined.join(theirs, coverage)
         if let ours, joined.hasSameEntries(as: ours) { return }
-        noteLost(joined)
+        noteLost(joined, formerly: ours)
         if kept != nil { _ = try KeptRows(session).remove(theirs.table, theirs.identity) }
         guard joined.isAlive || joined.hasCells else {
             if kept?.state == .parked { note(theirs.table, .delete, nil) }
@@ -172,9 +175,18 @@ final class Joiner {
                 table: full.table, identity: full.identity, state: state, clock: full.state, integer: full.integer))
     }
 
-    /// Where a version's value is known to neither side, the table shows the column's default in its place.
-    private func noteLost(_ full: FullRow) {
+    /// Where a version's value is known to neither side, the table shows the column's default in its place. So does its
+    /// author, who may have got it from another in the same way and gives it as the value: all that is taken of a column on
+    /// its list counts as lost.
+    private func noteLost(_ full: FullRow, formerly former: FullRow?) {
         for column in full.state.unknown.lostColumns { lostColumns.insert(ColumnName(full.table, column)) }
+        guard !listed.isEmpty else { return }
+        for (name, cell) in full.state.unknown {
+            let column = ColumnName(full.table, name)
+            guard listed.contains(column), !lostColumns.contains(column) else { continue }
+            let known = Set(former?.state.unknown[name]?.versions.map(\.stamp) ?? [])
+            if cell.versions.contains(where: { !known.contains($0.stamp) }) { lostColumns.insert(column) }
+        }
     }
 
     /// A row that a constraint refused; it is decided about with the others.

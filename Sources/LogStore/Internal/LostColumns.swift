@@ -16,10 +16,19 @@ struct LostColumns {
 
     func all() throws -> Set<ColumnName> { try remembered() ?? derived() }
 
+    /// In a write transaction.
     func add(_ columns: some Sequence<ColumnName>) throws {
         let known = try remembered()
         let all = try (known ?? derived()).union(columns)
         if all != known { try Self.set(all, session.facts) }
+    }
+
+    /// Remembers from now on what a store has lost that was made before it did so: what shows it goes with its rows. In a
+    /// write transaction.
+    func begin() throws {
+        guard !session.remembersLost else { return }
+        try add([])
+        session.remembersLost = true
     }
 
     /// For a new store, which has lost nothing.

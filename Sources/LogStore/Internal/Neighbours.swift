@@ -37,6 +37,31 @@ struct Neighbours {
         }.compactMap { try position(of: $0, in: rule.parent, besides: Contenders(session)) }
     }
 
+    /// What a reference shows by default where its row does not stand, as logs have it; nil where that is NULL.
+    func defaults(_ rule: ForeignRule) throws -> [Value]? {
+        guard rule.replacesByDefault else { return nil }
+        let values = try rule.columns.map { position in
+            let value = session.defaultValue(of: rule.child, position)
+            guard case .integer(let integer) = value, rule.child.columns[position].reference != nil,
+                let identity = try References(session: session).knownIdentity(of: integer, in: rule.parent)
+            else { return value }
+            return Value.reference(identity)
+        }
+        return values.contains(.null) ? nil : values
+    }
+
+    /// What a reference shows to a row of which another shows in the place; nil where that one is not here.
+    ///
+    /// - Parameter winner: stands, as does the contender of its name where there is one.
+    func redirected(_ rule: ForeignRule, to winner: RowIdentity, among contenders: Contenders) throws -> [Value]? {
+        if rule.isByInteger { return [.reference(winner)] }
+        var shown = contenders[RowName(rule.parent, winner)]?.intact
+        if shown == nil, let place = try standing.locate(winner, in: rule.parent) {
+            shown = try standing.currentRow(winner, at: place, in: rule.parent)?.values
+        }
+        return shown.map { shown in rule.parentColumns.map { shown[$0] } }
+    }
+
     /// Their rowids; as many numbers as there are rows, where they have none.
     private func parents(_ reference: [Value], _ rule: ForeignRule) throws -> [Int64] {
         try answers(reference, rule, selecting: rule.parent.hasRowid ? rule.parent.rowid : "1") { $0.integer(0) }
@@ -74,7 +99,7 @@ struct Neighbours {
                 continue
             }
             if reference.contains(.null) { continue }
-            if rule.isByInteger, case .reference(let identity) = reference[0],
+            if session.hasFolded, let identity = rule.named(by: reference),
                 try KeptRows(session).winner(of: identity, in: rule.parent) != nil
             {
                 return false

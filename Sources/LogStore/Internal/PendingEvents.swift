@@ -169,9 +169,11 @@ struct PendingEvents {
             try remove(location, rowid: rowid, milliseconds: milliseconds)
         case .rekeyedFrom:
             if table.capturesKey || (table.kind == .natural && !table.keyHasReference) {
-                // Another natural key is another row.
+                // Another natural key is another row. One that came to be since the last recording is of whom it took
+                // its key from then, if anybody.
+                let came = lives[location].flatMap { $0.origin == nil ? $0 : nil }
                 try remove(location, rowid: rowid, milliseconds: milliseconds)
-                renamed = deathAt[location]
+                renamed = came == nil ? deathAt[location] : came?.renamedFrom
             } else {
                 try touch(location, rowid: rowid, number: number, milliseconds: milliseconds)
                 moving = lives.removeValue(forKey: location)

@@ -10,7 +10,8 @@ struct Reconciling {
         try session.connection.integer("PRAGMA schema_version") != session.schemaVersion
     }
 
-    /// Returns whether rows that were kept for want of their table may stand now.
+    /// Returns whether rows that are kept may stand now: their table is there, or a constraint has gone with a column or in a
+    /// rebuild.
     @discardableResult
     func reconcile() throws -> Bool {
         try keepRowsOfDroppedTables()
@@ -32,9 +33,9 @@ struct Reconciling {
             try matchRowids(table)
             try followCells(of: table, columns[table.id] ?? ColumnChanges())
         }
-        let adopted = try adoptKeptRows()
+        try adoptKeptRows()
         try session.acceptSchemaVersion()
-        return adopted
+        return session.hasKept
     }
 
     // MARK: Tables
@@ -139,18 +140,16 @@ struct Reconciling {
 
     /// Rows that were kept because their table was not here stand with the others from now on, those whose values are
     /// all known. Integers are promised to them first, so that rows which refer to each other find them.
-    private func adoptKeptRows() throws -> Bool {
-        guard session.hasKept else { return false }
+    private func adoptKeptRows() throws {
+        guard session.hasKept else { return }
         let kept = KeptRows(session)
         let references = References(session: session)
         let standing = Standing(session)
-        var isAny = false
         for table in session.catalog.tables {
             let rows = try kept.rows(.unknownTable, of: table.name).filter { row in
                 row.clock.unknown.values.allSatisfy { $0.versions.allSatisfy { $0.value != nil } }
             }
             for var row in rows.sorted(by: { ($0.integer ?? 0) < ($1.integer ?? 0) }) {
-                isAny = true
                 if !table.key.isEmpty { row = try KeyNames(session).complete(row, table.orderedKeyNames) }
                 row.state = row.clock.inserts.isEmpty ? .dead : .parked
                 try kept.put(row)
@@ -161,6 +160,5 @@ struct Reconciling {
                 try references.reserve(integer, for: row.identity, in: table)
             }
         }
-        return isAny
     }
 }

@@ -196,7 +196,25 @@ extension Reconciling {
             }
         }
         moves += try matchNameless(nameless, table, clock)
-        try clock.move(moves)
+        // Of what another row's number was taken from, a deletion may say no more than that number.
+        if try clock.move(moves) { session.orphanScans.insert(table.id) }
+        try forgetNameless(table)
+    }
+
+    /// What was captured of rows with a NULL in their keys says where they were, and other rows may be there now: all rows
+    /// are looked at instead.
+    private func forgetNameless(_ table: TrackedTable) throws {
+        let isNameless = table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
+        let stale = "kind <> \(Capture.Kind.found.rawValue) AND (\(isNameless))"
+        guard
+            try connection.integer(
+                "SELECT EXISTS(SELECT 1 FROM \(table.pending) WHERE number > \(table.recorded) AND \(stale))") == 1
+        else { return }
+        try Capture.noteEverything(table, on: connection)
+        session.orphanScans.insert(table.id)
+        // The newest stays in any case, so that numbers go on.
+        try connection.execute(
+            "DELETE FROM \(table.pending) WHERE number < (SELECT max(number) FROM \(table.pending)) AND \(stale)")
     }
 
     /// Rows with a NULL in their key are matched by all that they hold; VACUUM keeps their order.

@@ -16,9 +16,14 @@ final class Recorder {
     private var writer: TransactionWriter?
     private let author: String?
     private let context: String?
-    /// Cells of columns unknown here, of rows that went away, by table and record: a row takes them along when its
-    /// natural key changes.
-    var unknownCells: [Int64: [Int64: [String: CellState]]] = [:]
+    /// By table and record, of rows that went away, what a row takes along when its natural key changes.
+    var legacies: [Int64: [Int64: Legacy]] = [:]
+
+    struct Legacy {
+        /// Of columns unknown here.
+        var unknown: [String: CellState] = [:]
+        var breaksCheck = false
+    }
 
     var connection: Connection { session.connection }
     var references: References { References(session: session) }
@@ -59,6 +64,10 @@ final class Recorder {
             session.orphanScans = []
             session.newTables = []
             session.newColumns = [:]
+            // They hold on to the recorder.
+            events = [:]
+            plainDeletes = [:]
+            showing = []
         }
         guard try Self.hasPending(session) else { return nil }
         for table in session.catalog.tables where table.localInteger != nil {
@@ -96,7 +105,6 @@ final class Recorder {
             }
         }
         for show in showing { try show() }
-        showing = []
         for table in session.catalog.tables { try settlePending(table) }
         guard let writer else { return nil }
         let recorded = try writer.finish()
@@ -133,8 +141,8 @@ final class Recorder {
             let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques
             try clock.delete(death.record, uniques: uniques)
             dangling.note(death.record, identity, in: table)
-            if !record.state.unknown.isEmpty {
-                unknownCells[table.id, default: [:]][death.record] = record.state.unknown
+            if !record.state.unknown.isEmpty || record.breaksCheck {
+                legacies[table.id, default: [:]][death.record] = Legacy(record)
             }
         }
     }
@@ -171,7 +179,7 @@ final class Recorder {
                 $0.movedFrom = origin
             }
         }
-        try clock.move(moves)
+        _ = try clock.move(moves)
     }
 
     // MARK: Identities
@@ -315,5 +323,11 @@ final class Recorder {
         try connection.run(
             "UPDATE logsync_table SET recorded = ?2, high = ?3 WHERE id = ?1 AND (recorded <> ?2 OR high <> ?3)",
             .integer(table.id), .integer(table.recorded), .integer(table.high))
+    }
+}
+
+extension Recorder.Legacy {
+    init(_ record: ClockRecord) {
+        self.init(unknown: record.state.unknown, breaksCheck: record.breaksCheck)
     }
 }

@@ -44,6 +44,8 @@ final class Session {
     var newTables: Set<Int64> = []
     /// The key columns of tables that are not here, by the table's lower-case name in logs.
     var absentKeys: [String: [String]]
+    /// Whether the store is known to remember what it has lost.
+    var remembersLost = false
     /// Columns, by table and column id, that have just appeared.
     var newColumns: [Int64: Set<Int>] = [:]
 

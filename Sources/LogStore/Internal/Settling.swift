@@ -126,6 +126,7 @@ struct Settling {
             let children =
                 try neighbours.children(of: changed)
                 + neighbours.children(of: try promised(contenders)) { $0.isByInteger }
+                + neighbours.children(of: folded(contenders)) { $0.namesIdentity && !$0.isByInteger }
             // Nor is what others waited for as it was.
             let waiting = try contenders.all.flatMap { contender in
                 try KeptRows(session).waiting(
@@ -145,6 +146,15 @@ struct Settling {
             return try References(session: session)
                 .reservedInteger(of: contender.full.identity, in: contender.table)
                 .map { GoneRow(table: contender.table, integer: $0, values: contender.intact) }
+        }
+    }
+
+    /// The same of those that others name by their keys.
+    private func folded(_ contenders: Contenders) -> [GoneRow] {
+        guard session.hasFolded else { return [] }
+        return contenders.all.compactMap { contender in
+            guard contender.isFolded, contender.former == nil, contender.table.localInteger == nil else { return nil }
+            return GoneRow(table: contender.table, integer: 0, values: contender.intact)
         }
     }
 

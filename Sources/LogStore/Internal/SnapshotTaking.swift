@@ -10,22 +10,22 @@ struct SnapshotTaking {
     /// Places in the manifest by local peer number.
     private let places: [Int64: Int]
     private let vector: VersionVector
+    private let lost: Set<ColumnName>
     private let blobs: SnapshotBlobs
 
     private var connection: Connection { session.connection }
 
     init(
-        _ session: Session, isPartial: Bool, publishBlob: ((BlobID, Bytes) throws -> Void)?,
-        write: @escaping ([UInt8]) throws -> Void
+        _ session: Session, publishBlob: ((BlobID, Bytes) throws -> Void)?, write: @escaping ([UInt8]) throws -> Void
     ) throws {
         self.session = session
         blobs = SnapshotBlobs(session.configuration.blobThreshold, publish: publishBlob)
         standing = Standing(session)
         let manifest = try Self.manifest(session)
         let content = try session.facts.text("content") ?? ""
-        writer = try SnapshotWriter(
-            content: content, peer: session.ownID, manifest: manifest, isPartial: isPartial, write: write)
+        writer = try SnapshotWriter(content: content, peer: session.ownID, manifest: manifest, write: write)
         vector = manifest.vector
+        lost = manifest.lost
         var places: [Int64: Int] = [:]
         for (place, peer) in manifest.peers.enumerated() {
             if let number = session.peers[peer.id]?.number { places[number] = place }
@@ -39,7 +39,8 @@ struct SnapshotTaking {
         for table in session.catalog.tables where table.name != Self.settings { try writeStanding(table) }
         try writeKept()
         let hash = try writer.finish()
-        return TakenSnapshot(vector: vector, sequence: vector[session.ownID], hash: hash, blobs: blobs.placed)
+        return TakenSnapshot(
+            vector: vector, sequence: vector[session.ownID], hash: hash, lost: lost, blobs: blobs.placed)
     }
 
     private static let settings = "logsync_setting"
@@ -59,7 +60,7 @@ struct SnapshotTaking {
         return SnapshotManifest(
             taken: max(session.configuration.clock.now(), 0), digest: session.stateDigest, schema: fingerprint,
             schemaText: text, peers: peers, sequences: try sequences(session), branches: session.branches,
-            marks: try marks(session))
+            marks: try marks(session), lost: try LostColumns(session).all())
     }
 
     /// How many transactions of a peer without branches a snapshot tells apart, beside the last: within so many a fork is

@@ -14,7 +14,7 @@ extension FolderExamination {
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             let own = named[peer.id] ?? []
             // What a snapshot stands for need not be read any more.
-            let collected = index.snapshots.wholePlaces(scan).map { $0.vector[peer.id] }.max() ?? 0
+            let collected = collected(index.snapshots, peer.id, scan)
             let read = index.names(peer, logs: { $0.last > collected }).blobs
             findings += read.sorted().compactMap { missing($0, of: peer.id, blobs) }
             let lengths = Dictionary(

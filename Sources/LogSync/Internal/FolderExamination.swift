@@ -11,6 +11,8 @@ struct FolderExamination {
     var names = PeerNames(names: [:])
     /// Peers that take no part any more, of which nothing is expected.
     var retired: Set<PeerID> = []
+    /// Who shows what. Without a store it is not known what renames and retirements make of that, and no column counts as shown.
+    var shown = ShownColumns()
 
     /// A peer that has not been heard of for this long blocks collection.
     private static let silence: Int64 = 14 * 24 * 3_600_000
@@ -169,7 +171,7 @@ struct FolderExamination {
     private func gaps(_ peer: PeerScan, _ files: LogFileSet, _ scan: ContainerScan) -> [Finding] {
         let reach = max(files.reach, peer.said?.published ?? 0)
         // What a snapshot stands for may have been collected.
-        let collected = SnapshotLibrary(content: folder).wholePlaces(scan).map { $0.vector[peer.id] }.max() ?? 0
+        let collected = collected(SnapshotLibrary(content: folder), peer.id, scan)
         let name = names[peer.id].name
         let missing = ReplicatedStore.missing(ReplicatedStore.missing(in: files, upTo: reach), beyond: collected)
         return missing.map { range in
@@ -180,6 +182,11 @@ struct FolderExamination {
                 why: "they have not arrived, or were removed or damaged; what depends on them waits",
                 help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)")
         }
+    }
+
+    /// Up to which sequence of a peer a whole snapshot stands for its log files.
+    func collected(_ snapshots: SnapshotLibrary, _ peer: PeerID, _ scan: ContainerScan) -> UInt64 {
+        snapshots.places(scan) { shown }.filter { !$0.isPartial }.map { $0.vector[peer] }.max() ?? 0
     }
 
     private func silence(_ peer: PeerScan) -> [Finding] {

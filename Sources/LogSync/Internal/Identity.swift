@@ -47,6 +47,8 @@ enum IdentityVerdict: Equatable {
     case copied(from: String?)
     /// An older state of that peer: it becomes a new peer, and its former self is no more.
     case restored(ahead: UInt64)
+    /// Perhaps an older state of that peer: its state file is lost, and so is what it had told the folder. A new peer.
+    case untold
     /// Another process, elsewhere, writes under the same id: this one becomes a new peer.
     case shared
     /// There is no state file, and the container, which could tell, is not available: nothing is recorded until it is.
@@ -60,9 +62,11 @@ extension IdentityEvidence {
         let machinesAgree = state.map { Self.mayAgree($0.machine, machine) } ?? false
         guard let state, machinesAgree else {
             guard isConfirmedByItself else { return .copied(from: nil) }
-            guard let folder else { return sequence == 0 ? .same : .unknown }
-            return verdict(from: folder, state: nil)
-                ?? (isContradicted ? .shared : movedOrSame(from: registration.path))
+            guard let folder else { return .unknown }
+            if let verdict = verdict(from: folder, state: nil) { return verdict }
+            if isContradicted { return .shared }
+            // Every peer has a receipt from the beginning.
+            return folder.receipt == nil ? .untold : movedOrSame(from: registration.path)
         }
         if state.sequence > sequence { return .restored(ahead: state.sequence) }
         if state.sequence == sequence, state.chain != chain { return .restored(ahead: sequence) }

@@ -54,12 +54,14 @@ struct Replay {
             plan.limit = stop.vector
             repeat {
                 try await importAll(store, progress)
-            } while try findBranches() || joinSnapshot(within: stop.vector)
+            } while try findBranches() || joinSnapshot(within: stop.vector, orPartial: stop.isStore)
             guard try replica.store.vector() == stop.vector else { continue }
             try compare(with: stop, store)
         }
         plan.limit = nil
-        repeat { try await importAll(nil, progress) } while try findBranches() || joinSnapshot(within: nil)
+        repeat {
+            try await importAll(nil, progress)
+        } while try findBranches() || joinSnapshot(within: nil, orPartial: true)
         try judge(store)
         let names = try replica.names()
         for held in plan.held {
@@ -184,10 +186,13 @@ struct Replay {
     }
 
     /// Joins a snapshot where log files that were collected, or are missing, keep something from being replayed.
-    private mutating func joinSnapshot(within limit: VersionVector?) throws -> Bool {
+    ///
+    /// - Parameter orPartial: whether one that lacks values will do where no whole one does: the rows compared are shown
+    ///   without them then.
+    private mutating func joinSnapshot(within limit: VersionVector?, orPartial: Bool) throws -> Bool {
         let vector = try replica.store.vector()
         if vector == limit { return false }
-        for place in replica.snapshots.places(scan) {
+        for place in try replica.places(scan) where orPartial || !place.isPartial {
             guard !vector.includes(place.vector), limit?.includes(place.vector) ?? true,
                 case .ready = try replica.store.joinability(of: place.manifest),
                 try replica.snapshots.isIntact(place.file.name, of: place.peer)

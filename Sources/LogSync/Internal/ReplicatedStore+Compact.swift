@@ -41,7 +41,7 @@ extension ReplicatedStore {
         _ scan: ContainerScan, _ grace: Duration
     ) throws -> (CollectionPlan, [SnapshotPlace]) {
         // Nothing is built on a snapshot that was not read back.
-        let places = try snapshots.places(scan).filter {
+        let places = try places(scan).filter {
             try snapshots.isIntact($0.file.name, of: $0.peer) && hasBlobs($0)
         }
         let plan = CollectionPlan(

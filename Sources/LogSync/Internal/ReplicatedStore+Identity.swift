@@ -36,6 +36,12 @@ extension ReplicatedStore {
                 .restored, "this is an older state of itself, at \(sequence) where it had been at \(ahead)",
                 keepsName: true)
             return true
+        case .untold:
+            try becomeSuccessor(
+                .restored,
+                "this may be an older state of itself, at \(sequence): its state file and its receipt are both lost",
+                keepsName: true)
+            return true
         case .shared:
             try becomeSuccessor(.shared, "another process writes under the same id", keepsName: false)
             return true

@@ -24,7 +24,7 @@ extension ReplicatedStore {
         let end = Timestamp(milliseconds: (since ?? now) + Self.patience)
         return HeldItem(
             peer: try names()[place.peer], sequence: place.file.name.sequence, file: name, reason: .gap,
-            detail: "log files are missing, and the snapshot that has what was in them lacks values that others show; "
+            detail: "log files are missing, and the snapshot that has what was in them lacks values that are shown; "
                 + "it is joined after \(end) where neither they nor another snapshot have come")
     }
 

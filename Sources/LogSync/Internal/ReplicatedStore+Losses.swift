@@ -3,40 +3,48 @@ import LogFormat
 import LogModel
 import LogStore
 
-/// What this store's app has dropped and other peers still show: a snapshot of it stands for nobody's log files then.
+/// What apps have dropped and others still show: a snapshot without it stands for nobody's log files.
 extension ReplicatedStore {
     /// What a snapshot of this store would lack of what others show; it is whole where there is nothing.
-    ///
-    /// A peer whose schema is not known may show everything.
     func lacks(_ scan: ContainerScan) throws -> [LackedColumn] {
         let lost = try store.lostColumns()
         guard !lost.isEmpty else { return [] }
         let names = try names()
-        var lacking: [ColumnName: [PeerName]] = [:]
-        for id in try showing(scan).sorted() {
-            let seen: Set<ColumnName>
-            if let other = scan.peers[id], let schemas = try schemas(of: other) {
-                let without = other.description.value?.without ?? []
-                seen = try schemas.reduce(into: []) {
-                    $0.formUnion(try store.lostColumns(shownIn: $1, without: without))
-                }
-            } else {
-                seen = lost
-            }
-            for column in seen { lacking[column, default: []].append(names[id]) }
-        }
-        return lacking.sorted { $0.key < $1.key }.map {
-            LackedColumn(table: $0.key.table, column: $0.key.column, peers: $0.value)
+        return try shown(scan).showing(lost, besides: peer).sorted { $0.key < $1.key }.map { column, peers in
+            LackedColumn(table: column.table, column: column.column, peers: peers.map { names[$0] })
         }
     }
 
-    /// The peers that take part and may show what this store does not, those included that only read. One whose folder is
-    /// gone may come back.
+    /// The snapshots that can be read, as they are for this store now: whole ones first.
+    func places(_ scan: ContainerScan) throws -> [SnapshotPlace] {
+        try snapshots.places(scan) { try shown(scan) }
+    }
+
+    /// The whole snapshots that can be read: those that stand for log files.
+    func wholePlaces(_ scan: ContainerScan) throws -> [SnapshotPlace] {
+        try places(scan).filter { !$0.isPartial }
+    }
+
+    /// What this store shows, and the others that take part as far as they are known. A peer whose schema is not may show
+    /// anything.
+    func shown(_ scan: ContainerScan) throws -> ShownColumns {
+        var shown = ShownColumns(peers: [peer: .columns(try store.shownColumns())])
+        for id in try showing(scan) {
+            if let other = scan.peers[id], let schemas = try schemas(of: other) {
+                let without = other.description.value?.without ?? []
+                shown.peers[id] = .columns(try store.shownColumns(in: schemas, without: without))
+            } else {
+                shown.peers[id] = .anything
+            }
+        }
+        return shown
+    }
+
+    /// The other peers that take part, those included that only read. One whose folder is gone may come back.
     private func showing(_ scan: ContainerScan) throws -> [PeerID] {
         let vector = try store.vector()
         let others = Set(scan.peers.keys).union(vector.sequences.keys)
-            .subtracting(try retiredPeers(scan)).subtracting(try store.branches().map(\.id))
-            .subtracting(registration.succeeds).subtracting([peer])
+            .subtracting(try retiredPeers(scan)).subtracting(try store.branches().map(\.id)).subtracting([peer])
         return others.filter { id in
             guard let other = scan.peers[id] else { return vector[id] > 0 }
             return !other.isSeed && (other.hasSpoken || vector[id] > 0)

@@ -73,7 +73,7 @@ extension ReplicatedStore {
         let released = try store.outboxStart(of: peer) - 1
         // Of a peer that is retired anyone may delete what a snapshot stands for.
         let gone = try store.retiredPeers().contains(peer) ? .max : max(released, store.collection().floors[peer])
-        let standsFor = standsFor(peer, scan, except: damagedSnapshots)
+        let standsFor = try standsFor(peer, scan, except: damagedSnapshots)
         let wanted = Self.missing(missing, beyond: min(gone, standsFor))
         let count = try writeAgain(wanted, replacing: bad)
         let isNeeded =

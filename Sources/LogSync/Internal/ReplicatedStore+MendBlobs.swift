@@ -67,7 +67,7 @@ extension ReplicatedStore {
         let snapshots = own.snapshots.filter { file in
             blobIndex.blobs(of: file, peer)?.contains(where: lost.contains) ?? false
         }
-        let covered = standsFor(peer, scan, except: snapshots.map(\.name))
+        let covered = try standsFor(peer, scan, except: snapshots.map(\.name))
         let isNamed = own.logs.contains { file in
             file.name.last > covered && blobIndex.blobs(of: file, peer)?.contains(where: lost.contains) ?? false
         }

@@ -11,18 +11,18 @@ extension ReplicatedStore {
 
     /// The highest sequence of a peer that a snapshot in the folder stands for.
     ///
-    /// - Parameter orPartly: whether one counts that lacks values which other peers show.
+    /// - Parameter orPartly: whether one counts that lacks values which are shown.
     func standsFor(
         _ id: PeerID, _ scan: ContainerScan, except damaged: [SnapshotName] = [], orPartly: Bool = false
-    ) -> UInt64 {
-        let places = orPartly ? snapshots.places(scan) : snapshots.wholePlaces(scan)
+    ) throws -> UInt64 {
+        let places = try orPartly ? snapshots.places(scan) : wholePlaces(scan)
         return places.filter { !($0.peer == peer && damaged.contains($0.file.name)) }.map { $0.vector[id] }.max() ?? 0
     }
 
     /// The highest sequence of a peer beyond which a snapshot of this store's would tell the others more: where that would
     /// be partial, another partial one is as good.
     func bridged(_ id: PeerID, _ scan: ContainerScan, except damaged: [SnapshotName] = []) throws -> UInt64 {
-        standsFor(id, scan, except: damaged, orPartly: try !lacks(scan).isEmpty)
+        try standsFor(id, scan, except: damaged, orPartly: !lacks(scan).isEmpty)
     }
 
     /// What is missing of ranges beyond a sequence.
@@ -81,7 +81,7 @@ extension ReplicatedStore {
         var now = scan
         now.peers[peer] = try scanner.scan(only: peer, full: true)
         // The app may have dropped something meanwhile.
-        guard snapshots.wholePlaces(now).contains(where: { $0.peer == peer && $0.manifest.knows(branches) }) else {
+        guard try wholePlaces(now).contains(where: { $0.peer == peer && $0.manifest.knows(branches) }) else {
             return
         }
         for place in own { try content.peer(peer).remove(place.file.name) }

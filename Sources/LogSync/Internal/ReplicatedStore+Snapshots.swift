@@ -11,7 +11,8 @@ extension ReplicatedStore {
     /// Takes a snapshot, publishes it and reads it back; then the outbox lets go of what it stands for, and older
     /// snapshots of this peer go, all but one.
     ///
-    /// Where others show what this store has lost, it is partial, and the outbox keeps what it has.
+    /// Where others show what this store has lost, it is partial, and the outbox keeps what it has. It says what that is, and
+    /// whoever reads it judges anew.
     ///
     /// - Parameters:
     ///   - isForced: takes one even where the newest has everything.
@@ -30,7 +31,7 @@ extension ReplicatedStore {
         guard lacks.isEmpty || orPartial else { return nil }
         if !isForced, try !store.hasPendingChanges() {
             let vector = try store.vector()
-            let newest = try snapshots.places(scan).first {
+            let newest = try places(scan).first {
                 try $0.peer == peer && $0.vector == vector && (!$0.isPartial || !lacks.isEmpty)
                     && snapshots.isIntact($0.file.name, of: peer)
             }
@@ -50,10 +51,11 @@ extension ReplicatedStore {
         let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(SnapshotName.self)
         // Each blob is in this peer's own folder before the file that names it.
         let taken = try store.writeSnapshot(
-            isPartial: !lacks.isEmpty, publishBlob: { try self.publishBlob($0, $1) }
+            publishBlob: { try self.publishBlob($0, $1) }
         ) { try staged.write($0) }
         try noteRecorded()
-        guard try !lacks.isEmpty || self.lacks(scan).isEmpty else {
+        let isPartial = try shown(scan).show(taken.lost, besides: peer)
+        guard !isPartial || orPartial else {
             throw LogSyncError(
                 .locked, "the schema of \(place.path) changed while a snapshot was taken; none was published",
                 help: "Run the command again")
@@ -66,7 +68,7 @@ extension ReplicatedStore {
                 .ioError, "\(folder.path(name)) was read back with other bytes than were written; it was removed",
                 help: "Check the disk, and run the command again")
         }
-        if lacks.isEmpty { try store.releaseOutbox(coveredBy: taken.vector) }
+        if !isPartial { try store.releaseOutbox(coveredBy: taken.vector) }
         logger.info("Took a snapshot of \(place.path)", metadata: ["file": "\(name)"])
         return name
     }
@@ -83,7 +85,7 @@ extension ReplicatedStore {
         let vector = try store.vector()
         heldSnapshots = []
         try forgetWaiting(scan)
-        for place in snapshots.places(scan) where try brings(place, beyond: vector, plan, scan) {
+        for place in try places(scan) where try brings(place, beyond: vector, plan, scan) {
             switch try store.joinability(of: place.manifest) {
             case .ready: break
             case .ahead(let sequence):

@@ -7,7 +7,8 @@ struct SnapshotPlace {
     var peer: PeerID
     var file: FoundFile<SnapshotName>
     var manifest: SnapshotManifest
-    /// Whether it lacks values that other peers show: it stands for nobody's log files.
+    /// Whether its author has lost values that this store shows or another peer that is known and takes part: then it stands
+    /// for nobody's log files.
     var isPartial: Bool
 
     var vector: VersionVector { manifest.vector }
@@ -26,24 +27,33 @@ final class SnapshotLibrary {
     var content: ContentFolder {
         didSet { shelf = [:] }
     }
+    /// What was found, and whether it says itself that it is partial for everybody.
     private var shelf: [String: (file: FoundFile<SnapshotName>, manifest: SnapshotManifest, isPartial: Bool)] = [:]
 
     init(content: ContentFolder) {
         self.content = content
     }
 
-    /// The whole snapshots that can be read: those that stand for log files.
-    func wholePlaces(_ scan: ContainerScan) -> [SnapshotPlace] { places(scan).filter { !$0.isPartial } }
+    /// The snapshots that can be read, where nobody is asked who shows what: partial are those that say so to everybody.
+    func places(_ scan: ContainerScan) -> [SnapshotPlace] { places(scan) { ShownColumns() } }
 
     /// The snapshots that can be read, those that stand for most first, and whole ones before partial ones. Not all of
     /// their bytes have been looked at.
-    func places(_ scan: ContainerScan) -> [SnapshotPlace] {
+    ///
+    /// - Parameter shown: who shows what; asked where that decides which are partial.
+    func places(_ scan: ContainerScan, shown: () throws -> ShownColumns) rethrows -> [SnapshotPlace] {
         var places: [SnapshotPlace] = []
         for peer in scan.peers.values {
             for file in peer.snapshots {
                 guard let manifest = manifest(file, of: peer.id) else { continue }
                 let isPartial = shelf[content.peer(peer.id).path(file.name)]?.isPartial ?? false
                 places.append(SnapshotPlace(peer: peer.id, file: file, manifest: manifest, isPartial: isPartial))
+            }
+        }
+        if places.contains(where: { !$0.manifest.lost.isEmpty }) {
+            let shown = try shown()
+            for index in places.indices where !places[index].isPartial {
+                places[index].isPartial = shown.show(places[index].manifest.lost, besides: places[index].peer)
             }
         }
         let paths = Set(places.map { content.peer($0.peer).path($0.file.name) })

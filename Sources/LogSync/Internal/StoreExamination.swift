@@ -35,6 +35,7 @@ struct StoreExamination {
         // Without names and retirements there is less to say, and nothing wrong.
         if let names = try? store.names() { examination.names = names }
         if let retired = try? store.store.retiredPeers() { examination.retired = retired }
+        if let shown = try? scan.map(store.shown) { examination.shown = shown }
         return scan.map(examination.findings) ?? examination.findings()
     }
 

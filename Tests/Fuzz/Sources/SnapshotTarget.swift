@@ -23,14 +23,12 @@ enum SnapshotTarget {
     private static func check(_ frames: [SnapshotRows], _ reader: SnapshotReader) throws {
         var bytes: [UInt8] = []
         let writer = try SnapshotWriter(
-            content: reader.header.content, peer: reader.header.peer, manifest: reader.manifest,
-            isPartial: reader.header.isPartial
+            content: reader.header.content, peer: reader.header.peer, manifest: reader.manifest
         ) { bytes += $0 }
         for rows in frames { try writer.append(rows) }
         let hash = try writer.finish()
         let again = try SnapshotReader(MemorySource(bytes))
         require(try again.verify() == hash, "what was written does not have its hash")
-        require(again.header.isPartial == reader.header.isPartial, "partial is not read as it was written")
         require(again.manifest == reader.manifest, "\(reader.manifest) was written, \(again.manifest) read back")
         for rows in frames {
             let read = try again.next()
