@@ -30,8 +30,10 @@ struct OracleDecision {
         var strength: Strength
         /// The alive rows that it names: several, where it names them by columns that only one of them can show.
         var parents: [Int]
-        /// Whether it names its parent by identity, so that it follows it where it is folded.
+        /// Whether it names its parent by what its identity says, so that it follows it where it is folded.
         var isByIdentity: Bool
+        /// The parent's columns that it names; none where that is its integer.
+        var parentColumns: [String]
         var replacement: Value
         /// The parent of the replacement, where that is a reference to an alive row.
         var replacementParent: Int?
@@ -155,7 +157,7 @@ struct OracleDecision {
             let made = Reference(
                 columns: key.columns, strength: isLoose ? .loose : isSoft ? .soft : .hard,
                 parents: named.contains(node) ? [node] : named,
-                isByIdentity: key.parentColumns == nil && schema[key.parent]?.hasLocalInteger ?? false,
+                isByIdentity: namesIdentity(key, of: table), parentColumns: namedColumns(key),
                 replacement: replacement,
                 replacementParent: isSoft ? parents([replacement], key).first : nil)
             nodes[node].references.append(made)
@@ -166,6 +168,27 @@ struct OracleDecision {
                 nodes[node].edges.insert(parent)
             }
         }
+    }
+
+    /// The columns of its parent that a key names; none where that is its integer.
+    private func namedColumns(_ key: TableModel.Key) -> [String] {
+        if let columns = key.parentColumns { return columns }
+        guard let parent = schema[key.parent], !parent.hasLocalInteger else { return [] }
+        return parent.key
+    }
+
+    private func isInteger(_ reference: ReferenceModel?) -> Bool {
+        reference.flatMap { schema[$0.parent] }?.hasLocalInteger ?? false
+    }
+
+    private func namesIdentity(_ key: TableModel.Key, of child: TableModel) -> Bool {
+        guard let parent = schema[key.parent] else { return false }
+        if parent.hasLocalInteger { return key.parentColumns == nil }
+        // What is part of the child's own key stays; so does what leads on through the parent's key.
+        guard key.isDeclared, !key.columns.contains(where: child.key.contains),
+            !parent.key.contains(where: { isInteger(parent[$0]?.reference) })
+        else { return false }
+        return Set(namedColumns(key)) == Set(parent.key)
     }
 
     /// The alive rows that values refer to.
@@ -266,7 +289,12 @@ struct OracleDecision {
             if reference.isByIdentity, let parent = reference.parents.first,
                 case .folded(let winner) = nodes[parent].fate
             {
-                values[reference.columns[0]] = .reference(nodes[winner].name.identity)
+                if reference.parentColumns.isEmpty {
+                    values[reference.columns[0]] = .reference(nodes[winner].name.identity)
+                }
+                for (column, named) in zip(reference.columns, reference.parentColumns) {
+                    values[column] = nodes[winner].values[named]
+                }
                 isRedirected = true
                 continue
             }

@@ -73,6 +73,15 @@ extension Migration {
     /// Whether it is the values that tell it from something else: a column under a new name holds what the former held.
     var isGuessed: Bool { if case .renameColumn = self { true } else { false } }
 
+    /// Whether it and one before it make of a table another: one that is both renamed and rebuilt between two looks.
+    func tangles(with others: [Migration]) -> Bool {
+        switch self {
+        case .renameTable: others.contains { if case .rebuild = $0 { true } else { false } }
+        case .rebuild: others.contains { if case .renameTable = $0 { true } else { false } }
+        default: false
+        }
+    }
+
     /// What the program runs, on a schema to which it can be applied.
     func sql(on schema: SchemaModel) -> [String] {
         switch self {
@@ -154,6 +163,17 @@ extension Migration: CustomStringConvertible {
         case .dropTable(let table): "drops \(table)"
         case .renameTable(let from, let to): "renames \(from) to \(to)"
         case .vacuum: "vacuums"
+        }
+    }
+}
+
+extension Migration {
+    /// Whether values go with it.
+    var drops: Bool {
+        switch self {
+        case .dropColumn, .dropTable: true
+        case .rebuild(let rebuild): rebuild.dropped != nil
+        default: false
         }
     }
 }

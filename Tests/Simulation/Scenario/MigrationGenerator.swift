@@ -14,12 +14,7 @@ struct MigrationGenerator {
             ColumnModel(name: "c0", type: "INTEGER", domain: .integers),
         ])
 
-    /// Whether programs drop what holds values. Which values a snapshot lacks depends on whom its author has heard of: where
-    /// it collects at once what nobody else has yet, they are lost to who comes later.
-    private let mayDrop: Bool
-
-    init(_ schema: SchemaModel, peers: Int, mayDrop: Bool, random: inout Random) {
-        self.mayDrop = mayDrop
+    init(_ schema: SchemaModel, peers: Int, random: inout Random) {
         schemas = Array(repeating: schema, count: peers)
         for table in schema.tables + [Self.later] {
             additions[table.name] = (0..<2).map { number in
@@ -51,7 +46,7 @@ struct MigrationGenerator {
                 !table.columns.contains(where: { $0.logName == added.name })
             else { return nil }
             migration = .addColumn(table: table.name, added)
-        case 4 where mayDrop: migration = .dropColumn(table: table.name, column: column)
+        case 4: migration = .dropColumn(table: table.name, column: column)
         case 5: migration = .renameColumn(table: table.name, from: column, to: "\(column)_new")
         case 6, 7:
             // Renamed and rebuilt before anybody has looked, it is another table.
@@ -59,7 +54,7 @@ struct MigrationGenerator {
             var rebuild = Rebuild(table: table.name)
             // Not both: a column that comes where one went may be the same under a new name.
             switch random.number(4) {
-            case 1 where mayDrop: rebuild.dropped = column
+            case 1: rebuild.dropped = column
             case 2:
                 guard let added = additions[table.logName].map({ random.pick($0) }),
                     !table.columns.contains(where: { $0.logName == added.name })
@@ -78,7 +73,7 @@ struct MigrationGenerator {
             migration = .createTable(Self.later)
         case 9: migration = random.chance(50) ? .vacuum : .renameTable(from: table.name, to: "new_\(table.name)")
         default:
-            guard mayDrop, schema.tables.count > 1 else { return nil }
+            guard schema.tables.count > 1 else { return nil }
             migration = .dropTable(table.name)
         }
         // What has gone does not come back: nobody here knows its values any more.

@@ -36,8 +36,7 @@ struct ScenarioGenerator {
         scenario.policies = policies(schema, features)
         addCommonRows(to: &scenario, &programs)
         if features.contains(.migrations) {
-            migrations = MigrationGenerator(
-                schema, peers: count, mayDrop: !features.contains(.collection), random: &random)
+            migrations = MigrationGenerator(schema, peers: count, random: &random)
         }
         let rounds = random.number(isBig ? 6 : 4)
         for _ in 0..<rounds { addRound(to: &scenario, &programs) }
@@ -56,8 +55,7 @@ struct ScenarioGenerator {
         scenario.policies = policies(schema, features)
         programs.chooseHotTable()
         if features.contains(.migrations) {
-            migrations = MigrationGenerator(
-                schema, peers: scenario.peers.count, mayDrop: !features.contains(.collection), random: &random)
+            migrations = MigrationGenerator(schema, peers: scenario.peers.count, random: &random)
         }
         for peer in scenario.peers.indices { addChange(by: peer, to: &scenario, &programs) }
         for _ in 0..<2 { addExchange(to: &scenario, without: nil) }
@@ -157,6 +155,7 @@ struct ScenarioGenerator {
         if migrations != nil, random.chance(25),
             let migration = migrations?.migration(of: peer, random: &random, programs: &programs)
         {
+            if migration.drops, scenario.features.contains(.collection) { addAcquaintance(to: &scenario) }
             scenario.steps.append(.migrate(peer: peer, migration))
         }
         if let schema = migrations?.schemas[peer] { programs.schema = schema }
@@ -178,6 +177,19 @@ struct ScenarioGenerator {
         if random.chance(35) { scenario.steps.append(.record(peer: peer)) }
         if scenario.features.contains(.settling), random.chance(15) {
             scenario.steps.append(.settle(peer: peer, choice: random.next() >> 40))
+        }
+    }
+
+    /// Everybody hears of everybody: what nobody known shows any more, nobody waits for.
+    private func addAcquaintance(to scenario: inout Scenario) {
+        guard scenario.hasFolders else { return }
+        for _ in 0..<2 {
+            for peer in scenario.peers.indices {
+                scenario.steps.append(.sync(peer: peer))
+                for other in scenario.peers.indices where other != peer {
+                    scenario.steps.append(.send(from: peer, to: other))
+                }
+            }
         }
     }
 

@@ -204,12 +204,12 @@ extension TableModel {
 }
 
 extension SchemaModel {
-    /// Whether the deletion of one of a table's rows may delete others of its rows with it.
-    func deletesItself(_ table: TableModel) -> Bool {
+    /// Whether the deletion of one of a table's rows may delete or change others of its rows with it.
+    func changesItself(_ table: TableModel) -> Bool {
         var found: Set<String> = []
         var next = [table]
         while let child = next.popLast() {
-            for key in child.references where key.onDelete == .cascade {
+            for key in child.references where key.onDelete != .noAction {
                 if key.parent == table.name { return true }
                 if found.insert(key.parent).inserted, let parent = self[key.parent] { next.append(parent) }
             }

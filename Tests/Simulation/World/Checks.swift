@@ -37,6 +37,9 @@ final class Checks {
         self.ledger = ledger
     }
 
+    /// Transactions of the vector that was looked at last are forgotten, and others may be called so.
+    func forget() { known = nil }
+
     private func view(_ local: SchemaModel) throws -> View {
         let fingerprint = local.fingerprint
         if let view = views[fingerprint] { return view }

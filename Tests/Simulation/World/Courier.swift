@@ -1,4 +1,5 @@
 import Foundation
+import LogContainer
 import LogFormat
 import LogModel
 
@@ -165,6 +166,18 @@ final class Courier {
             seconds = status.st_mtim.tv_sec
             nanoseconds = status.st_mtim.tv_nsec
         }
+    }
+
+    /// How far the files that one peer's copy has of a peer go.
+    func reach(of peer: PeerID, in container: String) throws -> UInt64 {
+        try files(container).keys.filter { Self.isOf("\(peer)", $0) }.map { path in
+            let name = (path as NSString).lastPathComponent
+            return max(LogFileName(name)?.last ?? 0, SnapshotName(name)?.sequence ?? 0)
+        }.max() ?? 0
+    }
+
+    func hasReceipt(of peer: PeerID, in container: String) throws -> Bool {
+        try files(container).keys.contains { Self.isOf("\(peer)", $0) && $0.hasSuffix("/receipt.json") }
     }
 
     /// The sound log files that one peer's copy has of a peer.

@@ -120,6 +120,12 @@ final class FolderPeer {
         return opened
     }
 
+    /// Whether nothing is in doubt that a replicator would settle before it writes past capture, as ``Hand`` does.
+    func knowsWhoItIs() throws -> Bool {
+        let name = try "\(openStore().registration().peer).json"
+        return FileManager.default.fileExists(atPath: "\(configuration.stateDirectory)/stores/\(name)")
+    }
+
     /// Writes as a program does that embeds logsync.
     func embed(_ statements: [String]) async throws {
         let queue = try AppProgram.queue(path, foreignKeysAreOn: model.foreignKeysAreOn)
@@ -233,6 +239,16 @@ final class FolderPeer {
         try? store?.close()
         store = nil
         app = nil
+    }
+}
+
+extension HeldItem {
+    /// Whether a store that another took the place of had published it in a file that was spoilt, before anyone had it.
+    func isGoneForGood(_ scenario: Scenario, _ peers: [FolderPeer]) throws -> Bool {
+        guard scenario.hasFaults, scenario.hasRestores, !peers.contains(where: { $0.id == peer.id }) else {
+            return false
+        }
+        return try peers.allSatisfy { try $0.openStore().vector()[peer.id] < sequence }
     }
 }
 

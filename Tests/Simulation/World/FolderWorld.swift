@@ -11,13 +11,13 @@ final class FolderWorld: World {
 
     let scenario: Scenario
     private let directory: String
-    private var peers: [FolderPeer] = []
+    var peers: [FolderPeer] = []
     private var now: Int64 = 1_700_000_000_000 {
         didSet { courier.now = now }
     }
-    private let ledger = Ledger()
-    private let checks: Checks
-    private let courier = Courier()
+    let ledger = Ledger()
+    let checks: Checks
+    let courier = Courier()
     /// What was changed, of files and of the store, where a process may die.
     private(set) var changes: [Place: Changes] = [:]
 
@@ -121,10 +121,12 @@ final class FolderWorld: World {
             try await sync(peers[peer], number, trace)
         case .policy(let peer, let target, let policy):
             try await export(peers[peer])
+            guard try peers[peer].knowsWhoItIs() else { return }
             try await living(peers[peer], number, trace) { try Hand.set(target, policy, peers[peer].openStore()) }
             try harvest(peers[peer])
         case .settle(let peer, let choice):
             try await export(peers[peer])
+            guard try peers[peer].knowsWhoItIs() else { return }
             try await living(peers[peer], number, trace) {
                 try Hand.settle(try peers[peer].openStore(), peers[peer].schema.inLogNames, choice: choice)
             }
@@ -170,22 +172,13 @@ final class FolderWorld: World {
         case .backUp(let peer, let vacuums): try peers[peer].backUp(vacuums: vacuums)
         case .restore(let peer, let losesState):
             let unpublished = try unpublished(by: peers[peer])
+            let losesState = try losesState && !isDeceived(peers[peer])
             guard try await peers[peer].restore(losesState: losesState) else { return }
-            try forget(unpublished, of: peers[peer])
+            try forget(unpublished + unheard(of: peers[peer]), of: peers[peer])
             // What it shows is what it showed then.
             peers[peer].oracle = OracleState(keys: scenario.keys)
             try ledger.advance(&peers[peer].oracle, of: FolderPeer.nobody, to: peers[peer].openStore().vector())
         }
-    }
-
-    private func unpublished(by peer: FolderPeer) throws -> [Dot] {
-        try peer.openStore().outbox(unpublishedOnly: true).map(\.dot).filter { $0.peer == peer.id }
-    }
-
-    /// Another store took this one's place: nobody ever hears of what only its outbox had.
-    private func forget(_ dots: [Dot], of peer: FolderPeer) throws {
-        let vector = try peer.openStore().vector()
-        ledger.forget(dots.filter { !vector.covers($0) })
     }
 
     private func export(_ peer: FolderPeer) async throws {
@@ -362,7 +355,7 @@ final class FolderWorld: World {
                     isNews = true
                     continue
                 }
-                results += result.held.map {
+                results += try result.held.filter { try !$0.isGoneForGood(scenario, peers) }.map {
                     "\(peer.model.name) holds \($0.reason.rawValue) \($0.peer.id):\($0.sequence) \($0.detail ?? "")"
                 }
                 isNews = isNews || result.recorded + result.published + result.imported > 0 || !results.isEmpty

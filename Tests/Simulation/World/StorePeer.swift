@@ -19,6 +19,8 @@ final class StorePeer {
     var oracle: OracleState
     /// Its program's schema as it is by now.
     var schema: SchemaModel
+    /// What its program has changed of the schema and its store may not have looked at.
+    var unseen: [Migration] = []
     /// The death that its next sync meets.
     var death: Death?
     private let path: String

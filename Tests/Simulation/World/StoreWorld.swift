@@ -111,9 +111,10 @@ final class StoreWorld: World {
         case .migrate(let peer, let migration):
             peers[peer].awake(now)
             // What was written before it may still wait for being recorded, as may what it writes.
-            if migration.isGuessed || random.chance(70) {
+            if migration.isGuessed || random.chance(70) || migration.tangles(with: peers[peer].unseen) {
                 _ = try peers[peer].store.record()
                 try harvest(peer)
+                peers[peer].unseen = []
             }
             guard let schema = migration.applied(to: peers[peer].schema),
                 try peers[peer].app.migrate(
@@ -121,7 +122,7 @@ final class StoreWorld: World {
             else { return }
             peers[peer].schema = schema
             if random.chance(30) { try peers[peer].reopen() }
-            if !migration.isGuessed, random.chance(30) { return }
+            if !migration.isGuessed, random.chance(30) { return peers[peer].unseen.append(migration) }
             _ = try peers[peer].store.record()
             try harvest(peer)
             try check(peer)
