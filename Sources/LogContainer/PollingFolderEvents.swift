@@ -95,6 +95,7 @@ struct FolderLook {
         }
         var found: [String: FileStatus] = [:]
         for name in names {
+            // One that cannot be looked at is as good as gone; the scan says why.
             if let status = try? fileSystem.status("\(root)/\(name)", followingLinks: false) { found[name] = status }
         }
         let before = directories[root] ?? [:]

@@ -174,6 +174,7 @@ struct ClockTable {
     /// A record that nobody moves and that stands in the way is put aside; its row is found by its key, where it has one.
     ///
     /// - Returns: whether there was such a record.
+    @discardableResult
     func move(_ moves: [(from: Int64, to: Int64, uniques: [Int32])]) throws -> Bool {
         guard !moves.isEmpty else { return false }
         var isInTheWay = false

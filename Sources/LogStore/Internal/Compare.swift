@@ -71,7 +71,7 @@ extension Recorder {
         let rowid = table.hasRowid ? life.rowid ?? place.rowid : nil
         if let renamed, let origin = life.origin {
             return try insert(
-                row, identity, life, at: origin, replacing: renamed, Legacy(renamed), reader: reader)
+                row, identity, life, at: origin, replacing: renamed, renamed, reader: reader)
         }
         let legacy = life.renamedFrom.flatMap { legacies[table.id]?[$0] }
         guard let position = life.origin ?? life.former, let record = try clock.record(at: position) else {
@@ -80,7 +80,7 @@ extension Recorder {
         if life.restarted {
             session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
             // Its key may have been another meanwhile.
-            let taken = life.renamedFrom == position ? Legacy(record) : legacy
+            let taken = life.renamedFrom == position ? record : legacy
             return try insert(row, identity, life, at: position, replacing: record, taken, reader: reader)
         }
         try update(
@@ -92,10 +92,10 @@ extension Recorder {
     /// - Parameters:
     ///   - former: the record at `position`, whose entries this insert covers and whose shares of the state digest have
     ///     been taken away.
-    ///   - legacy: of the row whose key changed into this one's.
+    ///   - legacy: the record of the row whose key changed into this one's.
     private func insert(
         _ row: TableReader.Row, _ identity: RowIdentity, _ life: Life, at position: Int64?,
-        replacing former: ClockRecord?, _ legacy: Legacy?, reader: TableReader
+        replacing former: ClockRecord?, _ legacy: ClockRecord?, reader: TableReader
     ) throws {
         let table = reader.table
         let transaction = try transaction()
@@ -109,7 +109,7 @@ extension Recorder {
         for column in table.droppedColumns { state.setCell(column, CellState()) }
         var cells = try cells(of: row, identity, at: table.columns.indices, in: table)
         var isKept = false
-        for (name, cell) in (legacy?.unknown ?? [:]).sorted(by: { $0.key < $1.key }) {
+        for (name, cell) in (legacy?.state.unknown ?? [:]).sorted(by: { $0.key < $1.key }) {
             guard let value = cell.versions.max(by: { precedes($0.stamp, $1.stamp) })?.value else { continue }
             if let position = table.positions[name.lowercased()] {
                 // Its column has come meanwhile. What the program has written to that comes first.

@@ -16,14 +16,9 @@ final class Recorder {
     private var writer: TransactionWriter?
     private let author: String?
     private let context: String?
-    /// By table and record, of rows that went away, what a row takes along when its natural key changes.
-    var legacies: [Int64: [Int64: Legacy]] = [:]
-
-    struct Legacy {
-        /// Of columns unknown here.
-        var unknown: [String: CellState] = [:]
-        var breaksCheck = false
-    }
+    /// By table and place, the records of rows that went away of which a row takes something along when its natural key
+    /// changes: values of columns unknown here, or that it breaks a CHECK.
+    var legacies: [Int64: [Int64: ClockRecord]] = [:]
 
     var connection: Connection { session.connection }
     var references: References { References(session: session) }
@@ -142,7 +137,7 @@ final class Recorder {
             try clock.delete(death.record, uniques: uniques)
             dangling.note(death.record, identity, in: table)
             if !record.state.unknown.isEmpty || record.breaksCheck {
-                legacies[table.id, default: [:]][death.record] = Legacy(record)
+                legacies[table.id, default: [:]][death.record] = record
             }
         }
     }
@@ -179,7 +174,7 @@ final class Recorder {
                 $0.movedFrom = origin
             }
         }
-        _ = try clock.move(moves)
+        try clock.move(moves)
     }
 
     // MARK: Identities
@@ -323,11 +318,5 @@ final class Recorder {
         try connection.run(
             "UPDATE logsync_table SET recorded = ?2, high = ?3 WHERE id = ?1 AND (recorded <> ?2 OR high <> ?3)",
             .integer(table.id), .integer(table.recorded), .integer(table.high))
-    }
-}
-
-extension Recorder.Legacy {
-    init(_ record: ClockRecord) {
-        self.init(unknown: record.state.unknown, breaksCheck: record.breaksCheck)
     }
 }

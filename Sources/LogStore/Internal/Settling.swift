@@ -125,8 +125,7 @@ struct Settling {
             }
             let children =
                 try neighbours.children(of: changed)
-                + neighbours.children(of: try promised(contenders)) { $0.isByInteger }
-                + neighbours.children(of: folded(contenders)) { $0.namesIdentity && !$0.isByInteger }
+                + neighbours.children(of: try foldedUnseen(contenders)) { $0.namesIdentity }
             // Nor is what others waited for as it was.
             let waiting = try contenders.all.flatMap { contender in
                 try KeptRows(session).waiting(
@@ -138,23 +137,16 @@ struct Settling {
         }
     }
 
-    /// Folded rows that never stood here, under the integers by which others refer to them all the same.
-    private func promised(_ contenders: Contenders) throws -> [GoneRow] {
-        guard session.hasFolded, session.hasReserved else { return [] }
-        return try contenders.all.compactMap { contender in
-            guard contender.isFolded, contender.former == nil, contender.table.localInteger != nil else { return nil }
-            return try References(session: session)
-                .reservedInteger(of: contender.full.identity, in: contender.table)
-                .map { GoneRow(table: contender.table, integer: $0, values: contender.intact) }
-        }
-    }
-
-    /// The same of those that others name by their keys.
-    private func folded(_ contenders: Contenders) -> [GoneRow] {
+    /// Folded rows that never stood here: others refer to them all the same, by their keys or by promised integers.
+    private func foldedUnseen(_ contenders: Contenders) throws -> [GoneRow] {
         guard session.hasFolded else { return [] }
-        return contenders.all.compactMap { contender in
-            guard contender.isFolded, contender.former == nil, contender.table.localInteger == nil else { return nil }
-            return GoneRow(table: contender.table, integer: 0, values: contender.intact)
+        return try contenders.all.compactMap { contender in
+            guard contender.isFolded, contender.former == nil else { return nil }
+            let table = contender.table
+            guard table.localInteger != nil else { return GoneRow(table: table, integer: 0, values: contender.intact) }
+            guard session.hasReserved else { return nil }
+            return try References(session: session).reservedInteger(of: contender.full.identity, in: table)
+                .map { GoneRow(table: table, integer: $0, values: contender.intact) }
         }
     }
 

@@ -78,6 +78,7 @@ extension ReplicatedStore {
             guard !isThere, !outdated.isEmpty || isHeld else { return }
         }
         let name = try publishSnapshot(scan, orPartial: false)
+        guard name != nil || !own.isEmpty else { return }
         var now = scan
         now.peers[peer] = try scanner.scan(only: peer, full: true)
         // The app may have dropped something meanwhile.
@@ -85,7 +86,6 @@ extension ReplicatedStore {
             return
         }
         for place in own { try content.peer(peer).remove(place.file.name) }
-        guard name != nil || !own.isEmpty else { return }
         logger.notice(
             "Took a snapshot that knows both histories of a fork",
             metadata: ["snapshot": "\(name?.description ?? "")", "removed": "\(own.count)"])
