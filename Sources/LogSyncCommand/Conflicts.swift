@@ -80,6 +80,30 @@ private struct SettledReport: Encodable {
     }
 }
 
+/// Which row is to be settled.
+struct RowArguments: ParsableArguments {
+    @Argument(help: "The store.")
+    var store: String
+    @Argument(help: "The table.")
+    var table: String
+    @Argument(help: "The row's key.")
+    var key: String
+
+    /// Settles the row, and reports that.
+    func settle(
+        _ common: CommonOptions, _ says: String, by body: @escaping @Sendable (Replicator, [Value]) async throws -> Void
+    ) async throws {
+        let key = try LiteralArgument.key(key)
+        try await common.run { session in
+            let replicator = try await session.open(store)
+            try await body(replicator, key)
+            let report = SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
+            try session.report(report) { [says] }
+            return .done
+        }
+    }
+}
+
 /// Settles a cell.
 struct ConflictsTake: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -92,12 +116,7 @@ struct ConflictsTake: AsyncParsableCommand {
               logsync conflicts take music.db Track 17 Name laptop:42
             """)
 
-    @Argument(help: "The store.")
-    var store: String
-    @Argument(help: "The table.")
-    var table: String
-    @Argument(help: "The row's key.")
-    var key: String
+    @OptionGroup var row: RowArguments
     @Argument(help: "The column.")
     var column: String
     @Argument(help: "The version, as PEER:SEQUENCE.")
@@ -106,20 +125,13 @@ struct ConflictsTake: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        let key = try LiteralArgument.key(key)
         guard let colon = version.lastIndex(of: ":"), let sequence = UInt64(version[version.index(after: colon)...])
         else { throw ValidationError("\(version.debugDescription) is not PEER:SEQUENCE") }
         let name = String(version[..<colon])
-        try await common.run { session in
-            let replicator = try await session.open(store)
+        let says = "\(row.table).\(column) is settled; other peers learn of it with the next sync."
+        try await row.settle(common, says) { replicator, key in
             let peer = try await replicator.peer(named: name)
-            try await replicator.takeVersion(Dot(peer.id, sequence), table: table, key: key, column: column)
-            try session.report(
-                SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
-            ) {
-                ["\(table).\(column) is settled; other peers learn of it with the next sync."]
-            }
-            return .done
+            try await replicator.takeVersion(Dot(peer.id, sequence), table: row.table, key: key, column: column)
         }
     }
 }
@@ -136,12 +148,7 @@ struct ConflictsSet: AsyncParsableCommand {
               logsync conflicts set music.db Tag 12 Name "'jazz 2'"
             """)
 
-    @Argument(help: "The store.")
-    var store: String
-    @Argument(help: "The table.")
-    var table: String
-    @Argument(help: "The row's key.")
-    var key: String
+    @OptionGroup var row: RowArguments
     @Argument(help: "The column.")
     var column: String
     @Argument(help: "The value.")
@@ -150,16 +157,9 @@ struct ConflictsSet: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        let (key, value) = (try LiteralArgument.key(key), try LiteralArgument.value(value))
-        try await common.run { session in
-            let replicator = try await session.open(store)
-            try await replicator.setParked(table: table, key: key, column: column, value: value)
-            try session.report(
-                SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
-            ) {
-                ["The parked row of \(table) has its new \(column)."]
-            }
-            return .done
+        let value = try LiteralArgument.value(value)
+        try await row.settle(common, "The parked row of \(row.table) has its new \(column).") { replicator, key in
+            try await replicator.setParked(table: row.table, key: key, column: column, value: value)
         }
     }
 }
@@ -174,26 +174,13 @@ struct ConflictsDrop: AsyncParsableCommand {
               logsync conflicts drop music.db Tag 12
             """)
 
-    @Argument(help: "The store.")
-    var store: String
-    @Argument(help: "The table.")
-    var table: String
-    @Argument(help: "The row's key.")
-    var key: String
+    @OptionGroup var row: RowArguments
 
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        let key = try LiteralArgument.key(key)
-        try await common.run { session in
-            let replicator = try await session.open(store)
-            try await replicator.dropParked(table: table, key: key)
-            try session.report(
-                SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
-            ) {
-                ["The parked row of \(table) is deleted."]
-            }
-            return .done
+        try await row.settle(common, "The parked row of \(row.table) is deleted.") { replicator, key in
+            try await replicator.dropParked(table: row.table, key: key)
         }
     }
 }
