@@ -85,7 +85,7 @@ struct Machine: Sendable {
         path = directory + "/notes.db"
         configuration = SyncConfiguration(stateDirectory: world.root + "/" + name + "-state")
         configuration.machineID = id ?? name
-        configuration.wait = .seconds(5)
+        configuration.wait = .seconds(60)
         if let threshold = world.blobThreshold { configuration.blobThreshold = threshold }
         configuration.logger = Logger(label: name) { _ in SwiftLogNoOpLogHandler() }
     }
