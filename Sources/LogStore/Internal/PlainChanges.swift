@@ -21,7 +21,7 @@ import LogModel
 final class PlainChanges {
     let table: TrackedTable
     let session: Session
-    /// One a pending row, in the order of their numbers.
+    /// One a pending row: in the order of their numbers where rows were inserted, of their rowids else.
     private(set) var entries: [Entry] = []
     /// The identities of rows as bytes, see ``identity(_:)``; those of surrogate rows come when they are known.
     var keys = ByteArena()
@@ -96,11 +96,14 @@ final class PlainChanges {
 
     /// Whether the pending row of that number is taken care of here.
     func contains(number: Int64) -> Bool {
-        guard let index = index(entries.count, { entries[$0].number < number }), entries[index].number == number else {
-            return false
-        }
-        return entries[index].isPlain
+        if byNumber.isEmpty { byNumber = entries.indices.sorted { entries[$0].number < entries[$1].number } }
+        guard let place = index(byNumber.count, { entries[byNumber[$0]].number < number }) else { return false }
+        let entry = entries[byNumber[place]]
+        return entry.number == number && entry.isPlain
     }
+
+    /// Indexes of ``entries``, once somebody asks.
+    private var byNumber: [Int] = []
 
     /// The digests of a row's unique keys beside the table's own, by slot.
     func uniques(_ entry: Entry) -> [Int32] {
@@ -178,7 +181,7 @@ final class PlainChanges {
             lastNumber = max(lastNumber, entry.number)
             entries.append(entry)
         }
-        if isByRow { entries.sort { $0.number < $1.number } }
+        if isByRow, entries.contains(where: { $0.is(.insert) }) { entries.sort { $0.number < $1.number } }
     }
 
     private func isPlain(_ entry: Entry, _ statement: Statement) -> Bool {
@@ -267,7 +270,7 @@ final class PlainChanges {
     }
 
     private func leaveOutSharedRowids() {
-        // A program's rowids rise nearly always.
+        // Where a program inserts, they rise nearly always.
         let isAscending = zip(entries, entries.dropFirst()).allSatisfy { $0.rowid < $1.rowid }
         if isAscending { return }
         let byRowid = entries.indices.sorted { entries[$0].rowid < entries[$1].rowid }
