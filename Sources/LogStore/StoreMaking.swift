@@ -71,22 +71,10 @@ extension Store {
         }
     }
 
-    /// Removes every trace of replication and no row; puts the journal mode back.
+    /// Removes every trace of replication and no row or object of the program's; puts the journal mode back.
     package func leave() throws {
         let journal = try registration().originalJournalMode
-        try database.writeRaw { connection in
-            let objects = try connection.rows(
-                """
-                SELECT type, name FROM sqlite_master
-                WHERE name LIKE 'logsync\\_%' ESCAPE '\\' AND type IN ('trigger', 'table')
-                ORDER BY type = 'table', name
-                """)
-            connection.finalizeStatements()
-            for object in objects {
-                let type = String(text: object[0]).uppercased()
-                try connection.execute("DROP \(type) IF EXISTS \(SQL.name(String(text: object[1])))")
-            }
-        }
+        try database.writeRaw { try OwnObjects(connection: $0).drop() }
         Self.restoreJournal(database, journal)
         try database.close()
     }
@@ -151,6 +139,7 @@ extension Store {
                 .configuration, "the database is a store already; it was left as it is",
                 help: "`logsync status` says of what; `logsync leave` ends it.")
         }
+        try OwnObjects(connection: connection).checkNoneIsThere()
         try connection.execute(StoreSchema.sql)
         let peer = try writeFacts(connection, plan: plan, configuration: configuration)
         try checkPolicies(plan.policies, on: connection, configuration: configuration)
