@@ -94,6 +94,29 @@ extension Store {
         return manifest.knows(try branches())
     }
 
+    /// How far log files reach on each line of a forked history.
+    ///
+    /// - Parameter ends: the last transactions of files in the folder of `origin`.
+    /// - Returns: the highest sequence by the id under which a line's transactions are known here, for those that have any.
+    package func reach(
+        of origin: PeerID, _ ends: [(sequence: UInt64, mark: ChainMark)]
+    ) throws -> [PeerID: UInt64] {
+        try database.read { session in
+            let peers = session.peers
+            guard let number = peers[origin]?.number else { return [:] }
+            var reach: [PeerID: UInt64] = [:]
+            for line in peers.branches.family(of: number) ?? [number] {
+                let offset = peers.branches.offset(of: line)
+                guard let entry = peers.entries[line] else { continue }
+                for end in ends where end.sequence > offset && end.sequence - offset <= entry.sequence {
+                    let known = try peers.mark(of: entry, end.sequence - offset, on: session.connection)
+                    if known == end.mark { reach[entry.id] = max(reach[entry.id] ?? 0, end.sequence - offset) }
+                }
+            }
+            return reach
+        }
+    }
+
     /// Which log files of a peer had their ends compared with what was imported; nil for none.
     package func comparedFiles() throws -> [PeerID: UInt64] {
         try database.read { session in

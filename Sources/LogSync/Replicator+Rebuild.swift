@@ -141,8 +141,8 @@ extension ReplicatedStore {
         return (name?.description, try missingOfOthers(try self.scan(full: true)))
     }
 
-    /// Publishes a snapshot where another peer waits for transactions that this store has and no file holds any more, such
-    /// as the last of a former self whose folder was wiped.
+    /// Publishes a snapshot where transactions that this store has are in no file any more and another peer waits for them,
+    /// or nobody will write them again: those of a former self whose folder was wiped or rolled back.
     func bridge(_ scan: ContainerScan) throws {
         let waits = scan.peers.values.contains { other in
             guard other.id != peer, let said = other.said else { return false }
@@ -155,9 +155,9 @@ extension ReplicatedStore {
             }
             return
         }
-        guard waits, try !missingOfOthers(scan).isEmpty else { return }
+        guard try isLost(scan) || waits && !missingOfOthers(scan).isEmpty else { return }
         if let name = try completeBySnapshot().0 {
-            logger.notice("Published the snapshot \(name), because others wait for what the folder has no more")
+            logger.notice("Published the snapshot \(name), for what the folder has no more and others may lack")
         }
     }
 
@@ -183,11 +183,15 @@ extension ReplicatedStore {
     private func missingOfOthers(_ scan: ContainerScan) throws -> [RebuildReport.Missing] {
         let names = try names()
         let isPartial = try !lacks(scan).isEmpty
+        let lines = try reachOfLines(scan)
         return try store.vector().sequences.sorted { $0.key < $1.key }.compactMap { id, sequence in
             guard id != peer else { return nil }
-            let missing = Self.missing(
-                Self.missing(in: scan.peers[id]?.logFiles ?? LogFileSet([]), upTo: sequence),
-                beyond: try standsFor(id, scan, orPartly: isPartial))
+            let standsFor = try standsFor(id, scan, orPartly: isPartial)
+            let inFiles =
+                if let reach = lines[id] { reach < sequence ? [reach + 1...sequence] : [] } else {
+                    Self.missing(in: scan.peers[id]?.logFiles ?? LogFileSet([]), upTo: sequence)
+                }
+            let missing = Self.missing(inFiles, beyond: standsFor)
             let count = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
             return count == 0 ? nil : RebuildReport.Missing(peer: names[id], transactions: count)
         }

@@ -174,6 +174,46 @@ struct IdentityTests {
         #expect(try b.notes() == a.notes())
     }
 
+    /// What happens before a disk and the folder both go back, and between that and the next sync.
+    enum Rollback: CaseIterable { case writes, writesUponAnswer, idle }
+
+    @Test("A disk and the folder that both go back lose nothing that another peer has", arguments: Rollback.allCases)
+    func rolledBackWithItsFolder(_ kind: Rollback) async throws {
+        let places = [a.world.root + "/a", a.configuration.stateDirectory, world.container]
+        try a.checkpoint()
+        for place in places { try copy(place, place + "-backup") }
+        try a.insert("after")
+        try await settle(a, b)
+        if kind == .writesUponAnswer {
+            try b.execute("UPDATE note SET body = 'answer' WHERE id = 'after'")
+            try await b.sync()
+        }
+        try a.checkpoint()
+        for place in places { try copy(place + "-backup", place) }
+        if kind != .idle { try a.insert("new") }
+        for _ in 0..<4 {
+            try await a.sync()
+            try await b.sync()
+        }
+        let after = kind == .writesUponAnswer ? "after=answer" : "after="
+        #expect(try a.notes() == (kind == .idle ? [after, "one="] : [after, "new=", "one="]))
+        #expect(try b.notes() == a.notes())
+        #expect(try await a.sync().outcome == .complete)
+        let snapshots = try snapshotCount()
+        let c = try await world.clone("c")
+        #expect(try c.notes() == a.notes())
+        try await settle(a, b, c)
+        let digest = try await a.status().digest
+        #expect(try await b.status().digest == digest)
+        #expect(try await c.status().digest == digest)
+        #expect(try snapshotCount() == snapshots, "no more are taken than are needed")
+    }
+
+    private func snapshotCount() throws -> Int {
+        FileManager.default.enumerator(atPath: world.contentPath)?
+            .filter { ($0 as? String)?.hasSuffix(".snap") ?? false }.count ?? 0
+    }
+
     @Test("A backup restored while the container is away is told by the state file alone")
     func restoredOffline() async throws {
         let peer = try await a.peer()

@@ -17,7 +17,7 @@ struct IdentityEvidence {
     var chain: String
     /// What the container tells of this peer; nil where it is not available.
     var folder: FolderEvidence?
-    /// Whether files of this peer's hold another history than the store recorded.
+    /// Whether files hold another history of this peer's than the store recorded.
     var isContradicted = false
 }
 

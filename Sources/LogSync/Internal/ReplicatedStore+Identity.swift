@@ -113,8 +113,10 @@ extension ReplicatedStore {
         return evidence
     }
 
-    /// Whether own files that the store has recorded otherwise lie in the folder.
+    /// Whether own files that the store has recorded otherwise lie in the folder, or somebody's snapshot knows of two
+    /// histories of this peer's: the other's files may be gone.
     private func isContradicted(_ scan: ContainerScan) throws -> Bool {
+        if snapshots.places(scan).contains(where: { $0.manifest.branches.contains { $0.origin == peer } }) { return true }
         for file in scan.peers[peer]?.logs ?? [] where try isForeign(file.name) { return true }
         return false
     }
