@@ -85,6 +85,32 @@ extension ConstraintTests {
         for peer in [a, b, c] { #expect(try peer.strings(posts) == ["p|anna|anna|two"]) }
     }
 
+    @Test(arguments: ["PRIMARY KEY(tag, item)", "UNIQUE(tag, item)"])
+    func aRowThatOnlyAFoldedReferenceMadeEqualComesBack(key: String) throws {
+        let (folder, a, b) = try pair(
+            """
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+            CREATE TABLE link(\(key.hasPrefix("U") ? "id INTEGER PRIMARY KEY, " : "")tag REFERENCES tag, item TEXT, \(key));
+            """
+        ) { $0.policies = [("tag", "unique-merge")] }
+        for peer in [a, b] {
+            try peer.write("INSERT INTO tag(name) VALUES ('red'); INSERT INTO link(tag, item) VALUES (1, 'i')")
+            try record(peer)
+        }
+        try settle(a, b)
+        let links = "SELECT name, item FROM link JOIN tag ON tag = tag.id ORDER BY name"
+        for peer in [a, b] { #expect(try peer.strings(links) == ["red|i"]) }
+        try b.write("UPDATE tag SET name = 'crimson'")
+        try record(b)
+        try settle(a, b)
+        let c = try TestPeer(folder, "c", cloning: a, clock: clock)
+        try settle(a, b, c)
+        for peer in [a, b, c] {
+            #expect(try peer.strings(links) == ["crimson|i", "red|i"])
+            #expect(try peer.store.parkedRows(table: nil).isEmpty)
+        }
+    }
+
     @Test func aReferenceByKeyShowsTheOlderRowAsItIsSpelled() throws {
         let (_, a, b) = try pair(
             """

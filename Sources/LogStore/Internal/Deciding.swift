@@ -170,7 +170,7 @@ final class Deciding {
         return try mirror.keys(of: contender.shown, in: contender.table)
     }
 
-    /// The keys of a row with each soft reference intact or replaced.
+    /// The keys of a row with each soft reference intact or replaced, and with those to folded rows as they are shown so far.
     private func potentialKeys(of contender: Contender) throws -> Set<SharedKey> {
         guard try !session.uniqueKeys(of: contender.table).isEmpty else { return [] }
         let soft = rules.of(contender.table).filter { $0.strength == .soft && contender.reference($0) != nil }
@@ -183,15 +183,19 @@ final class Deciding {
                 let replaced = try neighbours.defaults(rule)
                 for (index, position) in rule.columns.enumerated() { values[position] = replaced?[index] ?? .null }
             }
-            guard
-                let keys = try choice == 0
-                    ? self.intactKeys(of: contender) : mirror.keys(of: values, in: contender.table)
-            else { continue }
-            for (index, key) in keys.enumerated() {
-                if let key { found.insert(SharedKey(table: contender.table.id, index: index, values: key)) }
-            }
+            var keys = try choice == 0 ? intactKeys(of: contender) : mirror.keys(of: values, in: contender.table)
+            found.formUnion(shared(keys, in: contender.table))
+            guard session.hasFolded else { continue }
+            keys = try mirror.keys(of: values, in: contender.table, followsFolded: true)
+            found.formUnion(shared(keys, in: contender.table))
         }
         return found
+    }
+
+    private func shared(_ keys: [[KeyPart]?]?, in table: TrackedTable) -> [SharedKey] {
+        (keys ?? []).enumerated().compactMap { index, key in
+            key.map { SharedKey(table: table.id, index: index, values: $0) }
+        }
     }
 
     // MARK: Single rows

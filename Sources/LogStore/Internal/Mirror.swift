@@ -17,9 +17,12 @@ final class Mirror {
 
     /// The keys of a row by ``UniqueKey``; an entry is nil where a NULL or the index's condition keeps the row out of it.
     ///
-    /// - Parameter values: by column position, as logs have them.
+    /// - Parameters:
+    ///   - values: by column position, as logs have them.
+    ///   - followsFolded: whether a reference to a row that was folded so far means the row that shows in its place. It
+    ///     may be decided that it stands itself.
     /// - Returns: nil where NOT NULL or a STRICT type refuses the row.
-    func keys(of values: [Value], in table: TrackedTable) throws -> [[KeyPart]?]? {
+    func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool = false) throws -> [[KeyPart]?]? {
         let keys = try session.uniqueKeys(of: table)
         let name = try made[table.id] ?? make(table)
         var names: [String] = []
@@ -30,7 +33,7 @@ final class Mirror {
         }
         for (column, value) in zip(table.columns, values) {
             names.append(column.local)
-            arguments.append(try local(value, column.reference))
+            arguments.append(try local(value, column.reference, followsFolded))
         }
         let insert = try connection.prepare(
             "INSERT OR ABORT INTO temp.\(name)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))")
@@ -52,11 +55,14 @@ final class Mirror {
     }
 
     /// A reference as an integer that tells rows apart: the row's own, or one that stands for it here alone.
-    func local(_ value: Value, _ reference: String?) throws -> Value {
+    private func local(_ value: Value, _ reference: String?, _ followsFolded: Bool) throws -> Value {
         guard case .reference(let identity) = value, let parent = reference.flatMap({ session.catalog[$0] }) else {
             return value
         }
-        if let integer = try References(session: session).integer(of: identity, in: parent) { return .integer(integer) }
+        let references = References(session: session)
+        if let integer = try references.integer(of: identity, in: parent, followsFolded: followsFolded) {
+            return .integer(integer)
+        }
         if let integer = try standing.formerInteger(of: identity, in: parent) { return .integer(integer) }
         if let integer = integers[identity] { return .integer(integer) }
         let integer = Int64.min + Int64(integers.count)

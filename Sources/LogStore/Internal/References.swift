@@ -59,10 +59,12 @@ struct References {
 
     /// The integer of a referenced row, or of the one that it was folded into; nil where no row here has the identity
     /// and none is promised to it.
-    func integer(of identity: RowIdentity, in table: TrackedTable) throws -> Int64? {
+    ///
+    /// - Parameter followsFolded: whether that other row counts.
+    func integer(of identity: RowIdentity, in table: TrackedTable, followsFolded: Bool = true) throws -> Int64? {
         let clock = ClockTable(table: table, connection: connection)
         if let row = try clock.row(of: identity) { return row }
-        if let winner = try KeptRows(session).winner(of: identity, in: table), let row = try clock.row(of: winner) {
+        if followsFolded, let winner = try KeptRows(session).winner(of: identity, in: table), let row = try clock.row(of: winner) {
             return row
         }
         return try reservedInteger(of: identity, in: table)

@@ -116,7 +116,8 @@ extension ReplicatedStore {
     /// Whether own files that the store has recorded otherwise lie in the folder, or somebody's snapshot knows of two
     /// histories of this peer's: the other's files may be gone.
     private func isContradicted(_ scan: ContainerScan) throws -> Bool {
-        if snapshots.places(scan).contains(where: { $0.manifest.branches.contains { $0.origin == peer } }) { return true }
+        let places = snapshots.places(scan)
+        if places.contains(where: { $0.manifest.branches.contains { $0.origin == peer } }) { return true }
         for file in scan.peers[peer]?.logs ?? [] where try isForeign(file.name) { return true }
         return false
     }
