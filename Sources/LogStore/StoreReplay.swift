@@ -24,8 +24,14 @@ extension Store {
             }
             try database.writeRaw { connection in
                 _ = try found(connection, plan: plan, configuration: configuration, records: false)
-                // The settings that are to be known beforehand come again with the transactions that made them.
-                try connection.execute("DELETE FROM logsync_setting")
+                // The settings that are to be known beforehand come again with the transactions that made them. What columns
+                // mean has to be known before the first of their rows comes.
+                try connection.execute(
+                    """
+                    INSERT INTO logsync_store(key, value)
+                        SELECT 'reference ' || target, value FROM logsync_setting WHERE kind = 'reference';
+                    DELETE FROM logsync_setting
+                    """)
             }
             return Store(database)
         } catch {

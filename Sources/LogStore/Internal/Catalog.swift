@@ -170,7 +170,12 @@ extension Catalog {
             }
         }
         var declared: [String: String] = [:]
-        for row in try connection.rows("SELECT target, value FROM logsync_setting WHERE kind = 'reference'") {
+        let rows = try connection.rows(
+            """
+            SELECT target, value FROM logsync_setting WHERE kind = 'reference'
+            UNION SELECT substr(key, 11), value FROM logsync_store WHERE key LIKE 'reference %'
+            """)
+        for row in rows {
             guard let column = columns[String(text: row[0]).lowercased()],
                 let parent = tables[String(text: row[1]).lowercased()]
             else { continue }
