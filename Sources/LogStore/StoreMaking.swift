@@ -257,6 +257,11 @@ extension Store {
                     .usage, "\(schema.name) has no column \(parts[1]); nothing was changed",
                     help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
             }
+            if schema.name.lowercased() != target.lowercased(), Policies.isOfTables(policy) {
+                throw LogSyncError(
+                    .usage, "\(policy) is a policy of whole tables, not of the column \(target); nothing was changed",
+                    help: "Set it for \(schema.name).")
+            }
         }
     }
 

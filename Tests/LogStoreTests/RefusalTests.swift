@@ -239,6 +239,15 @@ import Testing
         try expectRefusal(.unsupportedTable, mentions: "another name")
     }
 
+    @Test(arguments: ["delete-loses", "delete-wins", "unique-merge", "unique-park", "last-writer-row"])
+    func aColumnHasNoPolicyOfTables(policy: String) throws {
+        try withApp { _, app in try app.execute("CREATE TABLE t(k PRIMARY KEY, v)") }
+        try expectRefusal(.usage, mentions: "t") { $0.policies = [("t.v", policy)] }
+        let store = try initialize { $0.policies = [("t", policy)] }
+        #expect(throws: LogSyncError.self) { try store.setPolicy("t.v", policy) }
+        try store.close()
+    }
+
     @Test func leavingWithTheJournalKept() throws {
         try withApp { _, app in try app.execute("PRAGMA journal_mode=WAL; CREATE TABLE t(k PRIMARY KEY)") }
         let store = try initialize { $0.keepJournal = true }

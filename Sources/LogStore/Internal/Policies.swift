@@ -15,6 +15,11 @@ struct Policies {
     /// What is said of whole tables, beside the policies of their columns.
     static let tablePolicies: Set<String> = ["delete-wins", "delete-loses", "unique-park", "unique-merge"]
 
+    /// Whether a policy cannot be that of one column.
+    static func isOfTables(_ policy: String) -> Bool {
+        tablePolicies.contains(policy) || policy == MergePolicy.lastWriterRow.name
+    }
+
     /// The setting's kinds, by what a policy is about; a table may have one of each.
     static func kind(of policy: String) -> String {
         switch policy {
