@@ -138,9 +138,10 @@ extension Session {
             UNION SELECT key FROM logsync_transaction, json_each(CAST(changes AS TEXT)) WHERE key = ?1 COLLATE NOCASE
             """, .text(name))
         guard !rows.isEmpty else {
+            let known = try tables(named: nil).map(\.name).prefix(20).joined(separator: ", ")
             throw LogSyncError(
                 .usage, "this store knows no table \(name.debugDescription)",
-                help: "`logsync init` lists the tables; it may be said again without harm.")
+                help: known.isEmpty ? nil : "It replicates \(known).")
         }
         return Set(rows.map { String(text: $0[0]) })
     }

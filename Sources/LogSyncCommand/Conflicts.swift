@@ -188,7 +188,7 @@ struct ConflictsDrop: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await row.settle(common, "The row of \(row.table) is deleted, or its lost edits are off the list.") {
+        try await row.settle(common, "What there was of the row of \(row.table) is deleted.") {
             replicator, key in
             try await replicator.dropParked(table: row.table, key: key, identity: row.identity)
         }

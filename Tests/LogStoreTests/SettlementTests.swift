@@ -102,6 +102,10 @@ import Testing
         expectRefused("2 rows of k have this key") {
             try a.store.setParked(table: "k", key: [.null], column: "n", value: .integer(3))
         }
+        expectRefused("k.a says which row it is") {
+            try a.store.setParked(
+                table: "k", key: [.null], identity: first.identity.description, column: "a", value: .integer(3))
+        }
         try a.store.dropParked(table: "k", key: [.null], identity: first.identity.description)
         try a.store.setParked(table: "k", key: [.null], column: "n", value: .integer(3))
         try converge(a, b)

@@ -44,7 +44,8 @@ struct Settlement {
         }
         guard !version.isAddition else {
             throw LogSyncError(
-                .usage, "\(dot) added to the counter \(table.name).\(column), and set no value; nothing was changed",
+                .usage,
+                "\(self.name(dot)) added to the counter \(table.name).\(column), and set no value; nothing was changed",
                 help: "The counter shows the sum of all that was added. Write another value to it where that is wrong.")
         }
         try set(conflict.column, version.value, of: conflict.identity, in: table)
@@ -230,11 +231,12 @@ struct Settlement {
     private func refuseOtherKey(
         _ value: Value, _ place: Int, in table: TrackedTable, _ identity: RowIdentity
     ) throws {
-        guard let index = table.key.firstIndex(where: { $0.index == place }), let parts = identity.naturalParts else {
+        guard let index = table.key.firstIndex(where: { $0.index == place }) else { return }
+        let value = try Standing(session).identityValue(value, place, in: table)
+        // A key with a NULL in it has no parts, and is none to be changed either.
+        if let parts = identity.naturalParts, KeyPart(value, collation: table.key[index].collation) == parts[index] {
             return
         }
-        let value = try Standing(session).identityValue(value, place, in: table)
-        guard KeyPart(value, collation: table.key[index].collation) != parts[index] else { return }
         throw LogSyncError(
             .usage,
             "\(table.name).\(table.columns[place].name) says which row it is, and cannot be set; nothing was changed",

@@ -62,7 +62,9 @@ final class SnapshotPrinter: Sendable {
         case .snapshot(let snapshot):
             try line("snapshot of \(snapshot.content) by \(snapshot.peer.id), \(snapshot.bytes) bytes", .bold)
             try line("  taken    \(snapshot.taken)")
-            for dot in snapshot.vector.dots { try line("  up to    \(PeerName(id: dot.peer, name: nil).name):\(dot.sequence)") }
+            for dot in snapshot.vector.dots {
+                try line("  up to    \(PeerName(id: dot.peer, name: nil).name):\(dot.sequence)")
+            }
         case .row(let row):
             let inserts = row.inserts.map { "\($0.peer.name):\($0.sequence)" }.joined(separator: ", ")
             try line("\(row.table) \(label(row))  \(inserts.isEmpty ? "deleted" : "inserted by \(inserts)")")
