@@ -6,10 +6,13 @@ package struct StoreConflict: Sendable {
         package var value: Value
         package var dot: Dot
         package var time: HybridTime
+        /// Whether the value is what a peer has added to a counter since its base, and not what the counter was set to.
+        package var isAddition = false
     }
 
     package var table: String
-    /// The key's values as this store has them.
+    package var identity: RowIdentity
+    /// The key's values as this store has them, as far as they are known.
     package var key: [Value]
     package var column: String
     /// What the table shows; nil for an edit that was lost to a delete.
@@ -22,6 +25,7 @@ package struct StoreConflict: Sendable {
 /// A row that is alive but cannot stand in its table without breaking a constraint.
 package struct ParkedRow: Sendable {
     package var table: String
+    package var identity: RowIdentity
     package var key: [Value]
     package var reason: String
     package var row: [String: Value]
@@ -33,70 +37,64 @@ extension Store {
     /// - Parameters:
     ///   - table: only this one's.
     ///   - all: also cells whose policy makes one value of all versions (`max`, `min`, `sum`, `union`).
+    /// - Throws: `usage` for a table that this store does not know.
     package func conflicts(table: String?, all: Bool) throws -> [StoreConflict] {
         try database.read { session in
-            var found: [StoreConflict] = []
-            for tracked in session.catalog.tables where tracked.name != "logsync_setting" {
-                if let table, tracked.name.lowercased() != table.lowercased() { continue }
-                found += try Conflicts(session: session, table: tracked).standing(all: all)
-                found += try Conflicts(session: session, table: tracked).lost()
+            try session.tables(named: table).flatMap { tracked in
+                let conflicts = Conflicts(session: session, table: tracked)
+                return try conflicts.standing(all: all) + conflicts.lost()
             }
-            return found
         }
     }
 
     /// The rows that cannot stand, and those that stand though a CHECK constraint does not hold (reason `check`).
     ///
     /// - Parameter all: also rows that were folded into others (reason `merged`).
+    /// - Throws: `usage` for a table that this store does not know.
     package func parkedRows(table: String?, all: Bool = false) throws -> [ParkedRow] {
         try database.read { session in
-            let broken = try session.catalog.tables.flatMap { tracked in
-                if let table, tracked.name.lowercased() != table.lowercased() { return [ParkedRow]() }
-                return try Conflicts(session: session, table: tracked).breakingChecks()
-            }
+            let tables = try session.tables(named: table)
+            let broken = try tables.flatMap { try Conflicts(session: session, table: $0).breakingChecks() }
             return try broken
-                + KeptRows(session).rows(.parked).compactMap { row in
-                    if row.folded != nil && !all { return nil }
-                    if let table, row.table.lowercased() != table.lowercased() { return nil }
-                    guard let tracked = session.catalog[row.table] else { return nil }
+                + tables.flatMap { tracked in
                     let conflicts = Conflicts(session: session, table: tracked)
-                    var values: [String: Value] = [:]
-                    for (name, cell) in row.clock.unknown {
-                        values[name] = try conflicts.local(session.shown(cell, row.table, name) ?? .null, name)
-                    }
-                    return ParkedRow(
-                        table: row.table, key: try conflicts.key(row.identity, integer: row.integer),
-                        reason: row.reason ?? "constraint", row: values)
+                    return try KeptRows(session).rows(.parked, of: tracked.name)
+                        .filter { all || $0.folded == nil }.map(conflicts.parked)
                 }
         }
     }
 
     /// Settles a cell by an ordinary write of one of its versions.
     ///
-    /// - Throws: `usage` where there is no such row, column or version.
-    package func takeVersion(table: String, key: [Value], column: String, dot: Dot) throws {
-        let conflict = try conflicts(table: table, all: true).first {
-            $0.key == key && $0.column.lowercased() == column.lowercased() && $0.shown != nil
-        }
-        guard let conflict, let version = conflict.versions.first(where: { $0.dot == dot }) else {
-            throw LogSyncError(
-                .usage,
-                "there is no conflict in \(table).\(column) at this key with a version of \(dot); nothing was changed",
-                help: "`logsync conflicts list` shows the keys and versions.")
-        }
-        try database.write { session in
-            try Settlement(session).set(conflict.column, version.value, of: key, in: table)
-        }
+    /// - Parameter identity: which row it is, in hex, where several have this key; the version may say so as well.
+    /// - Throws: `usage` where there is no such row, column or version, or where several rows have it.
+    package func takeVersion(
+        table: String, key: [Value], identity: String? = nil, column: String, dot: Dot
+    ) throws {
+        let name = ListedName(key: key, identity: identity)
+        try database.write { try Settlement($0).take(dot, of: name, column: column, in: table) }
     }
 
-    /// Gives a parked row another value, upon which it may stand.
-    package func setParked(table: String, key: [Value], column: String, value: Value) throws {
-        try database.write { try Settlement($0).setParked(column, value, of: key, in: table) }
+    /// Gives a parked row another value, upon which it may stand, or a row that stands though it breaks a CHECK one that
+    /// keeps it.
+    ///
+    /// - Parameter identity: which row it is, in hex, where several have this key.
+    /// - Throws: `usage` where there is no such row or column, or several rows, or where the value breaks a constraint.
+    package func setParked(
+        table: String, key: [Value], identity: String? = nil, column: String, value: Value
+    ) throws {
+        let name = ListedName(key: key, identity: identity)
+        try database.write { try Settlement($0).setParked(column, value, of: name, in: table) }
     }
 
-    /// Deletes a parked row.
-    package func dropParked(table: String, key: [Value]) throws {
-        try database.write { try Settlement($0).dropParked(key, in: table) }
+    /// Deletes a parked row, or one that stands though it breaks a CHECK; or says of a row that is deleted already that the
+    /// edits which were lost to that are known of.
+    ///
+    /// - Parameter identity: which row it is, in hex, where several have this key.
+    /// - Throws: `usage` where there is no such row, or several.
+    package func dropParked(table: String, key: [Value], identity: String? = nil) throws {
+        let name = ListedName(key: key, identity: identity)
+        try database.write { try Settlement($0).dropParked(name, in: table) }
     }
 }
 
@@ -106,7 +104,9 @@ struct Conflicts {
     let table: TrackedTable
 
     func standing(all: Bool) throws -> [StoreConflict] {
-        let rows = try session.connection.rows("SELECT row FROM \(table.clock) WHERE conflict IS NOT NULL")
+        // What peers add to a counter contests nothing, and is not marked.
+        let counters = all ? " OR extra IS NOT NULL" : ""
+        let rows = try session.connection.rows("SELECT row FROM \(table.clock) WHERE conflict IS NOT NULL\(counters)")
         let standing = Standing(session)
         var found: [StoreConflict] = []
         for row in rows {
@@ -119,8 +119,8 @@ struct Conflicts {
                     ?? local(session.shown(cell, table.name, name) ?? .null, name)
                 found.append(
                     StoreConflict(
-                        table: table.name, key: try key(full.identity, integer: position), column: name, shown: shown,
-                        versions: try versions(cell, name)))
+                        table: table.name, identity: full.identity, key: try key(of: full, at: position, present),
+                        column: name, shown: shown, versions: try versions(cell, name) + additions(cell)))
             }
         }
         return found
@@ -135,15 +135,25 @@ struct Conflicts {
             var values: [String: Value] = [:]
             for (column, value) in zip(table.columns, present.values) { values[column.name] = value }
             return ParkedRow(
-                table: table.name, key: try key(full.identity, integer: $0[0].asInteger), reason: "check", row: values)
+                table: table.name, identity: full.identity,
+                key: try key(of: full, at: $0[0].asInteger, present), reason: "check", row: values)
         }
+    }
+
+    /// A row that does not stand, with what it would show.
+    func parked(_ row: KeptRows.Row) throws -> ParkedRow {
+        var values: [String: Value] = [:]
+        for (name, cell) in row.clock.unknown { values[name] = try shown(cell, name) }
+        return ParkedRow(
+            table: row.table, identity: row.identity, key: try key(of: row), reason: row.reason ?? "constraint",
+            row: values)
     }
 
     func lost() throws -> [StoreConflict] {
         try KeptRows(session).rows(.dead, of: table.name).flatMap { row in
             try row.clock.unknown.sorted { $0.key < $1.key }.map { name, cell in
                 StoreConflict(
-                    table: table.name, key: try key(row.identity, integer: row.integer), column: name, shown: nil,
+                    table: table.name, identity: row.identity, key: try key(of: row), column: name, shown: nil,
                     versions: try versions(cell, name) + additions(cell),
                     deleted: row.clock.deletes.max(by: session.precedes).map {
                         (Dot(session.peers.id($0.peer), $0.sequence), $0.time)
@@ -154,9 +164,22 @@ struct Conflicts {
 
     /// Cells under a policy that makes one value of all versions are settled by it.
     private func isConflict(_ cell: CellState, _ name: String, all: Bool) throws -> Bool {
+        if all, isCountedBySeveral(cell) { return true }
         guard Set(cell.versions.map(\.value)).count > 1 else { return false }
         let policy = session.policies.policy(table.name, name).name
         return all || !["max", "min", "union", "sum"].contains(policy)
+    }
+
+    /// Whether a counter has additions of several peers, or one to a base that somebody did away with meanwhile.
+    ///
+    /// What each peer added stays apart until the counter is set, so one may have seen the other's.
+    private func isCountedBySeveral(_ cell: CellState) -> Bool {
+        Set(cell.additions.map(\.peer)).count > 1
+            || !cell.additions.allSatisfy { addition in
+                cell.versions.contains {
+                    $0.stamp.peer == addition.basePeer && $0.stamp.sequence == addition.baseSequence
+                }
+            }
     }
 
     private func versions(_ cell: CellState, _ name: String) throws -> [StoreConflict.Version] {
@@ -167,12 +190,13 @@ struct Conflicts {
         }
     }
 
-    /// What was added to a counter, a peer's amount each.
+    /// What was added to a counter, a peer's amount each since the base.
     private func additions(_ cell: CellState) -> [StoreConflict.Version] {
         cell.additions.sorted { session.precedes($0.stamp, $1.stamp) }.map { addition in
             StoreConflict.Version(
                 value: addition.cumulative,
-                dot: Dot(session.peers.id(addition.stamp.peer), addition.stamp.sequence), time: addition.stamp.time)
+                dot: Dot(session.peers.id(addition.stamp.peer), addition.stamp.sequence), time: addition.stamp.time,
+                isAddition: true)
         }
     }
 
@@ -182,8 +206,28 @@ struct Conflicts {
         return try Standing(session).local(value, reference) ?? .null
     }
 
-    /// The primary key's values, as far as they are known.
-    func key(_ identity: RowIdentity, integer: Int64?) throws -> [Value] {
+    private func shown(_ cell: CellState, _ name: String) throws -> Value {
+        try local(session.shown(cell, table.name, name) ?? .null, name)
+    }
+
+    /// The primary key's values of a row that stands.
+    func key(of full: FullRow, at position: Int64, _ present: TableReader.Row) throws -> [Value] {
+        try key(full.identity, integer: position) { present.values[$0] }
+    }
+
+    /// The same of a row beside its table, as far as they are known.
+    func key(of row: KeptRows.Row) throws -> [Value] {
+        try key(row.identity, integer: row.integer) { position in
+            let name = table.columns[position].name
+            return try row.clock.unknown[name].map { try shown($0, name) } ?? .null
+        }
+    }
+
+    /// - Parameter value: what a column shows: an identity says nothing of a key with a NULL in it.
+    private func key(_ identity: RowIdentity, integer: Int64?, _ value: (Int) throws -> Value) throws -> [Value] {
+        if identity.isSurrogate, table.localInteger == nil, !table.key.isEmpty {
+            return try table.key.map { try value($0.index) }
+        }
         if table.localInteger != nil || identity.isSurrogate { return [integer.map { .integer($0) } ?? .null] }
         let standing = Standing(session)
         return try zip(identity.naturalParts ?? [], table.key).map { part, key in

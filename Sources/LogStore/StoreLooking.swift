@@ -41,11 +41,14 @@ extension Store {
     }
 
     /// Newest first. With `after`, those with greater tokens, oldest first.
+    ///
+    /// - Throws: `usage` for a table that this store does not know.
     package func history(
         limit: Int?, after token: Int64?, author: String?, peer: PeerID?, table: String?
     ) throws -> [HistoryEntry] {
         try database.read { session in
             let number = peer.map { session.peers[$0]?.number ?? -1 }
+            let names = try table.map(session.logNames)
             let statement = try session.connection.prepare(
                 """
                 SELECT token, peer, sequence, time, author, context, changes FROM logsync_transaction
@@ -62,7 +65,7 @@ extension Store {
                 var counts = try decoder.decode(
                     [String: ChangeCounts].self, from: Data(statement.bytes(6)))
                 counts["logsync_setting"] = nil
-                if let table, counts[table] == nil { continue }
+                if let names, names.isDisjoint(with: counts.keys) { continue }
                 entries.append(
                     HistoryEntry(
                         token: statement.integer(0),
@@ -107,4 +110,39 @@ extension Store {
 
 extension Session {
     fileprivate var digestText: String { String(format: "%016lx", stateDigest) }
+}
+
+extension Session {
+    /// The tables that are here, the reserved one aside, or the one of this name, in logs or in the database.
+    ///
+    /// - Throws: `usage` where this store has never heard of one that is called so.
+    func tables(named name: String?) throws -> [TrackedTable] {
+        let tables = catalog.tables.filter { $0.name != "logsync_setting" }
+        guard let name else { return tables }
+        let names = try logNames(of: name)
+        return tables.filter { names.contains($0.name) }
+    }
+
+    /// What a table is called in logs; of one that is not here any more, or not yet, every spelling that came.
+    ///
+    /// - Throws: `usage` where this store has never heard of it.
+    func logNames(of name: String) throws -> Set<String> {
+        if let table = catalog[name] { return [table.name] }
+        if let table = catalog.tables.first(where: { $0.schema.name.lowercased() == name.lowercased() }) {
+            return [table.name]
+        }
+        let rows = try connection.rows(
+            """
+            SELECT log_name FROM logsync_table WHERE name = ?1 COLLATE NOCASE OR log_name = ?1 COLLATE NOCASE
+            UNION SELECT table_name FROM logsync_kept WHERE table_name = ?1 COLLATE NOCASE
+            UNION SELECT key FROM logsync_transaction, json_each(CAST(changes AS TEXT)) WHERE key = ?1 COLLATE NOCASE
+            """, .text(name))
+        guard !rows.isEmpty else {
+            let known = try tables(named: nil).map(\.name).prefix(20).joined(separator: ", ")
+            throw LogSyncError(
+                .usage, "this store knows no table \(name.debugDescription)",
+                help: known.isEmpty ? nil : "It replicates \(known).")
+        }
+        return Set(rows.map { String(text: $0[0]) })
+    }
 }

@@ -108,6 +108,13 @@ public struct TableChanges: Sendable, Equatable {
     /// How many keys of each kind are listed; beyond it only ``counts`` goes on.
     public static let maximumKeys = 10_000
 
+    /// Whether rows changed whose keys are not listed, because there were too many.
+    public var isTruncated: Bool {
+        [(inserted, counts.inserted), (updated, counts.updated), (deleted, counts.deleted)].contains { keys, count in
+            keys.count >= Self.maximumKeys && count > keys.count
+        }
+    }
+
     public init() {}
 }
 

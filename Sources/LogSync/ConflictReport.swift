@@ -9,6 +9,12 @@ public struct ConflictReport: Sendable, Encodable {
             public var peer: PeerName
             public var sequence: UInt64
             public var time: Timestamp
+            /// Whether the value is what the peer has added to a counter since its base.
+            public var isAddition = false
+
+            private enum CodingKeys: String, CodingKey {
+                case value, peer, sequence, time, isAddition = "added"
+            }
         }
 
         /// The delete that an edit was lost to.
@@ -19,8 +25,10 @@ public struct ConflictReport: Sendable, Encodable {
         }
 
         public var table: String
-        /// The key's columns.
+        /// The key's columns, as far as they are known.
         public var key: [JSONValue]
+        /// The row's identity in hex: where several rows have this key, it says which one it is.
+        public var identity: String
         public var column: String
         /// What the table shows; nil for an edit that was lost to a delete.
         public var shown: JSONValue?
@@ -29,13 +37,14 @@ public struct ConflictReport: Sendable, Encodable {
         public var deleted: Deletion?
 
         private enum CodingKeys: String, CodingKey {
-            case table, key, column, shown, versions, deleted
+            case table, key, identity, column, shown, versions, deleted
         }
 
         public func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(table, forKey: .table)
             try container.encode(key, forKey: .key)
+            try container.encode(identity, forKey: .identity)
             try container.encode(column, forKey: .column)
             try container.encode(shown, forKey: .shown)
             try container.encode(versions, forKey: .versions)
@@ -46,6 +55,8 @@ public struct ConflictReport: Sendable, Encodable {
     public struct Parked: Sendable, Encodable {
         public var table: String
         public var key: [JSONValue]
+        /// The row's identity in hex: where several rows have this key, it says which one it is.
+        public var identity: String
         /// Why it cannot stand, such as `unique`.
         public var reason: String
         public var row: [String: JSONValue]

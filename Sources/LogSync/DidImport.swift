@@ -49,17 +49,19 @@ extension DidImport.Transaction: Encodable {
     }
 }
 
-/// `inserted`, `updated` and `deleted` list keys; `counts` says how many there are where lists end early.
+/// `inserted`, `updated` and `deleted` list keys; `counts` says how many there are, `truncated` whether lists end early.
 private struct JSONTableChanges: Encodable {
     var inserted: [[JSONValue]]
     var updated: [[JSONValue]]
     var deleted: [[JSONValue]]
     var counts: ChangeCounts
+    var truncated: Bool
 
     init(_ changes: TableChanges) {
         inserted = changes.inserted.map { $0.map(JSONValue.init) }
         updated = changes.updated.map { $0.map(JSONValue.init) }
         deleted = changes.deleted.map { $0.map(JSONValue.init) }
         counts = changes.counts
+        truncated = changes.isTruncated
     }
 }

@@ -171,6 +171,7 @@ extension Founder {
                 progress(SyncProgress(imported: 0, total: total, frames: frames))
                 try Task.checkCancellation()
             }
+            store.sayJoined(place, transactions: place.reach)
         } catch let error as LogFileError {
             throw UnusableSnapshot(reason: "\(error)")
         } catch let error as LogSyncError where [.malformedLog, .ioError].contains(error.code) {

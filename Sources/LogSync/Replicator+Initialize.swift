@@ -80,6 +80,11 @@ actor Founder {
         try saveState(of: made.store, at: place, in: files)
         report.tables = made.tables
         report.recorded = try made.store.vector()[made.store.registration().peer] > 0 ? 1 : 0
+        configuration.logger.info(
+            "\(place.path) is a store of \(content) now, and has recorded what it holds",
+            metadata: [
+                "tables": "\(made.tables.count)", "rows": "\(made.tables.reduce(0) { $0 + $1.rows })",
+            ])
         return report
     }
 

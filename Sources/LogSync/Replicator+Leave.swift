@@ -23,6 +23,7 @@ extension Replicator {
                 if isAvailable { try store.takeLeave() }
                 try store.store.leave()
                 try store.files.remove(store.peer)
+                store.logger.info("\(store.place.path) is an ordinary database again, with all its rows")
             }
         } catch {
             giveBack()

@@ -26,7 +26,8 @@ extension Replicator {
             try body(
                 .snapshot(
                     ShownSnapshot(
-                        content: reader.header.content, peer: reader.header.peer, sequence: reader.header.sequence,
+                        content: reader.header.content, peer: PeerName(id: reader.header.peer, name: nil),
+                        sequence: reader.header.sequence,
                         taken: Timestamp(milliseconds: manifest.taken), bytes: source.count,
                         digest: String(format: "%016lx", manifest.digest), schema: manifest.schema.description,
                         vector: manifest.vector)))
@@ -66,7 +67,7 @@ extension PlainRows {
 
 extension SpelledRows.Row {
     fileprivate func shown(_ table: String, _ manifest: SnapshotManifest) -> ShownSnapshotRow {
-        func peer(_ place: Int) -> PeerID { manifest.peers[place].id }
+        func peer(_ place: Int) -> PeerName { PeerName(id: manifest.peers[place].id, name: nil) }
         func entry(_ stamp: EntryStamp) -> ShownSnapshotRow.Entry {
             ShownSnapshotRow.Entry(
                 peer: peer(stamp.peer), sequence: stamp.sequence,

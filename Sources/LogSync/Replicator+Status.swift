@@ -106,7 +106,7 @@ extension ReplicatedStore {
             outbox: try store.outbox(unpublishedOnly: true).count, vector: summary.vector,
             peers: try peers(scan, summary.vector, names), held: items, conflicts: summary.conflicts,
             parked: summary.parked, digest: summary.digest, keptForSchema: summary.keptForUnknownSchema,
-            unenforced: summary.unenforced, succeeds: registration.succeeds, identity: trouble,
+            unenforced: summary.unenforced, succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
             lacks: try scan.map(lacks) ?? [])
     }
 

@@ -11,7 +11,7 @@ public enum SnapshotElement: Sendable {
 public struct ShownSnapshot: Sendable, Encodable {
     public var content: String
     /// Who took it, and that peer's own sequence in it.
-    public var peer: PeerID
+    public var peer: PeerName
     public var sequence: UInt64
     public var taken: Timestamp
     public var bytes: Int
@@ -26,13 +26,13 @@ public struct ShownSnapshot: Sendable, Encodable {
 public struct ShownSnapshotRow: Sendable, Encodable {
     /// The dot and time of one entry.
     public struct Entry: Sendable, Encodable {
-        public var peer: PeerID
+        public var peer: PeerName
         public var sequence: UInt64
         public var time: Timestamp
     }
 
     public struct Version: Sendable, Encodable {
-        public var peer: PeerID
+        public var peer: PeerName
         public var sequence: UInt64
         public var time: Timestamp
         /// nil where the author does not know it any more, because it has dropped the column.
@@ -41,7 +41,7 @@ public struct ShownSnapshotRow: Sendable, Encodable {
 
     /// What one peer added to a counter since a base version.
     public struct Addition: Sendable, Encodable {
-        public var peer: PeerID
+        public var peer: PeerName
         public var sequence: UInt64
         public var time: Timestamp
         public var base: Base
@@ -49,7 +49,7 @@ public struct ShownSnapshotRow: Sendable, Encodable {
     }
 
     public struct Base: Sendable, Encodable {
-        public var peer: PeerID
+        public var peer: PeerName
         public var sequence: UInt64
     }
 

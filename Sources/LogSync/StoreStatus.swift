@@ -61,7 +61,7 @@ public struct StoreStatus: Sendable, Encodable {
     /// Foreign keys that somebody's data breaks, as `TABLE.COLUMN`.
     public var unenforced: [String]
     /// The peers this store was before it was copied or restored, newest last.
-    public var succeeds: [PeerID]
+    public var succeeds: [PeerName]
     /// What was last found out about who this store is: that it was moved, copied or restored; nil where nothing was.
     public var identity: IdentityTrouble?
 

@@ -51,9 +51,8 @@ struct ConflictsList: AsyncParsableCommand {
             let deleted = conflict.deleted.map { "lost to a delete by \($0.peer.name):\($0.sequence)" }
             lines.append("\(place): \(shown ?? deleted ?? "lost to a delete")")
             for version in conflict.versions {
-                lines.append(
-                    "  \(SQLLiteral.text(version.value.value)) by \(version.peer.name):\(version.sequence) at \(version.time)"
-                )
+                let value = (version.isAddition ? "+ " : "") + SQLLiteral.text(version.value.value)
+                lines.append("  \(value) by \(version.peer.name):\(version.sequence) at \(version.time)")
             }
         }
         for row in report.parked {
@@ -88,6 +87,9 @@ struct RowArguments: ParsableArguments {
     var table: String
     @Argument(help: "The row's key.")
     var key: String
+
+    @Option(help: ArgumentHelp("Which row it is, where several have this key, as 'conflicts list --json' says it."))
+    var identity: String?
 
     /// Settles the row, and reports that.
     func settle(
@@ -131,17 +133,20 @@ struct ConflictsTake: AsyncParsableCommand {
         let says = "\(row.table).\(column) is settled; other peers learn of it with the next sync."
         try await row.settle(common, says) { replicator, key in
             let peer = try await replicator.peer(named: name)
-            try await replicator.takeVersion(Dot(peer.id, sequence), table: row.table, key: key, column: column)
+            try await replicator.takeVersion(
+                Dot(peer.id, sequence), table: row.table, key: key, identity: row.identity, column: column)
         }
     }
 }
 
-/// Gives a parked row another value.
+/// Gives a parked row, or one that breaks a CHECK, another value.
 struct ConflictsSet: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
         abstract: "Give a parked row another value, upon which it may stand.",
         discussion: """
+            A row that stands though it breaks a CHECK is given one that keeps it.
+
             KEY and VALUE are SQL literals or JSON.
 
             EXAMPLE
@@ -158,18 +163,22 @@ struct ConflictsSet: AsyncParsableCommand {
 
     func run() async throws {
         let value = try LiteralArgument.value(value)
-        try await row.settle(common, "The parked row of \(row.table) has its new \(column).") { replicator, key in
-            try await replicator.setParked(table: row.table, key: key, column: column, value: value)
+        try await row.settle(common, "The row of \(row.table) has its new \(column).") { replicator, key in
+            try await replicator.setParked(
+                table: row.table, key: key, identity: row.identity, column: column, value: value)
         }
     }
 }
 
-/// Deletes a parked row.
+/// Deletes a parked row, or one that breaks a CHECK, or takes lost edits off the list.
 struct ConflictsDrop: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drop",
         abstract: "Delete a parked row.",
         discussion: """
+            A row that stands though it breaks a CHECK is deleted too. Of a row that is deleted already, the edits that were
+            lost to that are taken off the list.
+
             EXAMPLE
               logsync conflicts drop music.db Tag 12
             """)
@@ -179,8 +188,9 @@ struct ConflictsDrop: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await row.settle(common, "The parked row of \(row.table) is deleted.") { replicator, key in
-            try await replicator.dropParked(table: row.table, key: key)
+        try await row.settle(common, "What there was of the row of \(row.table) is deleted.") {
+            replicator, key in
+            try await replicator.dropParked(table: row.table, key: key, identity: row.identity)
         }
     }
 }

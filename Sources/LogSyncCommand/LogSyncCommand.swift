@@ -34,7 +34,7 @@ struct LogSyncCommand: AsyncParsableCommand {
     private static func run(_ arguments: [String]) async -> ExitCode {
         let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
         do {
-            var command = try parseAsRoot(arguments)
+            var command = try parseAsRoot(LiteralArgument.shielding(arguments))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

@@ -39,7 +39,7 @@ struct Status: AsyncParsableCommand {
         }
         if !status.unenforced.isEmpty { facts.add("unenforced", status.unenforced.joined(separator: ", ")) }
         if !status.succeeds.isEmpty {
-            facts.add("succeeds", status.succeeds.map(\.description).joined(separator: ", "))
+            facts.add("succeeds", status.succeeds.map { "\($0.name) (\($0.id))" }.joined(separator: ", "))
         }
         if let identity = status.identity { facts.add("identity", "\(identity.kind.rawValue): \(identity.detail)") }
         facts.add("digest", status.digest)

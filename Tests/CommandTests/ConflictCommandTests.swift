@@ -75,6 +75,78 @@ import Testing
         #expect(try await tool.run(["conflicts", "set", a, "t", "9", "n", "not a literal"]).code == 64)
     }
 
+    /// Two stores that wrote every row of `t` without having seen each other's.
+    private func contested(_ tool: Tool, _ sql: String) async throws -> String {
+        try await tool.sql("a.db", sql)
+        let content = ["--container", tool.path("shared"), "--content", "c"]
+        try await expectDone(tool, ["init", tool.path("a.db"), "--peer", "alice"] + content)
+        try await expectDone(tool, ["clone", tool.path("b.db"), "--peer", "bob"] + content)
+        try await tool.sql("a.db", "UPDATE t SET x = 'of alice'")
+        try await tool.sql("b.db", "UPDATE t SET x = 'of bob'")
+        try await expectDone(tool, ["sync", tool.path("a.db"), tool.path("b.db"), tool.path("a.db")])
+        return tool.path("a.db")
+    }
+
+    @Test func `keys are given as they are listed, NULL and negative ones too`() async throws {
+        let tool = try Tool()
+        let a = try await contested(
+            tool,
+            """
+            CREATE TABLE t(k PRIMARY KEY, x);
+            INSERT INTO t VALUES(NULL, 0), (-1, 0), (9e999, 0), (CAST(x'80' AS TEXT), 0), (x'00', 0)
+            """)
+        let listed = try JSON(try await tool.succeed("conflicts", a, "--json").output)["conflicts"]?.array ?? []
+        #expect(listed.compactMap { $0["key"]?.array.first }.contains { $0.isNull })
+        #expect(listed.count == 5)
+        for key in ["[null]", "-1", #"[{"real":"Infinity"}]"#, #"[{"text":{"base64":"gA=="}}]"#, "x'00'"] {
+            let ended = try await tool.run("conflicts", "take", a, "t", key, "x", "alice:2", "--json")
+            #expect(ended.code == 0, "\(key): \(ended.errors)")
+        }
+        #expect(try await tool.sql("a.db", "SELECT DISTINCT x FROM t") == "of alice\n")
+        #expect(try await tool.succeed("conflicts", a).output == "No conflicts, no parked rows.\n")
+    }
+
+    @Test func `of several rows with one key one is said by its identity`() async throws {
+        let tool = try Tool()
+        let a = try await contested(tool, "CREATE TABLE t(k PRIMARY KEY, x); INSERT INTO t VALUES(NULL, 1), (NULL, 2)")
+        let several = try await tool.run("conflicts", "take", a, "t", "NULL", "x", "bob:2")
+        #expect(several.code == 64)
+        #expect(several.errors.contains("2 rows of t have this key") && several.errors.contains("--identity"))
+        let listed = try JSON(try await tool.succeed("conflicts", a, "--json").output)["conflicts"]?.array
+        let identity = try #require(listed?.first?["identity"]?.string)
+        try await tool.succeed("conflicts", "take", a, "t", "NULL", "x", "bob:2", "--identity", identity)
+        #expect(try JSON(try await tool.succeed("conflicts", a, "--json").output)["conflicts"]?.array.count == 1)
+    }
+
+    @Test func `a row that breaks a CHECK is set, and lost edits are taken off the list`() async throws {
+        let tool = try Tool()
+        let a = try await contested(
+            tool,
+            "CREATE TABLE t(k INTEGER PRIMARY KEY, x, y, CHECK(x = 'none' OR y IS NULL)); INSERT INTO t VALUES(-1, 0, NULL)"
+        )
+        try await tool.sql("a.db", "UPDATE t SET x = 'none', y = 1")
+        try await tool.sql("b.db", "UPDATE t SET x = 'other'")
+        try await expectDone(tool, ["sync", a, tool.path("b.db"), a])
+        #expect(try await tool.succeed("conflicts", a).output.contains("parked (check)"))
+        #expect(try await tool.run("conflicts", "set", a, "t", "-1", "y", "-7").code == 64)
+        try await tool.succeed("conflicts", "set", a, "t", "-1", "y", "NULL")
+        try await tool.sql("a.db", "DELETE FROM t")
+        try await tool.sql("b.db", "UPDATE t SET x = 'late', y = NULL")
+        try await expectDone(tool, ["sync", tool.path("b.db"), a])
+        let refused = try await tool.run("conflicts", "take", a, "t", "-1", "x", "bob:4")
+        #expect(refused.code == 64 && refused.errors.contains("the edit by bob:4 lost to that"), "\(refused.errors)")
+        try await tool.succeed("conflicts", "drop", a, "t", "-1")
+        #expect(try await tool.succeed("conflicts", a).output == "No conflicts, no parked rows.\n")
+    }
+
+    @Test func `a table that the store does not know is refused`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        #expect(try await tool.run("conflicts", "list", a, "--table", "nope").code == 64)
+        #expect(try await tool.run("log", a, "--table", "nope").code == 64)
+        #expect(try await tool.succeed("log", a, "--table", "NOTES").lines.count == 2)
+    }
+
     @Test func `a policy that is set is in force on the other peer`() async throws {
         let tool = try Tool()
         let (a, b) = try await stores(tool)

@@ -36,6 +36,33 @@ import Testing
         #expect(try await tool.sql("b.db", "SELECT text FROM notes") == "one\n")
     }
 
+    @Test func `with --verbose it says what was recorded, published, imported and joined`() async throws {
+        let tool = try Tool()
+        try await tool.database("a.db")
+        let content = ["--container", tool.path("shared"), "--content", "notes", "-v"]
+        func said(_ arguments: String..., says: String...) async throws {
+            let ended = try await tool.run(arguments)
+            #expect(ended.code == 0, "\(ended)")
+            for text in says { #expect(ended.errors.contains(text), "\(arguments): \(ended.errors)") }
+        }
+        let made = try await tool.run(["init", "a.db", "--peer", "here"] + content)
+        #expect(made.errors.contains("rows=1") && made.errors.contains("Published "), "\(made.errors)")
+        let cloned = try await tool.run(["clone", "b.db", "--peer", "there"] + content)
+        #expect(cloned.errors.contains("Imported from 000000000001-"), "\(cloned.errors)")
+        try await tool.sql("a.db", "UPDATE notes SET text = 'two'; INSERT INTO notes VALUES (2, 'x'), (3, 'y')")
+        try await said(
+            "sync", "a.db", "-v", says: "Recorded transaction 2 of", "deleted=0 inserted=2 updated=1", "Published ",
+            "transactions=1")
+        try await said("sync", "b.db", "-v", says: "Imported from 000000000002-", "peer=here transactions=1")
+        #expect(try await tool.run("sync", "b.db").errors == "")
+        try await said("snapshot", "a.db", "-v", says: "Took a snapshot")
+        let filled = try await tool.run(["clone", "c.db", "--peer", "third"] + content)
+        #expect(filled.errors.contains("Joined the snapshot"), "\(filled.errors)")
+        try await tool.sql("a.db", "DELETE FROM notes WHERE id = 3")
+        try await said("rescan", "a.db", "-v", says: "Recorded transaction 3 of", "deleted=1")
+        try await said("leave", "a.db", "-v", says: "Published ", "is an ordinary database again")
+    }
+
     @Test(arguments: ["sync", "import", "export"])
     func `sync, import and export`(subcommand: String) async throws {
         let tool = try Tool()

@@ -51,6 +51,39 @@ import Testing
         for (value, text) in table { #expect(SQLLiteral.text(value) == text) }
     }
 
+    @Test func `keys and values are read as SQL or JSON, in every form that is printed`() throws {
+        let printed: [Value] = [
+            .null, .integer(-7), .integer(.max), .real(1.5), .real(-.infinity), .real(.infinity), .text("it's [1]"),
+            .text([0x80]), .text([0x61, 0]), .blob([0, 255]),
+        ]
+        for value in printed {
+            let json = try JSONText.line([JSONValue(value), JSONValue(.integer(1))])
+            #expect(try LiteralArgument.key(json) == [value, .integer(1)], "\(json)")
+            #expect(try LiteralArgument.value(JSONText.line(JSONValue(value))) == value)
+        }
+        let table: [(String, Value)] = [
+            ("NULL", .null), ("-5", .integer(-5)), (" -5", .integer(-5)), ("-1.5", .real(-1.5)),
+            ("'it''s'", .text("it's")),
+            ("x'00ff'", .blob([0, 255])), ("-9e999", .real(-.infinity)), ("\" a\"", .text(" a")),
+        ]
+        for (text, value) in table { #expect(try LiteralArgument.value(text) == value, "\(text)") }
+        for wrong in ["word", #"{"real":"NaN"}"#, #"{"text":"a"}"#, #"{"base64":"?"}"#, #"{"row":"00"}"#, "[1]"] {
+            #expect(throws: (any Error).self, "\(wrong)") { try LiteralArgument.value(wrong) }
+        }
+    }
+
+    @Test func `negative numbers are no options where keys and values stand`() {
+        let table = [
+            (
+                ["conflicts", "take", "a.db", "n", "-1", "v", "--json"],
+                ["conflicts", "take", "a.db", "n", " -1", "v", "--json"]
+            ),
+            (["conflicts", "set", "-q", "-.5", "--", "-2"], ["conflicts", "set", "-q", " -.5", "--", "-2"]),
+            (["conflicts", "list", "-1"], ["conflicts", "list", "-1"]), (["log", "-1"], ["log", "-1"]), ([], []),
+        ]
+        for (given, shielded) in table { #expect(LiteralArgument.shielding(given) == shielded) }
+    }
+
     @Test func `seconds and milliseconds have bounds`() {
         #expect(Seconds(argument: "0.5")?.duration == .milliseconds(500))
         for wrong in ["0", "-1", "nan", "inf", "soon", "1e12"] { #expect(Seconds(argument: wrong) == nil) }

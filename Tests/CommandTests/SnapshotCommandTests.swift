@@ -33,6 +33,12 @@ import Testing
         let cells = try #require(note["cells"] as? [[String: Any]])
         let versions = try #require(cells.first { $0["column"] as? String == "text" }?["versions"] as? [[String: Any]])
         #expect(versions.compactMap { $0["value"] as? String } == ["one"])
+        let peer = try #require(await document(tool, "status", a)["peer"] as? [String: Any])["id"] as? String
+        let named = try #require((shown["snapshot"] as? [String: Any])?["peer"] as? [String: Any])
+        #expect(Set(named.keys) == ["id", "name"] && named["id"] as? String == peer)
+        for entry in versions + (note["inserts"] as? [[String: Any]] ?? []) {
+            #expect((entry["peer"] as? [String: Any])?["id"] as? String == peer)
+        }
         let text = try await tool.run("show", path)
         #expect(text.code == 0 && text.output.contains("'one'"))
 

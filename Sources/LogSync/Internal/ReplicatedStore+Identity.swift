@@ -200,6 +200,8 @@ extension ReplicatedStore {
         guard var next = state else { return }
         next.sequence = try store.vector()[peer]
         next.chain = try chain
+        let former = state?.sequence ?? next.sequence
         try save(next)
+        try sayRecorded(after: former, upTo: next.sequence)
     }
 }

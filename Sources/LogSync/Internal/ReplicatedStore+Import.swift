@@ -55,8 +55,16 @@ extension ReplicatedStore {
             guard try acceptClocks(plan), try plan.hasNext() else { return .finished }
         }
         let step: ImportStep
+        var files: [ImportedFile: Int] = [:]
+        let isAsked = logger.logLevel <= .info
         do {
-            step = try store.importStep { try plan.next() }
+            step = try store.importStep {
+                let next = try plan.next()
+                if isAsked, next != nil, let (peer, file, _) = plan.current {
+                    files[ImportedFile(peer: peer, name: file.name), default: 0] += 1
+                }
+                return next
+            }
         } catch let reason as NotReady {
             plan.wait(reason, at: try store.vector())
             return .undone
@@ -68,6 +76,7 @@ extension ReplicatedStore {
             return .undone
         }
         try noteRecorded()
+        sayImported(files)
         return .imported(step)
     }
 

@@ -77,6 +77,7 @@ extension ReplicatedStore {
                 "\(folder.path(name)) was read back with other bytes than were written; its transactions "
                     + "stay in the outbox", help: "Check the disk, and run the command again")
         }
+        sayPublished(name, of: first.dot.peer, run)
         return name
     }
 

@@ -106,6 +106,7 @@ extension ReplicatedStore {
                 try noteRecorded()
                 library.forgetImported(try store.vector())
                 heldSnapshots = []
+                sayJoined(place, transactions: joined.transactions)
                 warn(of: joined, place)
                 return (place, joined)
             } catch let error as LogFileError {

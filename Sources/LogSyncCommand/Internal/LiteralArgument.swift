@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import LogSync
 
-/// Reads keys and values as the command line has them: SQL literals or JSON.
+/// Reads keys and values as the command line has them: SQL literals or JSON, in every form that ``JSONValue`` prints.
 enum LiteralArgument {
     /// A key: a JSON array of the key's columns, or one literal for a key of one column.
     static func key(_ text: String) throws -> [Value] {
@@ -13,8 +13,23 @@ enum LiteralArgument {
         return try list.map { try json($0, text) }
     }
 
+    /// Marks negative numbers, which would be taken for options, as arguments by a space before them; ``value(_:)`` passes
+    /// over it.
+    static func shielding(_ arguments: [String]) -> [String] {
+        guard arguments.first == "conflicts", arguments.count > 1, ["take", "set", "drop"].contains(arguments[1]) else {
+            return arguments
+        }
+        let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
+        return arguments[..<end].map { isNegative($0) ? " " + $0 : $0 } + arguments[end...]
+    }
+
+    private static func isNegative(_ text: String) -> Bool {
+        text.hasPrefix("-") && text.dropFirst().first { $0 != "." }?.isNumber ?? false
+    }
+
     /// A value: NULL, a number, 'text' or x'hex' as SQL has them, or JSON.
-    static func value(_ text: String) throws -> Value {
+    static func value(_ argument: String) throws -> Value {
+        let text = argument.trimmingCharacters(in: .whitespaces)
         if text.uppercased() == "NULL" { return .null }
         if let integer = Int64(text) { return .integer(integer) }
         if let real = Double(text), text.contains(where: \.isNumber) { return .real(real) }
@@ -42,11 +57,26 @@ enum LiteralArgument {
         case let number as NSNumber:
             if let integer = Int64(exactly: number) { return .integer(integer) }
             return .real(number.doubleValue)
-        case let object as [String: String]:
-            if let base64 = object["base64"], let data = Data(base64Encoded: base64) { return .blob(Array(data)[...]) }
+        case let object as [String: Any]:
+            if let value = object.count == 1 ? spelled(object) : nil { return value }
         default: break
         }
         throw ValidationError("\(text.debugDescription) holds something that is no value of a column")
+    }
+
+    /// What JSON has nothing for: BLOBs, text that is not UTF-8, infinities.
+    private static func spelled(_ object: [String: Any]) -> Value? {
+        if let blob = bytes(object) { return .blob(blob) }
+        if let text = (object["text"] as? [String: Any]).flatMap(bytes) { return .text(text) }
+        switch object["real"] as? String {
+        case "Infinity": return .real(.infinity)
+        case "-Infinity": return .real(-.infinity)
+        default: return nil
+        }
+    }
+
+    private static func bytes(_ object: [String: Any]) -> Bytes? {
+        (object["base64"] as? String).flatMap { Data(base64Encoded: $0) }.map { Array($0)[...] }
     }
 
     private static func bytes(_ digits: String) -> [UInt8]? {

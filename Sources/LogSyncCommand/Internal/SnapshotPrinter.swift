@@ -60,30 +60,30 @@ final class SnapshotPrinter: Sendable {
     private func text(_ element: SnapshotElement) throws {
         switch element {
         case .snapshot(let snapshot):
-            try line("snapshot of \(snapshot.content) by \(snapshot.peer), \(snapshot.bytes) bytes", .bold)
+            try line("snapshot of \(snapshot.content) by \(snapshot.peer.id), \(snapshot.bytes) bytes", .bold)
             try line("  taken    \(snapshot.taken)")
-            for dot in snapshot.vector.dots { try line("  up to    \(name(dot.peer)):\(dot.sequence)") }
+            for dot in snapshot.vector.dots {
+                try line("  up to    \(PeerName(id: dot.peer, name: nil).name):\(dot.sequence)")
+            }
         case .row(let row):
-            let inserts = row.inserts.map { "\(name($0.peer)):\($0.sequence)" }.joined(separator: ", ")
+            let inserts = row.inserts.map { "\($0.peer.name):\($0.sequence)" }.joined(separator: ", ")
             try line("\(row.table) \(label(row))  \(inserts.isEmpty ? "deleted" : "inserted by \(inserts)")")
             var cells = TextTable(("", .left), ("", .left), ("", .left))
             for cell in row.cells {
                 for version in cell.versions {
                     cells.add(
                         "  " + cell.column, version.value.map { SQLLiteral.text($0.value) } ?? "not known any more",
-                        "\(name(version.peer)):\(version.sequence)")
+                        "\(version.peer.name):\(version.sequence)")
                 }
                 for addition in cell.additions {
                     cells.add(
                         "  " + cell.column, "+ " + SQLLiteral.text(addition.amount.value),
-                        "\(name(addition.peer)):\(addition.sequence)")
+                        "\(addition.peer.name):\(addition.sequence)")
                 }
             }
             for cells in cells.lines { try Terminal.print(cells) }
         }
     }
-
-    private func name(_ peer: PeerID) -> String { PeerName(id: peer, name: nil).name }
 
     private func label(_ row: ShownSnapshotRow) -> String {
         if let key = row.key { return "(" + key.map { SQLLiteral.text($0.value) }.joined(separator: ", ") + ")" }

@@ -48,13 +48,21 @@ struct OracleShown {
             for (identity, row) in state.rows[table.name] ?? [:]
             where !parked.contains(RowName(table: table.name, identity: identity)) {
                 for (column, cell) in row.cells {
-                    guard !row.isAlive || Set(cell.versions.map(\.value)).count > 1 else { continue }
-                    var dots = Set(cell.versions.map(\.dot))
-                    if !row.isAlive { dots.formUnion(cell.additions.values.map(\.dot)) }
+                    guard !row.isAlive || Set(cell.versions.map(\.value)).count > 1 || isCountedBySeveral(cell) else {
+                        continue
+                    }
+                    let dots = Set(cell.versions.map(\.dot)).union(cell.additions.values.map(\.dot))
                     conflicts.insert(Conflict(table: table.name, column: column, dots: dots, isLost: !row.isAlive))
                 }
             }
         }
+    }
+
+    /// Whether a counter has additions of several peers, or one to a base that somebody did away with meanwhile.
+    private func isCountedBySeveral(_ cell: OracleState.Cell) -> Bool {
+        let bases = Set(cell.versions.map(\.dot))
+        return Set(cell.additions.keys.map(\.peer)).count > 1
+            || !cell.additions.keys.allSatisfy { bases.contains($0.base) }
     }
 }
 
