@@ -176,11 +176,23 @@ struct ConflictsDrop: AsyncParsableCommand {
 
     @OptionGroup var row: RowArguments
 
+    @Flag(help: "Only say whether there is such a row.")
+    var dryRun = false
+
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await row.settle(common, "The parked row of \(row.table) is deleted.") { replicator, key in
-            try await replicator.dropParked(table: row.table, key: key)
+        let says = dryRun ? "would be deleted; nothing was done" : "is deleted"
+        try await row.settle(common, "The parked row of \(row.table) \(says).") { replicator, key in
+            guard dryRun else { return try await replicator.dropParked(table: row.table, key: key) }
+            let wanted = key.map { JSONValue($0) }
+            // A row that breaks a CHECK is listed, and stands.
+            let parked = try await replicator.conflicts(table: row.table, all: true).parked
+            guard parked.contains(where: { $0.key == wanted && $0.reason != "check" }) else {
+                throw LogSyncError(
+                    .usage, "\(row.table) has no such parked row; nothing was changed",
+                    help: "logsync conflicts list shows the keys")
+            }
         }
     }
 }
