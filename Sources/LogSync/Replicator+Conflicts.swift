@@ -64,8 +64,9 @@ extension Replicator {
         try await writeDirectly { try $0.store.setPolicy(target, policy) }
     }
 
-    /// Renames this peer. Throws `usage` where another has the name.
+    /// Renames this peer. Throws `usage` where another has the name, or it cannot be one.
     public func rename(to name: String) async throws {
+        try PeerName.check(name)
         try await writeDirectly { try $0.store.renamePeer(name) }
     }
 

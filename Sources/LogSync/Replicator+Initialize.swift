@@ -170,11 +170,12 @@ actor Founder {
 
     /// A name that no other peer of the content has.
     ///
-    /// - Throws: `configuration` where the name that was asked for is taken.
+    /// - Throws: `configuration` where the name that was asked for is taken; `usage` where it cannot be one.
     func peerName(_ asked: String?, _ scan: ContainerScan?) throws -> String {
         let peers = scan?.peers.values.map { $0 } ?? []
         let taken = Set(peers.compactMap { $0.description.value?.name })
         if let asked {
+            try PeerName.check(asked)
             guard !taken.contains(asked) else {
                 throw LogSyncError(
                     .configuration, "another peer is named \(asked.debugDescription); nothing was done",
