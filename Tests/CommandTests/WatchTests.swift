@@ -204,6 +204,33 @@ import Testing
         #expect(await daemon.end(within: 20).code == 0)
     }
 
+    private func page(_ tool: Tool, _ url: Substring) async throws -> String {
+        let script = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
+        return try await tool.program("/usr/bin/env", ["python3", "-c", script, String(url)]).output
+    }
+
+    @Test func `a store is open as long as it is there and replicated`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let plain = try await tool.database("plain.db")
+        let daemon = try watch(tool, [a, b, plain, tool.path("missing.db"), "--metrics", "127.0.0.1:0"])
+        for store in ["a.db", "b.db"] { _ = try await event(daemon, "ready", store: store) }
+        let address = try #require(daemon.errors.firstMatch(of: #/http://127\.0\.0\.1:\d+/metrics/#)).output
+        func open() async throws -> [String] {
+            let lines = try await page(tool, address).split(separator: "\n").filter {
+                $0.hasPrefix("logsync_store_open{") && $0.hasSuffix("} 1")
+            }
+            return lines.compactMap { $0.firstMatch(of: #/(\w+)\.db"/#).map { String($0.output.1) } }
+        }
+        #expect(try await open() == ["a", "b"])
+        try FileManager.default.removeItem(atPath: a)
+        #expect(try await open() == ["b"])
+        try await tool.succeed("leave", b, "--wait", "20")
+        try await eventually("none is open") { try await open().isEmpty }
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end(within: 20).code == 0)
+    }
+
     @Test func `people read lines, and one-shot commands work beside it`() async throws {
         let tool = try Tool()
         let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
