@@ -51,7 +51,8 @@ actor Founder {
 
     func initialize(_ path: String, _ options: InitializeOptions) async throws -> InitializeReport {
         let folder = ContentFolder(
-            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
+            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem,
+            purpose: .founding)
         let place = try StorePlace(path)
         try StorePlace.checkSuitable(place.path, container: container, fileSystem: configuration.fileSystem)
         var report = InitializeReport(store: place.path, content: content, container: container)

@@ -143,12 +143,10 @@ extension Founder {
         _ folder: ContentFolder, _ scan: ContainerScan, _ compared: ReplicatedStore?, _ files: StateFiles,
         _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {
-        let scratch = NSTemporaryDirectory() + "logsync-verify-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
-        // What cannot be removed is the system's to clear away.
-        defer { try? FileManager.default.removeItem(atPath: scratch) }
+        let scratch = try ScratchFolder("verify", kept: "nothing was verified")
+        defer { scratch.remove() }
 
-        let path = scratch + "/replay.db"
+        let path = scratch.path + "/replay.db"
         let made = try Store.createForReplay(
             path, schema: try schema(in: folder, scan),
             plan: try plan(InitializeOptions(), name: "replay", scan, folder),

@@ -58,6 +58,48 @@ import Testing
         #expect(error["format"]?.int == 1 && error["error"]?["code"]?.string == "usage", "\(told.errors)")
     }
 
+    @Test(arguments: [["bogus"], ["bogus", "a.db"]])
+    func `a subcommand that is none is named, with --json too`(arguments: [String]) async throws {
+        let tool = try Tool()
+        for before in [[], ["--verbose"]] {
+            let error = try JSON(await tool.run(before + arguments + ["--json", "--quiet"]).errors)["error"]
+            #expect(error?["message"]?.string?.contains("bogus") == true, "\(String(describing: error))")
+        }
+    }
+
+    @Test func `a container that is not there is explained to whom has no store yet`() async throws {
+        let tool = try Tool()
+        let plain = try await tool.database("plain.db")
+        let place = ["--container", tool.path("absent"), "--content", "notes", "--json"]
+        for arguments in [["init", plain], ["clone", tool.path("b.db")], ["destroy", "--yes"]] {
+            let ended = try await tool.run(arguments + place)
+            #expect(ended.code == 69, "\(ended)")
+            let error = try JSON(ended.errors)["error"]
+            let text = (error?["message"]?.string ?? "") + (error?["help"]?.string ?? "")
+            #expect(text.contains("absent") && text.contains("--container"), "\(text)")
+            for word in ["outbox", "rebuild", "attach"] { #expect(!text.contains(word), "\(arguments[0]): \(text)") }
+        }
+        try await tool.store("a.db")
+        try FileManager.default.removeItem(atPath: tool.path("shared/notes/logsync.json"))
+        let clone = try await tool.run(
+            "clone", "--container", tool.path("shared"), "--content", "notes", tool.path("b.db"))
+        #expect(clone.code == 69 && !clone.errors.contains("outbox") && !clone.errors.contains("rebuild"), "\(clone)")
+    }
+
+    @Test func `a temporary folder that takes nothing is named, with what helps`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        try await tool.database("seed.db")
+        for arguments in [["verify", a], ["seed", a, "--from", tool.path("seed.db")]] {
+            let ended = try await tool.run(arguments + ["--json"], environment: ["TMPDIR": "/proc"])
+            #expect(ended.code == 73, "\(ended)")
+            let error = try JSON(ended.errors)["error"]
+            #expect(error?["code"]?.string == "cannot-create")
+            #expect(error?["message"]?.string?.contains("/proc") == true, "\(ended)")
+            #expect(error?["help"]?.string?.contains("TMPDIR") == true, "\(ended)")
+        }
+    }
+
     static let takesStore = [
         "sync", "import", "export", "status", "log", "peers", "rescan", "doctor", "verify", "leave",
     ]
