@@ -1,8 +1,12 @@
 import Foundation
 import LogModel
+import Synchronization
 
 /// A folder of its own in the temporary directory.
-struct ScratchFolder {
+package struct ScratchFolder {
+    /// Those that are there now.
+    private static let present = Mutex<Set<String>>([])
+
     let path: String
 
     /// - Parameters:
@@ -12,7 +16,10 @@ struct ScratchFolder {
     init(_ purpose: String, kept: String) throws(LogSyncError) {
         let parent = NSTemporaryDirectory()
         path = "\(parent)logsync-\(purpose)-\(UUID().uuidString)"
-        guard mkdir(path, 0o700) != 0 else { return }
+        guard mkdir(path, 0o700) != 0 else {
+            Self.present.withLock { [path] in _ = $0.insert(path) }
+            return
+        }
         let number = errno
         throw LogSyncError(
             number == ENOSPC || number == EDQUOT ? .ioError : .cannotCreate,
@@ -20,8 +27,16 @@ struct ScratchFolder {
             help: "Set TMPDIR to a folder that this user may write, with room for a whole store")
     }
 
-    func remove() {
+    func remove() { Self.remove(path) }
+
+    /// Removes those that are there, whoever uses them: for a process that ends in the middle of that.
+    package static func removeAll() {
+        for path in present.withLock({ $0 }) { remove(path) }
+    }
+
+    private static func remove(_ path: String) {
         // What cannot be removed is the system's to clear away.
         try? FileManager.default.removeItem(atPath: path)
+        present.withLock { _ = $0.remove(path) }
     }
 }

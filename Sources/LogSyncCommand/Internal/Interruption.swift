@@ -37,6 +37,8 @@ enum Interruption {
     /// Ends the process in the middle of the step, which a store and a container are made for.
     private static func end(_ signal: UnixSignal, _ isJSON: Bool) -> Never {
         let error = error(signal)
+        // Only what nobody would ever look for again is cleared away.
+        ScratchFolder.removeAll()
         Complaint.print(error, isJSON: isJSON)
         exit(ExitStatus(error.code).rawValue)
     }
