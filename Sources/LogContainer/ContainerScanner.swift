@@ -145,7 +145,8 @@ package final class ContainerScanner {
         do throws(FileSystemError) {
             return try content.fileSystem.kind(content.path).reportsRemoteChanges
         } catch {
-            throw error.explained(kept: Kept.outbox, isRoot: true)
+            throw error.explained(
+                kept: content.purpose.kept, isRoot: true, unavailableHelp: content.purpose.unavailableHelp)
         }
     }
 

@@ -11,11 +11,26 @@ package struct ContentFolder: Sendable {
     /// The shared folder. May be a symbolic link; nothing below it may.
     package let container: String
     package let name: ContentName
+    package let purpose: Purpose
 
-    package init(container: String, name: ContentName, fileSystem: any FileSystem = PosixFileSystem()) {
+    /// What the folder is wanted for: it decides what errors say was kept, and what helps.
+    package enum Purpose: Sendable {
+        /// A store replicates through it.
+        case replication
+        /// A store is to be made; there is none yet.
+        case founding
+        /// It is to be removed; there is no store to speak of.
+        case removal
+    }
+
+    package init(
+        container: String, name: ContentName, fileSystem: any FileSystem = PosixFileSystem(),
+        purpose: Purpose = .replication
+    ) {
         self.container = container
         self.name = name
         self.fileSystem = fileSystem
+        self.purpose = purpose
     }
 
     package var path: String { "\(container)/\(name)" }
@@ -74,20 +89,20 @@ package struct ContentFolder: Sendable {
             throw LogSyncError(
                 .containerUnavailable,
                 "\(path) has no marker (\(Self.markerName)): it is unmounted, wiped or not yet "
-                    + "delivered; \(Kept.outbox)", help: FileSystemError.unavailableHelp)
+                    + "delivered; \(purpose.kept)", help: purpose.unavailableHelp)
         case .unreadable:
             throw LogSyncError(
-                .containerUnavailable, "\(markerPath) is incomplete or damaged; \(Kept.outbox)",
-                help: "Wait for the sync engine to deliver it; logsync rebuild writes it anew from the store")
+                .containerUnavailable, "\(markerPath) is incomplete or damaged; \(purpose.kept)",
+                help: "Wait for the sync engine to deliver it; logsync rebuild writes it anew from a store of it")
         case .otherContent(let other):
             throw LogSyncError(
                 .configuration,
                 "\(path) belongs to the content \(other.debugDescription), not to "
-                    + "\"\(name)\"; \(Kept.outbox)", help: "logsync attach names the folder that is meant")
+                    + "\"\(name)\"; \(purpose.kept)", help: purpose.otherContentHelp)
         case .newer(let format):
             throw LogSyncError(
                 .newerFormat,
-                "\(path) has format \(format), this logsync knows \(Marker.currentFormat); \(Kept.outbox)",
+                "\(path) has format \(format), this logsync knows \(Marker.currentFormat); \(purpose.kept)",
                 help: "Install a newer logsync on this machine")
         }
     }
@@ -97,7 +112,7 @@ package struct ContentFolder: Sendable {
             let status = try fileSystem.status(container, followingLinks: true)
             guard status.isDirectory else { throw FileSystemError("open", container, number: ENOTDIR) }
         } catch {
-            throw error.explained(kept: Kept.outbox, isRoot: true)
+            throw error.explained(kept: purpose.kept, isRoot: true, unavailableHelp: purpose.unavailableHelp)
         }
     }
 
@@ -105,7 +120,7 @@ package struct ContentFolder: Sendable {
         do throws(FileSystemError) {
             return try readMarker()
         } catch {
-            throw error.explained(kept: Kept.outbox, isRoot: true)
+            throw error.explained(kept: purpose.kept, isRoot: true, unavailableHelp: purpose.unavailableHelp)
         }
     }
 
@@ -118,6 +133,32 @@ package struct ContentFolder: Sendable {
                 reading: try fileSystem.readWhole(markerPath, limit: Marker.maximumLength), content: name)
         } catch let error where error.number == ENOENT {
             return .missing
+        }
+    }
+}
+
+extension ContentFolder.Purpose {
+    var kept: String {
+        switch self {
+        case .replication: Kept.outbox
+        case .founding: "nothing was done"
+        case .removal: "nothing was removed"
+        }
+    }
+
+    var unavailableHelp: String {
+        switch self {
+        case .replication: FileSystemError.unavailableHelp
+        case .founding:
+            "Mount it, wait for its sync engine to deliver it, or give the shared folder that is meant with --container"
+        case .removal: "Mount it, or give the shared folder that is meant with --container"
+        }
+    }
+
+    var otherContentHelp: String {
+        switch self {
+        case .replication: "logsync attach names the folder that is meant"
+        case .founding, .removal: "Give the folder and the content that are meant with --container and --content"
         }
     }
 }

@@ -27,7 +27,10 @@ package struct FileSystemError: Error, Hashable, Sendable {
     ///   - kept: what is safe in spite of it, as the end of a sentence.
     ///   - isRoot: whether the path is the container, the content folder or its marker, whose absence
     ///     means that the container is unavailable.
-    package func explained(kept: String, isRoot: Bool = false) -> LogSyncError {
+    ///   - unavailableHelp: what helps where the container is unavailable.
+    package func explained(
+        kept: String, isRoot: Bool = false, unavailableHelp: String = Self.unavailableHelp
+    ) -> LogSyncError {
         let what = "could not \(operation) \(path)"
         switch number {
         case ENOSPC, EDQUOT:
@@ -40,9 +43,9 @@ package struct FileSystemError: Error, Hashable, Sendable {
                 help: "Give this user write access to the container, or mount it read-write")
         case ENOENT where isRoot, ENOTDIR where isRoot:
             return LogSyncError(
-                .containerUnavailable, "\(what): it is not there; \(kept)", help: Self.unavailableHelp)
+                .containerUnavailable, "\(what): it is not there; \(kept)", help: unavailableHelp)
         case ENOTCONN, ESTALE, EHOSTDOWN, EHOSTUNREACH, ETIMEDOUT, ENODEV, ENXIO:
-            return LogSyncError(.containerUnavailable, "\(what): \(reason); \(kept)", help: Self.unavailableHelp)
+            return LogSyncError(.containerUnavailable, "\(what): \(reason); \(kept)", help: unavailableHelp)
         case EIO:
             return LogSyncError(
                 .ioError, "\(what): \(reason), or the disk full or failing; \(kept)",
@@ -53,7 +56,7 @@ package struct FileSystemError: Error, Hashable, Sendable {
         }
     }
 
-    static let unavailableHelp =
+    package static let unavailableHelp =
         "Mount it or let its sync engine bring it back; logsync attach names another path, "
         + "logsync rebuild writes the folder anew from the store"
 }

@@ -96,6 +96,11 @@ extension Store {
         let name = ListedName(key: key, identity: identity)
         try database.write { try Settlement($0).dropParked(name, in: table) }
     }
+
+    /// Whether there is what ``dropParked(table:key:identity:)`` would delete; throws as it does where there is not.
+    package func findParked(table: String, key: [Value], identity: String? = nil) throws {
+        try database.read { try Settlement($0).findParked(ListedName(key: key, identity: identity), in: table) }
+    }
 }
 
 /// Finds the conflicts of one table.

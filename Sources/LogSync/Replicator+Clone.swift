@@ -38,7 +38,8 @@ extension Founder {
     ) async throws -> CloneReport {
         let target = StorePlace.absolute(path)
         let folder = ContentFolder(
-            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
+            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem,
+            purpose: .founding)
         try StorePlace.checkSuitable(target, container: container, fileSystem: configuration.fileSystem)
         try folder.checkAvailable()
         let files = StateFiles(directory: configuration.stateDirectory)

@@ -66,9 +66,14 @@ extension Replicator {
     /// Deletes a parked row, or one that stands though it breaks a CHECK; or, of a row that is deleted already, takes the
     /// edits that were lost to that off the list.
     ///
-    /// - Parameter identity: which row it is, as ``ConflictReport`` has it, where several have this key.
+    /// - Parameters:
+    ///   - identity: which row it is, as ``ConflictReport`` has it, where several have this key.
+    ///   - dryRun: whether to only see whether there is such a row.
     /// - Throws: `usage` where there is no such row, or several.
-    public func dropParked(table: String, key: [Value], identity: String? = nil) async throws {
+    public func dropParked(
+        table: String, key: [Value], identity: String? = nil, dryRun: Bool = false
+    ) async throws {
+        if dryRun { return try look { try $0.store.findParked(table: table, key: key, identity: identity) } }
         try await writeDirectly { try $0.store.dropParked(table: table, key: key, identity: identity) }
     }
 
@@ -84,8 +89,9 @@ extension Replicator {
         try await writeDirectly { try $0.store.setPolicy(target, policy) }
     }
 
-    /// Renames this peer. Throws `usage` where another has the name.
+    /// Renames this peer. Throws `usage` where another has the name, or it cannot be one.
     public func rename(to name: String) async throws {
+        try PeerName.check(name)
         try await writeDirectly { try $0.store.renamePeer(name) }
     }
 

@@ -38,7 +38,8 @@ public struct DestroyReport: Sendable, Encodable {
 extension Founder {
     fileprivate func destroy(dryRun: Bool) throws -> DestroyReport {
         let folder = ContentFolder(
-            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
+            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem,
+            purpose: .removal)
         let contents = try folder.contents()
         // Names are for people: a folder without its marker, or with damaged descriptions, is removed all the same.
         let scan = try? ContainerScanner(content: folder).scan(full: true)

@@ -51,7 +51,8 @@ actor Founder {
 
     func initialize(_ path: String, _ options: InitializeOptions) async throws -> InitializeReport {
         let folder = ContentFolder(
-            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
+            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem,
+            purpose: .founding)
         let place = try StorePlace(path)
         try StorePlace.checkSuitable(place.path, container: container, fileSystem: configuration.fileSystem)
         var report = InitializeReport(store: place.path, content: content, container: container)
@@ -175,11 +176,12 @@ actor Founder {
 
     /// A name that no other peer of the content has.
     ///
-    /// - Throws: `configuration` where the name that was asked for is taken.
+    /// - Throws: `configuration` where the name that was asked for is taken; `usage` where it cannot be one.
     func peerName(_ asked: String?, _ scan: ContainerScan?) throws -> String {
         let peers = scan?.peers.values.map { $0 } ?? []
         let taken = Set(peers.compactMap { $0.description.value?.name })
         if let asked {
+            try PeerName.check(asked)
             guard !taken.contains(asked) else {
                 throw LogSyncError(
                     .configuration, "another peer is named \(asked.debugDescription); nothing was done",

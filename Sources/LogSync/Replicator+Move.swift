@@ -48,6 +48,7 @@ extension Replicator {
                 // Without the former folder nobody else's files can be had; a snapshot stands for them.
                 let scan = isAvailable ? try store.scan(full: true) : nil
                 let copied = try scan.map { try Relocation(store: store, target: target).copy($0) } ?? 0
+                store.takenSnapshot = nil
                 try target.create()
                 // Before the store is elsewhere: one that is killed in between takes it back at its next sync.
                 if isAvailable { try store.takeLeave() }

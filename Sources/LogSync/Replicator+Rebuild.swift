@@ -23,10 +23,12 @@ extension Replicator {
                 try store.content.create(rewritingMarker: true)
                 try store.checkHistory(of: try store.scan(full: true), at: store.content.path)
                 store.readsEverything = true
+                store.takenSnapshot = nil
                 return report
             }
             report.result = try await sync()
             (report.snapshot, report.missing) = try await step { try $0.completeBySnapshot() }
+            report.needsSnapshot = report.snapshot != nil
             giveBack()
             close()
             return report
@@ -57,6 +59,8 @@ public struct RebuildReport: Sendable, Encodable {
     public var transactions: UInt64
     /// The snapshot that was written because logs alone would not give the whole state; nil where none was needed.
     public var snapshot: String?
+    /// Whether a snapshot was, or would be, written; nil where only writing the marker will tell.
+    public var needsSnapshot: Bool?
     /// What is in the store, and in neither logs nor snapshots in the folder; normally nothing.
     public var missing: [Missing]
     public var result: SyncResult
@@ -64,8 +68,8 @@ public struct RebuildReport: Sendable, Encodable {
     public var outcome: Outcome { result.outcome }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, dryRun, marker, transactions, snapshot, missing, recorded, published
-        case imported, held
+        case format, store, content, container, dryRun, marker, transactions, snapshot, needsSnapshot, missing, recorded
+        case published, imported, held
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -78,6 +82,7 @@ public struct RebuildReport: Sendable, Encodable {
         try document.encode(marker, forKey: .marker)
         try document.encode(transactions, forKey: .transactions)
         try document.encode(snapshot, forKey: .snapshot)
+        try document.encode(needsSnapshot, forKey: .needsSnapshot)
         try document.encode(missing, forKey: .missing)
         try document.encode(result.recorded, forKey: .recorded)
         try document.encode(result.published, forKey: .published)
@@ -91,15 +96,43 @@ extension ReplicatedStore {
     fileprivate func rebuildReport(dryRun: Bool) throws -> RebuildReport {
         let sound = try soundOwnLogs()
         let hasMarker = try hasMarker()
+        let scan = try hasMarker ? scan(full: true) : nil
         // What was collected, a snapshot stands for.
-        let collected = try hasMarker ? standsFor(peer, scan(full: true)) : 0
+        let collected = try scan.map { try standsFor(peer, $0) } ?? 0
         let missing = Self.missing(
             Self.missing(in: LogFileSet(sound), upTo: try store.vector()[peer]), beyond: collected)
         let wanted = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
         return RebuildReport(
             store: place.path, content: registration.content, container: registration.container, dryRun: dryRun,
-            marker: !hasMarker, transactions: wanted, snapshot: nil, missing: [],
+            marker: !hasMarker, transactions: wanted, snapshot: nil,
+            needsSnapshot: dryRun ? try needsSnapshot(missing, scan) : nil, missing: [],
             result: SyncResult(store: place.path))
+    }
+
+    /// Whether the outbox alone cannot bring back what the folder lacks.
+    ///
+    /// - Parameters:
+    ///   - own: what it lacks of this peer.
+    ///   - scan: nil where there is no marker.
+    /// - Returns: nil where what is in a folder without its marker would decide.
+    private func needsSnapshot(_ own: [ClosedRange<UInt64>], _ scan: ContainerScan?) throws -> Bool? {
+        let released = try store.outboxStart(of: peer) - 1
+        let others: [(id: PeerID, transactions: UInt64)]
+        var missing = own
+        if let scan {
+            guard try damagedSnapshots(scan.peers[peer]).isEmpty else { return true }
+            missing = Self.missing(own, beyond: try bridged(peer, scan))
+            others = try missingOfOthers(scan).map { ($0.peer.id, $0.transactions) }
+        } else {
+            // What cannot be looked at may hold anything.
+            let peers = try? content.fileSystem.list(content.peersPath, statuses: false)
+            let isWiped = (try? content.fileSystem.status(content.peersPath, followingLinks: false)) == nil
+            guard isWiped || peers?.isEmpty ?? false else { return nil }
+            others = try store.vector().sequences.filter { $0.key != peer }.map { ($0.key, $0.value) }
+        }
+        if missing.contains(where: { $0.lowerBound <= released }) { return true }
+        // Of former selves and seeds the outbox has what it needs.
+        return try others.contains { try store.outbox(of: $0.id, 1...UInt64.max).count < $0.transactions }
     }
 
     /// A marker that cannot be read is written anew as well; a container that is not there is none of ours to make.
@@ -133,12 +166,12 @@ extension ReplicatedStore {
 
     /// Publishes a snapshot where the logs and snapshots in the folder do not give all that this store has of others.
     ///
-    /// - Returns: its name, and what is missing still.
+    /// - Returns: the name of the last one that was taken, by this or by mending, and what is missing still.
     func completeBySnapshot() throws -> (String?, [RebuildReport.Missing]) {
         let scan = try scan(full: true)
-        guard try !missingOfOthers(scan).isEmpty else { return (nil, []) }
-        let name = try publishSnapshot(scan)
-        return (name?.description, try missingOfOthers(try self.scan(full: true)))
+        guard try !missingOfOthers(scan).isEmpty else { return (takenSnapshot?.description, []) }
+        _ = try publishSnapshot(scan)
+        return (takenSnapshot?.description, try missingOfOthers(try self.scan(full: true)))
     }
 
     /// Publishes a snapshot where transactions that this store has are in no file any more and another peer waits for them,
@@ -156,7 +189,7 @@ extension ReplicatedStore {
             return
         }
         guard try isLost(scan) || waits && !missingOfOthers(scan).isEmpty else { return }
-        if let name = try completeBySnapshot().0 {
+        if let name = try publishSnapshot(try self.scan(full: true)) {
             logger.notice("Published the snapshot \(name), for what the folder has no more and others may lack")
         }
     }

@@ -45,11 +45,9 @@ public struct SeedReport: Sendable, Encodable {
 
 extension ReplicatedStore {
     fileprivate func seed(from file: String) throws -> SeedReport {
-        let scratch = "\(NSTemporaryDirectory())logsync-seed-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
-        // What cannot be removed is the system's to clear away.
-        defer { try? FileManager.default.removeItem(atPath: scratch) }
-        let copy = scratch + "/seed.db"
+        let scratch = try ScratchFolder("seed", kept: "nothing was changed")
+        defer { scratch.remove() }
+        let copy = scratch.path + "/seed.db"
         try Self.copy(file, to: copy)
         let rows = try packed(copy, file)
         // It goes with its folder.

@@ -14,7 +14,8 @@ extension Replicator {
     ///   - path: a store; or a container, or a content folder.
     ///   - progress: is told after each step of the replay.
     /// - Throws: `noStore`, `notReplicated`, `invalidStore`; `containerUnavailable` where there is nothing to read;
-    ///   `ioError` where the scratch database cannot be written. What is wrong with the folder is a finding.
+    ///   `noPermission` where it may not be read; `ioError` or `cannotCreate` where the scratch database cannot be
+    ///   written. What is wrong with the folder is a finding.
     public static func verify(
         _ path: String, configuration: SyncConfiguration,
         progress: @escaping @Sendable (SyncProgress) -> Void = { _ in }
@@ -22,13 +23,17 @@ extension Replicator {
         if FolderTarget.isDirectory(path) {
             let path = StorePlace.absolute(path)
             var report = VerifyReport(path: path)
-            let folders = FolderTarget(path, fileSystem: configuration.fileSystem).folders
-            for folder in folders {
+            let target = FolderTarget(path, fileSystem: configuration.fileSystem)
+            if let failure = target.failure {
+                guard !target.folders.isEmpty else { throw failure }
+                report.findings.append(target.finding(failure, at: path))
+            }
+            for folder in target.folders {
                 let founder = Founder(
                     configuration: configuration, container: folder.container, content: folder.name.description)
                 try await founder.verify(nil, &report, progress)
             }
-            guard !folders.isEmpty else {
+            guard !target.folders.isEmpty else {
                 throw LogSyncError(
                     .containerUnavailable, "no content folder is at \(path); nothing was verified",
                     help: "logsync doctor \(path) says what is there")
@@ -138,12 +143,10 @@ extension Founder {
         _ folder: ContentFolder, _ scan: ContainerScan, _ compared: ReplicatedStore?, _ files: StateFiles,
         _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {
-        let scratch = NSTemporaryDirectory() + "logsync-verify-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
-        // What cannot be removed is the system's to clear away.
-        defer { try? FileManager.default.removeItem(atPath: scratch) }
+        let scratch = try ScratchFolder("verify", kept: "nothing was verified")
+        defer { scratch.remove() }
 
-        let path = scratch + "/replay.db"
+        let path = scratch.path + "/replay.db"
         let made = try Store.createForReplay(
             path, schema: try schema(in: folder, scan),
             plan: try plan(InitializeOptions(), name: "replay", scan, folder),

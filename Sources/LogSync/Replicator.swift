@@ -33,8 +33,8 @@ public actor Replicator {
     /// Opens a store.
     ///
     /// - Parameter opensNow: false to open it when it is first needed, for ``run()`` on a store that may come later.
-    /// - Throws: `noStore`, `notReplicated`, `invalidStore`, `newerFormat`; `cannotCreate` where the state directory
-    ///   cannot be made.
+    /// - Throws: `noStore`, `notReplicated`, `invalidStore`, `newerFormat`, `noPermission`; `cannotCreate` where the state
+    ///   directory cannot be made.
     public init(store path: String, configuration: SyncConfiguration, opensNow: Bool = true) throws {
         // Without a file there is nothing to resolve; the store may come later.
         self.path = (try? StorePlace(path))?.path ?? StorePlace.absolute(path)

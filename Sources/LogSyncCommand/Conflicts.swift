@@ -185,12 +185,15 @@ struct ConflictsDrop: AsyncParsableCommand {
 
     @OptionGroup var row: RowArguments
 
+    @Flag(help: "Only say whether there is such a row.")
+    var dryRun = false
+
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        try await row.settle(common, "What there was of the row of \(row.table) is deleted.") {
-            replicator, key in
-            try await replicator.dropParked(table: row.table, key: key, identity: row.identity)
+        let says = dryRun ? "would be deleted; nothing was done" : "is deleted"
+        try await row.settle(common, "What there was of the row of \(row.table) \(says).") { replicator, key in
+            try await replicator.dropParked(table: row.table, key: key, identity: row.identity, dryRun: dryRun)
         }
     }
 }

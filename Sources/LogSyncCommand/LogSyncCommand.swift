@@ -49,7 +49,7 @@ struct LogSyncCommand: AsyncParsableCommand {
         } catch  where exitCode(for: error).isSuccess {
             return show(fullMessage(for: error))
         } catch {
-            return complain(error, isJSON: isJSON)
+            return complain(clearer(error, arguments), isJSON: isJSON)
         }
     }
 
@@ -60,6 +60,21 @@ struct LogSyncCommand: AsyncParsableCommand {
             return .success
         } catch {
             return ExitCode(ExitStatus.ioError.rawValue)
+        }
+    }
+
+    /// Blames a subcommand that is none, instead of the options after it, which only a subcommand would know.
+    private static func clearer(_ error: any Error, _ arguments: [String]) -> any Error {
+        let flags = ["--json", "--verbose", "-v", "--quiet", "-q"]
+        guard exitCode(for: error) == .validationFailure,
+            let name = arguments.drop(while: flags.contains).first, !name.hasPrefix("-"), name != "help",
+            !configuration.subcommands.contains(where: { $0._commandName == name })
+        else { return error }
+        do {
+            _ = try parseAsRoot([name])
+            return error
+        } catch let other {
+            return other
         }
     }
 

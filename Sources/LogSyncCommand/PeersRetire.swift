@@ -20,6 +20,9 @@ struct PeersRetire: AsyncParsableCommand {
     @Argument(help: "The peer's name or id.")
     var peer: String
 
+    @Flag(help: "Only say what would be done.")
+    var dryRun = false
+
     @OptionGroup var confirmation: Confirmation
 
     @OptionGroup var common: CommonOptions
@@ -28,22 +31,29 @@ struct PeersRetire: AsyncParsableCommand {
         let format = 1
         var store: String
         var retired: PeerName
+        var dryRun: Bool
 
         private enum CodingKeys: String, CodingKey {
-            case format, store, retired
+            case format, store, retired, dryRun
         }
     }
 
     func run() async throws {
         try await common.run { session in
-            try confirmation.check("peers retire")
+            if !dryRun { try confirmation.check("peers retire") }
             let replicator = try await session.open(store)
             let peer = try await replicator.peer(named: peer)
             let label = Terminal.printable(peer.label)
-            try await confirmation.confirm("Nobody will wait for \(label) any more.", "peers retire")
-            try await replicator.retire(peer.id)
-            try session.report(Report(store: replicator.path, retired: peer)) {
-                ["\(label) is retired: nobody waits for it any more."]
+            if !dryRun {
+                try await confirmation.confirm("Nobody will wait for \(label) any more.", "peers retire")
+            }
+            try await replicator.retire(peer.id, dryRun: dryRun)
+            try session.report(Report(store: replicator.path, retired: peer, dryRun: dryRun)) {
+                [
+                    dryRun
+                        ? "\(label) would be retired: nobody would wait for it any more; nothing was done."
+                        : "\(label) is retired: nobody waits for it any more."
+                ]
             }
             return .done
         }

@@ -43,13 +43,22 @@ struct Rebuild: AsyncParsableCommand {
         }
     }
 
+    private func snapshotLine(_ report: RebuildReport) -> String {
+        switch report.needsSnapshot {
+        case true?: " A snapshot is needed for what cannot be written as it was."
+        case false?: ""
+        case nil: " Whether a snapshot is needed shows when the marker is there again."
+        }
+    }
+
     private func headline(_ report: RebuildReport) -> String {
         "\(report.container)/\(report.content): the marker \(report.marker ? "is missing" : "is there"), "
             + "\(report.transactions) transactions of this peer are missing."
+            + (report.dryRun ? snapshotLine(report) : "")
     }
 
     private func lines(_ report: RebuildReport) -> [String] {
-        if report.dryRun { return [Terminal.printable(headline(report) + " They would be written; nothing was done.")] }
+        if report.dryRun { return [Terminal.printable(headline(report) + " That would be written; nothing was done.")] }
         var lines = [
             "\(report.container)/\(report.content) is rebuilt: \(report.transactions) transactions of this peer were missing."
         ]

@@ -50,6 +50,8 @@ struct Watch: AsyncParsableCommand {
     private static let patience = DispatchTimeInterval.seconds(15)
 
     func run() async throws {
+        // That a reader has ended is to be an error of writing, which ends the daemon in order.
+        signal(SIGPIPE, SIG_IGN)
         let session = try Session(common)
         // In the order given, each once.
         var paths: [String] = []
@@ -58,7 +60,8 @@ struct Watch: AsyncParsableCommand {
         let hook = (onImport ?? session.settings.onImport).map { ImportHook($0, logger: session.logger) }
         let counts = Metrics(stores: paths)
         let readiness = Readiness(stores: paths, logger: session.logger)
-        let printer = EventPrinter(session: session)
+        let audience = Audience()
+        let printer = EventPrinter(session: session, audience: audience)
         var configuration = session.configuration()
         configuration.pollInterval = (poll ?? session.settings.poll)?.duration
         if let debounce = debounce ?? session.settings.debounce { configuration.debounce = debounce.duration }
@@ -85,18 +88,24 @@ struct Watch: AsyncParsableCommand {
         services.append(
             WatchedStores(watches: watches) {
                 readiness.stopping()
-                DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { Foundation.exit(0) }
+                DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) {
+                    hook?.kill()
+                    Foundation.exit(audience.error.map { ExitStatus($0.code).rawValue } ?? 0)
+                }
             })
-        try await Self.serve(services, session)
+        try await Self.serve(services, audience, session)
+        if let error = audience.error { throw error }
     }
 
-    private static func serve(_ services: [any Service], _ session: Session) async throws {
+    private static func serve(_ services: [any Service], _ audience: Audience, _ session: Session) async throws {
         var logger = session.logger
         // The group reports each service's coming and going.
         logger.logLevel = max(logger.logLevel, .warning)
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: services, gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+                services: services.map { .init(service: $0) }
+                    + [.init(service: audience, successTerminationBehavior: .gracefullyShutdownGroup)],
+                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
         try await group.run()
     }
 

@@ -58,6 +58,48 @@ import Testing
         #expect(error["format"]?.int == 1 && error["error"]?["code"]?.string == "usage", "\(told.errors)")
     }
 
+    @Test(arguments: [["bogus"], ["bogus", "a.db"]])
+    func `a subcommand that is none is named, with --json too`(arguments: [String]) async throws {
+        let tool = try Tool()
+        for before in [[], ["--verbose"]] {
+            let error = try JSON(await tool.run(before + arguments + ["--json", "--quiet"]).errors)["error"]
+            #expect(error?["message"]?.string?.contains("bogus") == true, "\(String(describing: error))")
+        }
+    }
+
+    @Test func `a container that is not there is explained to whom has no store yet`() async throws {
+        let tool = try Tool()
+        let plain = try await tool.database("plain.db")
+        let place = ["--container", tool.path("absent"), "--content", "notes", "--json"]
+        for arguments in [["init", plain], ["clone", tool.path("b.db")], ["destroy", "--yes"]] {
+            let ended = try await tool.run(arguments + place)
+            #expect(ended.code == 69, "\(ended)")
+            let error = try JSON(ended.errors)["error"]
+            let text = (error?["message"]?.string ?? "") + (error?["help"]?.string ?? "")
+            #expect(text.contains("absent") && text.contains("--container"), "\(text)")
+            for word in ["outbox", "rebuild", "attach"] { #expect(!text.contains(word), "\(arguments[0]): \(text)") }
+        }
+        try await tool.store("a.db")
+        try FileManager.default.removeItem(atPath: tool.path("shared/notes/logsync.json"))
+        let clone = try await tool.run(
+            "clone", "--container", tool.path("shared"), "--content", "notes", tool.path("b.db"))
+        #expect(clone.code == 69 && !clone.errors.contains("outbox") && !clone.errors.contains("rebuild"), "\(clone)")
+    }
+
+    @Test func `a temporary folder that takes nothing is named, with what helps`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        try await tool.database("seed.db")
+        for arguments in [["verify", a], ["seed", a, "--from", tool.path("seed.db")]] {
+            let ended = try await tool.run(arguments + ["--json"], environment: ["TMPDIR": "/proc"])
+            #expect(ended.code == 73, "\(ended)")
+            let error = try JSON(ended.errors)["error"]
+            #expect(error?["code"]?.string == "cannot-create")
+            #expect(error?["message"]?.string?.contains("/proc") == true, "\(ended)")
+            #expect(error?["help"]?.string?.contains("TMPDIR") == true, "\(ended)")
+        }
+    }
+
     static let takesStore = [
         "sync", "import", "export", "status", "log", "peers", "rescan", "doctor", "verify", "leave",
     ]
@@ -125,6 +167,58 @@ import Testing
             _ = try await tool.run("sync", "a.db", environment: [variable: tool.path("state")])
             #expect(try !FileManager.default.contentsOfDirectory(atPath: tool.path(folder)).isEmpty)
         }
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM])
+    func `a signal ends a long step at once, and nothing is lost by it`(signal: Int32) async throws {
+        let tool = try Tool()
+        let place = ["--container", tool.path("shared"), "--content", "notes"]
+        var durations: [Duration] = []
+        // However busy the machine is: one of a few is soon enough.
+        for attempt in 0..<4 where !durations.contains(where: { $0 < .milliseconds(1500) }) {
+            let name = "long\(attempt).db"
+            try await tool.sql(
+                name,
+                """
+                CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT);
+                WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)
+                INSERT INTO notes SELECT i, 'text ' || i FROM n
+                """)
+            let process = try tool.start(["init", tool.path(name), "--json"] + place)
+            try await eventually("it is recording") {
+                ((try? FileManager.default.attributesOfItem(atPath: tool.path(name) + "-wal")[.size]) as? Int ?? 0) > 0
+            }
+            let start = ContinuousClock.now
+            process.signal(signal)
+            let ended = await process.end(within: 60)
+            durations.append(.now - start)
+            #expect(ended.code == 128 + signal, "\(ended)")
+            #expect(try await tool.sql(name, "SELECT count(*) FROM notes; PRAGMA quick_check") == "300000\nok\n")
+        }
+        #expect(durations.contains { $0 < .milliseconds(1500) }, "\(durations)")
+    }
+
+    @Test func `a signal in the middle of a comparison leaves no scratch database`() async throws {
+        let tool = try Tool()
+        try await tool.sql(
+            "a.db",
+            """
+            CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+            INSERT INTO notes SELECT i, 'text ' || i FROM n
+            """)
+        try await tool.succeed(
+            "init", tool.path("a.db"), "--container", tool.path("shared"), "--content", "notes")
+        let temporary = tool.path("temporary")
+        try FileManager.default.createDirectory(atPath: temporary, withIntermediateDirectories: true)
+        func scratch() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: temporary) }
+        let process = try tool.start(["verify", tool.path("a.db")], environment: ["TMPDIR": temporary])
+        try await eventually("it replays the history") {
+            try scratch().contains { FileManager.default.fileExists(atPath: "\(temporary)/\($0)/replay.db-wal") }
+        }
+        process.signal(SIGINT)
+        #expect(await process.end(within: 60).code == 130)
+        #expect(try scratch().isEmpty)
     }
 
     @Test(arguments: [SIGINT, SIGTERM])

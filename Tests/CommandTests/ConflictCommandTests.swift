@@ -56,6 +56,8 @@ import Testing
         #expect(parked["reason"] as? String == "unique")
         let key = try #require((parked["key"] as? [Int])?.first)
 
+        try await expectDone(tool, ["conflicts", "drop", a, "t", "[\(key)]", "--dry-run"])
+        #expect((try await report(tool, a)["parked"] as? [Any])?.count == 1, "it was only looked at")
         try await expectDone(tool, ["conflicts", "take", a, "t", "1", "x", "alice:2"])
         try await expectDone(tool, ["conflicts", "set", a, "t", "[\(key)]", "n", "'other'"])
         try await expectDone(tool, ["sync", a])
@@ -72,6 +74,7 @@ import Testing
         let (a, _) = try await stores(tool)
         #expect(try await tool.run(["conflicts", "take", a, "t", "9", "x", "alice:2"]).code == 64)
         #expect(try await tool.run(["conflicts", "drop", a, "t", "9"]).code == 64)
+        #expect(try await tool.run(["conflicts", "drop", a, "t", "9", "--dry-run"]).code == 64)
         #expect(try await tool.run(["conflicts", "set", a, "t", "9", "n", "not a literal"]).code == 64)
     }
 

@@ -72,6 +72,13 @@ import Testing
         #expect(refused.code == 64)
         #expect(try await tool.run("peers", "retire", a, "nobody", "--yes").code == 64)
         #expect(try await tool.run("peers", "retire", a, "desk", "--yes").code == 64)
+        for impossible in ["nobody", "desk"] {
+            #expect(try await tool.run("peers", "retire", a, impossible, "--dry-run").code == 64)
+        }
+        let said = try await document(tool, "peers", "retire", a, "laptop", "--dry-run")
+        #expect(said["dryRun"] as? Bool == true)
+        #expect((said["retired"] as? [String: Any])?["name"] as? String == "laptop")
+        #expect(try await tool.run("peers", a).output.contains("retired") == false)
         let retired = try await document(tool, "peers", "retire", a, "laptop", "--yes")
         #expect((retired["retired"] as? [String: Any])?["name"] as? String == "laptop")
         let list = try await document(tool, "peers", a)

@@ -204,6 +204,104 @@ import Testing
         #expect(await daemon.end(within: 20).code == 0)
     }
 
+    private func page(_ tool: Tool, _ url: Substring) async throws -> String {
+        let script = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
+        return try await tool.program("/usr/bin/env", ["python3", "-c", script, String(url)]).output
+    }
+
+    @Test func `a store is open as long as it is there and replicated`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let plain = try await tool.database("plain.db")
+        let daemon = try watch(tool, [a, b, plain, tool.path("missing.db"), "--metrics", "127.0.0.1:0"])
+        for store in ["a.db", "b.db"] { _ = try await event(daemon, "ready", store: store) }
+        let address = try #require(daemon.errors.firstMatch(of: #/http://127\.0\.0\.1:\d+/metrics/#)).output
+        func open() async throws -> [String] {
+            let lines = try await page(tool, address).split(separator: "\n").filter {
+                $0.hasPrefix("logsync_store_open{") && $0.hasSuffix("} 1")
+            }
+            return lines.compactMap { $0.firstMatch(of: #/(\w+)\.db"/#).map { String($0.output.1) } }
+        }
+        #expect(try await open() == ["a", "b"])
+        try FileManager.default.removeItem(atPath: a)
+        #expect(try await open() == ["b"])
+        try await tool.succeed("leave", b, "--wait", "20")
+        try await eventually("none is open") { try await open().isEmpty }
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end(within: 20).code == 0)
+    }
+
+    @Test func `connections that say nothing keep no scraper waiting`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let daemon = try watch(tool, [a, "--metrics", "127.0.0.1:0"])
+        _ = try await event(daemon, "ready")
+        let address = try #require(daemon.errors.firstMatch(of: #/http://127\.0\.0\.1:(\d+)/metrics/#)).output
+        // A connection's end is seen only after its patience: the page has to come while all are open.
+        let script = """
+            import socket, sys, urllib.request
+            idle = [socket.create_connection(("127.0.0.1", int(sys.argv[2]))) for _ in range(8)]
+            page = urllib.request.urlopen(sys.argv[1]).read()
+            for one in idle: one.setblocking(False)
+            def is_open(one):
+                try: return one.recv(1) != b""
+                except BlockingIOError: return True
+            print(len(page) > 0, sum(map(is_open, idle)))
+            """
+        // Unless the machine holds the page up for as long as that.
+        var outputs: [String] = []
+        for _ in 0..<5 where outputs.last != "True 8\n" {
+            let ended = try await tool.program(
+                "/usr/bin/env", ["python3", "-c", script, String(address.0), String(address.1)])
+            outputs.append(ended.output)
+        }
+        #expect(outputs.last == "True 8\n", "\(outputs)")
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end(within: 20).code == 0)
+    }
+
+    @Test func `when its reader ends, so does it, and says so`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let script = "\(Tool.path) watch --json '\(b)' 2> errors | head -n 1; echo ${PIPESTATUS[0]}"
+        let shell = try tool.start(program: "/usr/bin/env", ["bash", "-c", script])
+        try await shell.line { $0.contains("\"ready\"") }
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a)
+        try await shell.line(within: 30) { $0 == "74" }
+        _ = await shell.end()
+        let errors = try String(contentsOfFile: tool.path("errors"), encoding: .utf8)
+        #expect(errors.contains("stdout could not be written"), "\(errors)")
+        #expect(try await tool.sql("b.db", "SELECT count(*) FROM notes WHERE text = 'two'") == "1\n")
+    }
+
+    @Test func `a command that will not end is killed with the daemon, and so is what it started`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let command = "trap '' TERM; sleep 1000 & echo $! > child; echo $$ > shell; while :; do wait; done"
+        let daemon = try watch(tool, [b, "--on-import", command])
+        _ = try await event(daemon, "ready")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a)
+        func id(_ name: String) -> pid_t? {
+            (try? String(contentsOfFile: tool.path(name), encoding: .utf8)).flatMap {
+                pid_t($0.trimmingCharacters(in: .newlines))
+            }
+        }
+        try await eventually("the command runs") { id("shell") != nil }
+        let started = try ["child", "shell"].map { try #require(id($0)) }
+        daemon.signal(SIGTERM)
+        let ended = await daemon.end(within: 30)
+        #expect(ended.code == 0 && ended.errors.contains("was ended by signal 9"), "\(ended)")
+        for process in started {
+            try await eventually("\(process) is gone") {
+                // Where nobody collects orphans, it stays as a zombie.
+                let state = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+                return state?.contains(") Z ") ?? true
+            }
+        }
+    }
+
     @Test func `people read lines, and one-shot commands work beside it`() async throws {
         let tool = try Tool()
         let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))

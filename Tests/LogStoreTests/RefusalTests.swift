@@ -126,6 +126,18 @@ import Testing
         try expect(.noStore) { _ = try Store.open(folder.path, configuration: TestPeer.configuration(1)) }
     }
 
+    @Test func aPlaceWhereNoFileCanBeMade() throws {
+        for place in ["no/such/store.db", "file/store.db"] {
+            FileManager.default.createFile(atPath: folder.path + "/file", contents: nil)
+            try expect(.cannotCreate) {
+                _ = try Store.create(
+                    folder.path + "/" + place, schema: "",
+                    plan: InitializePlan(content: "test", container: "/nowhere", peerName: "a"),
+                    configuration: TestPeer.configuration(1))
+            }
+        }
+    }
+
     @Test func aDatabaseThatIsNoStore() throws {
         try withApp { _, app in try app.execute("CREATE TABLE t(k PRIMARY KEY)") }
         try expect(.notReplicated) { _ = try Store.open(path, configuration: TestPeer.configuration(1)) }

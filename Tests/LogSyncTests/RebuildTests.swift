@@ -29,7 +29,7 @@ struct RebuildTests {
         try a.insert("three")
         let said = try await a.with { try await $0.rebuild(dryRun: true) }
         #expect(
-            said.dryRun && said.marker && said.transactions == 1
+            said.dryRun && said.marker && said.transactions == 1 && said.needsSnapshot == true
                 && !FileManager.default.fileExists(atPath: world.contentPath))
         let report = try await a.with { try await $0.rebuild() }
         #expect(report.marker && report.transactions == 1 && report.result.published == 1)
@@ -162,9 +162,14 @@ struct RebuildTests {
         let a = try await world.founder("a", rows: ["one", "two"])
         try await a.snapshot()
         try FileManager.default.removeItem(atPath: world.contentPath)
+        let said = try await a.with { try await $0.rebuild(dryRun: true) }
+        #expect(said.needsSnapshot == true && said.snapshot == nil)
         let report = try await a.with { try await $0.rebuild() }
         #expect(report.missing.isEmpty && report.outcome == .complete)
-        #expect(try world.snapshots(try await a.peer()).count == 1)
+        #expect(try world.snapshots(try await a.peer()) == [report.snapshot].compactMap { $0 })
+        let again = try await a.with { try await $0.rebuild() }
+        #expect(again.snapshot == nil && again.needsSnapshot == false)
+        #expect(try await a.with { try await $0.rebuild(dryRun: true) }.needsSnapshot == false)
         #expect(try await world.clone("b").ids() == ["one", "two"])
     }
 

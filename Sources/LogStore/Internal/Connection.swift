@@ -133,6 +133,9 @@ final class Connection {
 
 /// SQLite's result codes as ``LogSyncError``. Source: <https://www.sqlite.org/rescode.html>.
 enum SQLiteFailure {
+    /// SQLITE_READONLY_DIRECTORY, which is a macro that Swift does not see.
+    private static let readOnlyFolder = SQLITE_READONLY | (6 << 8)
+
     static func error(code: Int32, message: String, file: String, sql: String) -> LogSyncError {
         let store = file.isEmpty ? "the store" : file
         switch code & 0xFF {
@@ -152,14 +155,14 @@ enum SQLiteFailure {
             return LogSyncError(
                 .ioError, "\(store) could not be read or written: \(message); what had not been committed was undone",
                 help: "Look at the disk, then run the command again.")
+        // Said where the folder may not be written; where it is mounted read-only, it is SQLITE_CANTOPEN.
+        case SQLITE_READONLY where code == readOnlyFolder: return OpenFailure.error(store, message: message)
         case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
             return LogSyncError(
                 .noPermission, "\(store) may not be written: \(message)",
                 help: "logsync needs to write the database and its folder.")
         case SQLITE_CANTOPEN:
-            return LogSyncError(
-                .noStore, "\(store) cannot be opened: \(message); nothing was changed",
-                help: "Check its path, and that this user may read and write it and its folder.")
+            return OpenFailure.error(store, message: message)
         default:
             return LogSyncError(
                 .invalidStore,

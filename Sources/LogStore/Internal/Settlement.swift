@@ -111,15 +111,23 @@ struct Settlement {
         throw breaksConstraint(of: table)
     }
 
+    func findParked(_ name: ListedName, in tableName: String) throws {
+        _ = try parked(name, in: table(tableName))
+    }
+
     func dropParked(_ name: ListedName, in tableName: String) throws {
         let table = try table(tableName)
-        let rows = try listed(name, in: table)
-        try refuseSeveral(rows.map(\.identity), name, in: table)
-        guard let row = rows.first else { throw noSuchRow(table) }
-        switch row {
+        switch try parked(name, in: table) {
         case .standing(let identity): try dropStanding(identity, in: table)
         case .kept(let row): try drop(row, in: table)
         }
+    }
+
+    private func parked(_ name: ListedName, in table: TrackedTable) throws -> ListedRow {
+        let rows = try listed(name, in: table)
+        try refuseSeveral(rows.map(\.identity), name, in: table)
+        guard let row = rows.first else { throw noSuchRow(table) }
+        return row
     }
 
     /// Of a row that is dead already, what this delete has seen is what was left of it: edits that were lost.

@@ -42,13 +42,9 @@ final class StoreConnection: Sendable {
     }
 
     private static func checkFile(_ path: String) throws {
-        var isDirectory: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) else {
-            throw LogSyncError(
-                .noStore, "there is no database at \(path)",
-                help: "Make one with its own program, or with `logsync clone`.")
-        }
-        if isDirectory.boolValue {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw OpenFailure.missing(path, errno) }
+        if status.st_mode & S_IFMT == S_IFDIR {
             throw LogSyncError(
                 .noStore, "\(path) is a directory, not a database", help: "Give the path of the database in it.")
         }

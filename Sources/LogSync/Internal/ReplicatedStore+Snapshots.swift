@@ -69,6 +69,7 @@ extension ReplicatedStore {
                 help: "Check the disk, and run the command again")
         }
         if !isPartial { try store.releaseOutbox(coveredBy: taken.vector) }
+        takenSnapshot = name
         logger.info("Took a snapshot of \(place.path)", metadata: ["file": "\(name)"])
         return name
     }

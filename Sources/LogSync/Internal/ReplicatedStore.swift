@@ -26,6 +26,8 @@ final class ReplicatedStore {
     var state: PeerState?
     /// The identity was compared with what the container says in this process.
     var isSettledWithFolder = false
+    /// The last snapshot that was taken since somebody who wants to know forgot it.
+    var takenSnapshot: SnapshotName?
     /// What own files were found to be sound, by name, as they stood then.
     var soundFiles: [LogFileName: FoundFile<LogFileName>] = [:]
     /// The same of own snapshots.

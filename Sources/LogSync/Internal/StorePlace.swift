@@ -8,7 +8,7 @@ struct StorePlace: Equatable {
     var path: String
     var inode: UInt64
 
-    /// - Throws: `noStore` where there is no file.
+    /// - Throws: `noStore` where there is no file; `noPermission` where that may not be looked for.
     init(_ path: String) throws(LogSyncError) {
         var status = stat()
         guard let resolved = realpath(path, nil) else { throw Self.missing(path) }
@@ -24,8 +24,14 @@ struct StorePlace: Equatable {
     }
 
     private static func missing(_ path: String) -> LogSyncError {
-        LogSyncError(
-            .noStore, "there is no store at \(path): \(String(cString: strerror(errno)))",
+        let (number, reason) = (errno, String(cString: strerror(errno)))
+        guard number != EACCES, number != EPERM else {
+            return LogSyncError(
+                .noPermission, "\(path) may not be looked at: \(reason); nothing was done",
+                help: "Let this user read and write the database and its folder")
+        }
+        return LogSyncError(
+            .noStore, "there is no store at \(path): \(reason)",
             help: "logsync init makes an existing database a store, logsync clone makes a new one")
     }
 

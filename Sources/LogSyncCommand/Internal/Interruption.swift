@@ -6,8 +6,9 @@ import UnixSignals
 
 /// SIGINT and SIGTERM for subcommands that do one thing: the step under way is given up, what was done is kept.
 enum Interruption {
-    /// How long a step may take to come to its end. Longer does no harm: a store and a container can be left anywhere.
-    private static let patience = DispatchTimeInterval.seconds(2)
+    /// How long a step may take to come to its end: a few times as long as one that looks whether it is to go on. Ending
+    /// any other in its middle does no harm: a store and a container can be left anywhere.
+    private static let patience = DispatchTimeInterval.milliseconds(250)
 
     /// - Throws: what `body` throws; `interrupted` or `terminated` where a signal came first.
     static func watch(
@@ -36,6 +37,8 @@ enum Interruption {
     /// Ends the process in the middle of the step, which a store and a container are made for.
     private static func end(_ signal: UnixSignal, _ isJSON: Bool) -> Never {
         let error = error(signal)
+        // Only what nobody would ever look for again is cleared away.
+        ScratchFolder.removeAll()
         Complaint.print(error, isJSON: isJSON)
         exit(ExitStatus(error.code).rawValue)
     }

@@ -15,15 +15,22 @@ enum Terminal {
 
     /// Writes a line to stdout in one piece, so that whoever reads a pipe gets it at once.
     ///
-    /// - Throws: `ioError` where stdout takes nothing more, as on a full disk.
+    /// - Throws: `ioError` where stdout takes nothing more, as on a full disk; ``noReader`` where nobody reads it any more.
     static func print(_ line: String) throws {
         try write(line + "\n")
     }
 
     static func write(_ text: String) throws {
         guard write(Array(text.utf8), to: STDOUT_FILENO) else {
-            throw LogSyncError(.ioError, "stdout could not be written: \(String(cString: strerror(errno)))")
+            throw failure(errno)
         }
+    }
+
+    /// Whoever read stdout has ended.
+    static let noReader = failure(EPIPE)
+
+    private static func failure(_ number: CInt) -> LogSyncError {
+        LogSyncError(.ioError, "stdout could not be written: \(String(cString: strerror(number)))")
     }
 
     /// Writes to stderr. There is nowhere to report that this failed.

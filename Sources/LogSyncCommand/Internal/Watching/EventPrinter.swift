@@ -4,6 +4,7 @@ import Logging
 /// Says what happens: a JSON document a line on stdout, or lines for people.
 struct EventPrinter: Sendable {
     let session: Session
+    let audience: Audience
 
     func print(_ event: ReplicationEvent) {
         do {
@@ -12,8 +13,10 @@ struct EventPrinter: Sendable {
             } else {
                 try printLines(event)
             }
+        } catch let error as LogSyncError where error == Terminal.noReader {
+            audience.leave(error)
         } catch {
-            // The daemon goes on without its audience.
+            // A full disk, most likely: the daemon goes on, and what it says is lost.
             session.logger.error("\(LogSyncError(describing: error).description)")
         }
     }

@@ -43,6 +43,9 @@ final class ImportHook: Service {
         wake.yield()
     }
 
+    /// Ends the command that runs now without any further grace, and lets none begin.
+    func kill() { command.kill() }
+
     func run() async throws {
         await withGracefulShutdownHandler {
             for await _ in wakes { await handOver() }
@@ -63,6 +66,10 @@ final class ImportHook: Service {
             logger.error("\(batch.dropped) events were dropped, because the command did not keep up")
         }
         guard !batch.lines.isEmpty else { return }
+        guard !command.isEnding else {
+            logger.error("\(batch.lines.count) events were not handed over, because the command had no time left")
+            return
+        }
         do {
             try await command.run(input: batch.lines.joined(separator: "\n") + "\n")
         } catch {

@@ -8,6 +8,8 @@ import Synchronization
 final class Metrics: Sendable {
     private struct Counts {
         var replicator: Replicator?
+        /// The store was open when this was last seen.
+        var isOpen = false
         var lastImport: Date?
         var errors = 0
     }
@@ -22,7 +24,10 @@ final class Metrics: Sendable {
     }
 
     func setReplicator(_ replicator: Replicator?, of store: String) {
-        counts.withLock { $0[store]?.replicator = replicator }
+        counts.withLock { counts in
+            counts[store]?.replicator = replicator
+            if replicator == nil { counts[store]?.isOpen = false }
+        }
     }
 
     /// - Parameter store: as it was given to this daemon, whatever the event calls it.
@@ -31,40 +36,70 @@ final class Metrics: Sendable {
             switch event {
             case .didImport: counts[store]?.lastImport = Date()
             case .unavailable, .error: counts[store]?.errors += 1
-            case .ready, .held: break
+            case .ready: counts[store]?.isOpen = true
+            case .held: break
             }
         }
     }
 
     func text() async -> String {
-        let counts = counts.withLock { $0 }
-        let statuses = await withTaskGroup(of: (String, StoreStatus?).self) { group in
-            for (store, count) in counts {
-                guard let replicator = count.replicator else { continue }
-                group.addTask { (store, await Self.status(replicator)) }
+        let replicators = counts.withLock { $0.compactMapValues(\.replicator) }
+        let answers = await withTaskGroup(of: (String, Answer).self) { group in
+            for (store, replicator) in replicators {
+                group.addTask { (store, await Self.ask(replicator)) }
             }
-            return await group.reduce(into: [String: StoreStatus]()) { $0[$1.0] = $1.1 }
+            return await group.reduce(into: [String: Answer]()) { $0[$1.0] = $1.1 }
+        }
+        let counts = counts.withLock { counts in
+            for (store, answer) in answers where counts[store]?.replicator != nil {
+                if let isOpen = answer.isOpen { counts[store]?.isOpen = isOpen }
+            }
+            return counts
         }
         var page = MetricsPage()
         for (store, count) in counts.sorted(by: { $0.key < $1.key }) {
-            page.add(count.replicator == nil ? 0 : 1, to: .open, store)
+            page.add(count.isOpen ? 1 : 0, to: .open, store)
             page.add(Double(count.errors), to: .errors, store)
             if let time = count.lastImport { page.add(time.timeIntervalSince1970, to: .lastImport, store) }
-            if let status = statuses[store] { page.add(status, store) }
+            if case .status(let status)? = answers[store] { page.add(status, store) }
         }
         return page.text
     }
 
-    private static func status(_ replicator: Replicator) async -> StoreStatus? {
-        await withTaskGroup(of: StoreStatus?.self) { group in
-            // A store that cannot say where it stands has no numbers; its error is counted as an event.
-            group.addTask { try? await replicator.status() }
+    /// What a store says when it is asked where it stands.
+    private enum Answer {
+        case status(StoreStatus)
+        /// It is not there, or no store, or another process has it for itself; its error is counted as an event.
+        case closed
+        /// It is too busy to say.
+        case busy
+
+        /// nil where that is as it was.
+        var isOpen: Bool? {
+            switch self {
+            case .status: true
+            case .closed: false
+            case .busy: nil
+            }
+        }
+    }
+
+    private static func ask(_ replicator: Replicator) async -> Answer {
+        await withTaskGroup(of: Answer.self) { group in
             group.addTask {
+                do {
+                    return .status(try await replicator.status())
+                } catch {
+                    return error is CancellationError ? .busy : .closed
+                }
+            }
+            group.addTask {
+                // Cancelled where the store was faster.
                 try? await Task.sleep(for: patience)
-                return nil
+                return .busy
             }
             defer { group.cancelAll() }
-            return await group.next() ?? nil
+            return await group.next() ?? .busy
         }
     }
 }
@@ -87,7 +122,7 @@ private struct MetricsPage {
 
         var help: String {
             switch self {
-            case .open: "Whether the store is open."
+            case .open: "Whether the store is open and being watched."
             case .available: "Whether the container is there."
             case .imported: "Transactions of other peers in the store."
             case .published: "Transactions of this peer in the container."

@@ -5,12 +5,15 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 
-/// Answers `GET /metrics` by HTTP/1.0, one request after another: enough for a scraper, and no web server.
+/// Answers `GET /metrics` by HTTP/1.0, a thread a connection: enough for scrapers, and no web server.
 final class MetricsServer: Service {
     private static let maximumRequest = 8192
     private static let patience = 2
+    /// How many connections are served at a time; further ones wait.
+    private static let maximumConnections = 32
 
     private let listener: CInt
+    private let slots = DispatchSemaphore(value: MetricsServer.maximumConnections)
     private let text: @Sendable () async -> String
     /// The address and the port in use, the latter also where the system chose it.
     let address: ListenAddress
@@ -83,8 +86,13 @@ final class MetricsServer: Service {
             if connection >= 0 {
                 // The user's command must not inherit it.
                 _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
-                answer(connection)
-                close(connection)
+                // One that says nothing must not keep the others waiting.
+                slots.wait()
+                Thread.detachNewThread { [self] in
+                    answer(connection)
+                    close(connection)
+                    slots.signal()
+                }
             } else if errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM {
                 Thread.sleep(forTimeInterval: 1)
             } else if errno != EINTR, errno != ECONNABORTED {
@@ -126,7 +134,7 @@ final class MetricsServer: Service {
         bytes.suffix(4) == [13, 10, 13, 10] || bytes.suffix(2) == [10, 10]
     }
 
-    /// Waits, on this thread that is nobody else's, for the stores to say where they stand.
+    /// Waits, on this thread that is the connection's, for the stores to say where they stand.
     private func page() -> String {
         let answer = Answer()
         let done = DispatchSemaphore(value: 0)

@@ -5,9 +5,20 @@ import Synchronization
 
 /// A command of the user's, run by `sh -c` in a process group of its own.
 final class ShellCommand: Sendable {
+    /// How long what was told to end may take to do so.
+    private static let patience = 2.0
+
+    private struct State {
+        /// The group of the command that runs now.
+        var running: pid_t?
+        /// When what still runs is killed; nil before it was told to end.
+        var deadline: Date?
+    }
+
     private let command: String
-    /// The group of the command that runs now.
-    private let running = Mutex<pid_t?>(nil)
+    private let state = Mutex(State())
+    /// Whether the command was told to end; it is not to be run again.
+    var isEnding: Bool { state.withLock { $0.deadline != nil } }
 
     init(_ command: String) {
         self.command = command
@@ -23,10 +34,21 @@ final class ShellCommand: Sendable {
         if status != 0 { throw failure("ended with \(status >> 8)") }
     }
 
-    /// Ends the command that runs now, and what it started.
+    /// Ends the command that runs now, and what it started; kills what does not end.
     func terminate() {
+        signal(SIGTERM, deadline: Date(timeIntervalSinceNow: Self.patience))
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { self.kill() }
+    }
+
+    /// Kills the command that runs now, and what it started.
+    func kill() { signal(SIGKILL, deadline: Date()) }
+
+    private func signal(_ number: CInt, deadline: Date) {
         // Under the lock, so that the id cannot have gone to somebody else.
-        running.withLock { if let group = $0 { kill(-group, SIGTERM) } }
+        state.withLock { state in
+            state.deadline = deadline
+            if let group = state.running { _ = Foundation.kill(-group, number) }
+        }
     }
 
     private func failure(_ what: String) -> LogSyncError {
@@ -34,10 +56,15 @@ final class ShellCommand: Sendable {
     }
 
     private func wait(for process: pid_t) throws -> CInt {
-        // Wait without reaping, so that the id stays ours until `running` forgets it.
+        // Wait without reaping, so that the id stays ours until the state forgets it.
         var information = siginfo_t()
         while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
-        running.withLock { $0 = nil }
+        // What it started has as long as it had itself; until it is reaped, the group's id is nobody else's.
+        if let deadline = state.withLock({ $0.deadline }) {
+            Thread.sleep(until: deadline)
+            _ = Foundation.kill(-process, SIGKILL)
+        }
+        state.withLock { $0.running = nil }
         var status: CInt = 0
         while waitpid(process, &status, 0) < 0 {
             guard errno == EINTR else { throw failure("was lost: \(String(cString: strerror(errno)))") }
@@ -71,11 +98,12 @@ final class ShellCommand: Sendable {
         environment["NOTIFY_SOCKET"] = nil
         let arguments = CStrings(["sh", "-c", command])
         let variables = CStrings(environment.map { "\($0.key)=\($0.value)" })
-        return try running.withLock { running in
+        return try state.withLock { state in
+            guard state.deadline == nil else { throw failure("was not run, because the daemon ends") }
             var process: pid_t = 0
             let error = posix_spawn(&process, "/bin/sh", &actions, &attributes, arguments.pointers, variables.pointers)
             guard error == 0 else { throw failure("could not be started: \(String(cString: strerror(error)))") }
-            running = process
+            state.running = process
             return process
         }
     }

@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+
+/// What the file system does not let the user do is said to be that, and nothing else.
+@Suite struct PermissionTests {
+    /// Runs the tool as one to whom permissions apply, as they do not to root.
+    private func runAsNobody(_ tool: Tool, _ arguments: [String]) async throws -> Tool.Ended {
+        let state = tool.path("state")
+        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+        chmod(state, 0o777)
+        let environment = ["STATE_DIRECTORY": state]
+        guard geteuid() == 0 else { return try await tool.run(arguments, environment: environment) }
+        let change = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", Tool.path]
+        return try await tool.program("/usr/bin/env", change + arguments, environment: environment)
+    }
+
+    /// Runs `body` while a file has another mode.
+    private func withMode(_ mode: mode_t, of path: String, _ body: () async throws -> Void) async throws {
+        var before = stat()
+        try #require(stat(path, &before) == 0 && chmod(path, mode) == 0)
+        defer { chmod(path, before.st_mode & 0o7777) }
+        try await body()
+    }
+
+    private func expect(
+        _ code: Int32, _ name: String, says: String, _ ended: Tool.Ended,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        #expect(ended.code == code, "\(ended)", sourceLocation: sourceLocation)
+        let error = try JSON(ended.errors)["error"]
+        #expect(error?["code"]?.string == name, "\(ended)", sourceLocation: sourceLocation)
+        #expect(error?["message"]?.string?.contains(says) == true, "\(ended)", sourceLocation: sourceLocation)
+        #expect(error?["help"]?.string?.isEmpty == false, sourceLocation: sourceLocation)
+    }
+
+    @Test func `a store that may not be read is there, and not permitted`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        for subcommand in ["status", "sync", "log", "doctor", "verify"] {
+            try await withMode(0, of: a) {
+                let ended = try await runAsNobody(tool, [subcommand, a, "--json"])
+                try expect(77, "no-permission", says: "may not be read", ended)
+            }
+        }
+    }
+
+    @Test func `a database in a folder that may not be entered is not permitted`() async throws {
+        let tool = try Tool()
+        try FileManager.default.createDirectory(atPath: tool.path("closed"), withIntermediateDirectories: true)
+        try await tool.database("closed/x.db")
+        try await withMode(0, of: tool.path("closed")) {
+            for arguments in [["init", tool.path("closed/x.db")], ["status", tool.path("closed/x.db")]] {
+                let place = arguments[0] == "init" ? ["--container", tool.path("shared"), "--content", "notes"] : []
+                let ended = try await runAsNobody(tool, arguments + place + ["--json"])
+                try expect(77, "no-permission", says: "Permission denied", ended)
+            }
+        }
+    }
+
+    @Test func `a store at rest in a folder that may not be written says that the folder is the trouble`() async throws
+    {
+        let tool = try Tool()
+        try FileManager.default.createDirectory(atPath: tool.path("fixed"), withIntermediateDirectories: true)
+        let a = try await tool.store("fixed/a.db")
+        #expect(!FileManager.default.fileExists(atPath: a + "-wal"), "it was closed cleanly")
+        try await withMode(0o555, of: tool.path("fixed")) {
+            let ended = try await runAsNobody(tool, ["status", a, "--json"])
+            try expect(77, "no-permission", says: "its folder may not be written", ended)
+        }
+    }
+
+    @Test func `a clone that cannot be made says whether it is not permitted or there is no such folder`() async throws
+    {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        let clone = ["clone", "--container", tool.path("shared"), "--content", "notes", "--json"]
+        let nowhere = try await tool.run(clone + [tool.path("no/such/x.db")])
+        try expect(73, "cannot-create", says: "No such file or directory", nowhere)
+        try FileManager.default.createDirectory(atPath: tool.path("fixed"), withIntermediateDirectories: true)
+        try await withMode(0o555, of: tool.path("fixed")) {
+            let ended = try await runAsNobody(tool, clone + [tool.path("fixed/x.db")])
+            try expect(77, "no-permission", says: "Permission denied", ended)
+        }
+    }
+
+    @Test func `a container or content that may not be looked at is not said to be absent`() async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        for folder in ["shared", "shared/notes"] {
+            try await withMode(0, of: tool.path(folder)) {
+                let verified = try await runAsNobody(tool, ["verify", tool.path("shared"), "--json"])
+                try expect(77, "no-permission", says: "Permission denied", verified)
+                let examined = try await runAsNobody(tool, ["doctor", tool.path("shared"), "--json"])
+                #expect(examined.code == 3, "\(examined)")
+                let codes = try JSON(examined.output)["findings"]?.array.map { $0["code"]?.string }
+                #expect(codes == ["no-permission"], "\(examined)")
+            }
+        }
+    }
+}
