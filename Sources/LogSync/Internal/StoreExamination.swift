@@ -66,6 +66,7 @@ struct StoreExamination {
                     help: "clone the content anew beside it; or sqlite3 .recover, put the result in its place and run "
                         + "logsync rescan"))
         }
+        findings += unfitting(health)
         if !health.withoutTriggers.isEmpty {
             findings.append(
                 Finding(
@@ -97,6 +98,25 @@ struct StoreExamination {
                     help: "give it a PRIMARY KEY, or leave it out with logsync init --skip the next time"))
         }
         return findings
+    }
+
+    /// Sound rows that break what their tables declare.
+    private func unfitting(_ health: StoreHealth) -> [Finding] {
+        let checks = health.brokenChecks.sorted { $0.key < $1.key }.map { table, count in
+            Finding(
+                "broken-check", .trouble, "\(count) rows break a CHECK constraint", at: "\(path): \(table)",
+                why: "two peers wrote halves of a row that do not go together, or a program wrote with "
+                    + "ignore_check_constraints; the rows are sound, and nothing is lost",
+                help: "logsync conflicts list STORE shows those that peers broke together; write values that keep to it"
+            )
+        }
+        let values = health.unfitValues.sorted { $0.key < $1.key }.map { complaint, count in
+            Finding(
+                "unfit-value", .trouble, "\(count) values are not what their column is declared to hold", at: path,
+                why: "\(complaint), as after the table's declaration was changed; the database is sound",
+                help: "write values that fit; sqlite3 STORE 'PRAGMA quick_check' lists them")
+        }
+        return checks + values
     }
 
     // MARK: Our own view
