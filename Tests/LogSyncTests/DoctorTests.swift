@@ -118,6 +118,23 @@ struct DoctorTests {
         expect("container-unavailable", .trouble, in: folder)
     }
 
+    @Test(
+        "A folder that cannot be written to is said to be so, and why",
+        arguments: [(EROFS, "read-only"), (EACCES, "permission-denied"), (ENOSPC, "disk-full")])
+    func unwritable(number: CInt, code: String) async throws {
+        var refused = a
+        refused.configuration.fileSystem = RefusingFileSystem(number, below: world.contentPath)
+        let peer = try await a.peer()
+        expect(code, .trouble, in: try await examine(as: refused), at: "\(peer)")
+        try a.insert("two")
+        _ = try? await refused.sync()
+        let report = try await examine(as: refused)
+        #expect(Set(report.findings.map(\.code)) == ["outbox", code], "\(report.findings)")
+        #expect(report.findings.first { $0.code == "outbox" }?.why.contains("no logsync has run") == false)
+        try await settle(a, b)
+        #expect(try await examine().findings.isEmpty)
+    }
+
     @Test("Changes behind the triggers' back, missing triggers, broken keys and unkeyed tables are found")
     func inside() async throws {
         try a.execute(

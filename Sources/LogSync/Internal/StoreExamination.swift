@@ -1,3 +1,4 @@
+import Glibc
 import LogContainer
 import LogModel
 import LogStore
@@ -16,11 +17,10 @@ struct StoreExamination {
         guard health.integrity.isEmpty else { return findings + folder(nil) }
         let look = Look(store, isFull: true)
         let status = try store.status(look.scan)
-        findings += inside(status)
-        guard let scan = look.scan else {
-            let error = look.error.map { LogSyncError(wrapping: $0, at: store.content.path) }
-            return findings + (error.map { [FolderExamination.unavailable($0, at: store.content.path)] } ?? [])
-        }
+        let obstacle = obstacle(look)
+        if let obstacle { findings.append(obstacle) }
+        findings += inside(status, mayPublish: obstacle == nil)
+        guard let scan = look.scan else { return findings }
         let outside = folder(scan)
         // A file that is damaged is held for that; once is enough.
         let known = Set(outside.map(\.place))
@@ -37,6 +37,36 @@ struct StoreExamination {
         if let retired = try? store.store.retiredPeers() { examination.retired = retired }
         if let shown = try? scan.map(store.shown) { examination.shown = shown }
         return scan.map(examination.findings) ?? examination.findings()
+    }
+
+    // MARK: The folder, as this store's
+
+    /// What keeps this store from publishing.
+    private func obstacle(_ look: Look) -> Finding? {
+        let path = store.content.path
+        if let error = look.error {
+            return FolderExamination.unavailable(LogSyncError(wrapping: error, at: path), at: path)
+        }
+        do throws(FileSystemError) {
+            try store.content.peer(store.peer).checkWritable()
+            return nil
+        } catch {
+            return unwritable(error)
+        }
+    }
+
+    private func unwritable(_ error: FileSystemError) -> Finding {
+        let code =
+            switch error.number {
+            case EROFS: "read-only"
+            case EACCES, EPERM: "permission-denied"
+            case ENOSPC, EDQUOT: "disk-full"
+            default: "io-error"
+            }
+        let explained = error.explained(kept: "recorded changes stay in the store's outbox")
+        return Finding(
+            code, .trouble, "the content folder cannot be written to", at: error.path, why: explained.message,
+            help: explained.help)
     }
 
     private func place() -> [Finding] {
@@ -121,7 +151,7 @@ struct StoreExamination {
 
     // MARK: Our own view
 
-    private func inside(_ status: StoreStatus) -> [Finding] {
+    private func inside(_ status: StoreStatus, mayPublish: Bool) -> [Finding] {
         var findings: [Finding] = []
         func add(
             _ code: String, _ severity: Finding.Severity, _ count: Int, _ what: String, why: String, help: String?
@@ -134,7 +164,9 @@ struct StoreExamination {
             help: "run logsync sync or logsync watch on the store")
         add(
             "outbox", .trouble, status.outbox, "transactions are not published yet",
-            why: "the container was not there, or no logsync has run since",
+            why: mayPublish
+                ? "the container was not there or could not be written to, or no logsync has run since"
+                : "they wait until the content folder can be used",
             help: "run logsync sync or logsync watch on the store")
         add(
             "conflicts", .note, status.conflicts, "cells were written on two peers at once",
