@@ -135,6 +135,27 @@ struct DoctorTests {
         #expect(try await examine().findings.isEmpty)
     }
 
+    @Test("A folder that only strangers write to is said to be another content's; founders who have met are none")
+    func otherContent() async throws {
+        let other = try World()
+        let stranger = try await other.founder("stranger", rows: ["theirs"])
+        let aside = world.root + "/aside"
+        try FileManager.default.moveItem(atPath: world.contentPath, toPath: aside)
+        try FileManager.default.copyItem(atPath: other.contentPath, toPath: world.contentPath)
+        let report = try await examine()
+        expect("other-content", .trouble, in: report, at: world.contentPath)
+        #expect(report.outcome == .held)
+        try FileManager.default.removeItem(atPath: world.contentPath)
+        try FileManager.default.moveItem(atPath: aside, toPath: world.contentPath)
+        // Two founders whose folders a sync engine puts together.
+        let id = try await stranger.peer()
+        try FileManager.default.copyItem(
+            atPath: "\(other.contentPath)/peers/\(id)", toPath: "\(world.contentPath)/peers/\(id)")
+        #expect(try await !examine().findings.contains { $0.code == "other-content" })
+        try await settle(a, b)
+        #expect(try await examine().findings.isEmpty && b.ids() == ["one", "theirs"])
+    }
+
     @Test("Changes behind the triggers' back, missing triggers, broken keys and unkeyed tables are found")
     func inside() async throws {
         try a.execute(

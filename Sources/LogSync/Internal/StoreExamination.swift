@@ -21,6 +21,7 @@ struct StoreExamination {
         if let obstacle { findings.append(obstacle) }
         findings += inside(status, mayPublish: obstacle == nil)
         guard let scan = look.scan else { return findings }
+        findings += try strangers(scan)
         let outside = folder(scan)
         // A file that is damaged is held for that; once is enough.
         let known = Set(outside.map(\.place))
@@ -67,6 +68,23 @@ struct StoreExamination {
         return Finding(
             code, .trouble, "the content folder cannot be written to", at: error.path, why: explained.message,
             help: explained.help)
+    }
+
+    /// Whether the folder is of others only, whom this store has never heard of.
+    private func strangers(_ scan: ContainerScan) throws -> [Finding] {
+        do {
+            try store.checkHistory(of: scan, at: store.content.path)
+            return []
+        } catch let error as LogSyncError where error.code == .configuration {
+            return [
+                Finding(
+                    "other-content", .trouble, "no peer in the folder is known to this store", at: store.content.path,
+                    why: "another content of the same name has taken the place of this store's; or two machines began "
+                        + "the same content and have not met yet",
+                    help: "logsync attach STORE --container DIR names the folder that is meant; logsync sync puts the "
+                        + "rows of both together, so run it only where they are the same content")
+            ]
+        }
     }
 
     private func place() -> [Finding] {
