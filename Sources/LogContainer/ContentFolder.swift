@@ -63,15 +63,34 @@ package struct ContentFolder: Sendable {
         do throws(FileSystemError) {
             try fileSystem.ensureDirectory(path, in: container)
             let state = try readMarker()
-            if state == .missing || (rewritingMarker && state == .unreadable) {
-                try fileSystem.replaceFile(
-                    markerPath, with: Marker(content: name).bytes, staging: "\(path)/\(StagingName.marker)")
-            }
+            if state == .missing || (rewritingMarker && state == .unreadable) { try writeMarker() }
             try fileSystem.ensureDirectory(peersPath, in: path)
         } catch {
             throw error.explained(kept: Kept.store)
         }
         try checkAvailable()
+        removeStagedMarkers()
+    }
+
+    /// Writes the marker, or finds that somebody else has just done so.
+    private func writeMarker() throws(FileSystemError) {
+        do throws(FileSystemError) {
+            try fileSystem.replaceFile(
+                markerPath, with: Marker(content: name).bytes, staging: "\(path)/\(StagingName.marker())")
+        } catch let error where error.number == ENOENT {
+            // Whoever has a good marker removes what others staged.
+            guard try readMarker() == .valid else { throw error }
+            try fileSystem.synchronizeDirectory(path)
+        }
+    }
+
+    /// Removes what killed processes have left of the marker. Whoever is only about to rename his finds this one instead.
+    private func removeStagedMarkers() {
+        // What cannot be listed stays; nobody reads it.
+        let entries = (try? fileSystem.list(path, statuses: false)) ?? []
+        for entry in entries where StagingName.isStagedMarker(entry.name) {
+            fileSystem.removeIfPresent("\(path)/\(entry.name)")
+        }
     }
 
     /// Checks that the container is there and is the right one. Nothing is to be written, and nothing concluded from

@@ -22,6 +22,10 @@ package protocol FileSystem: Sendable {
     /// Makes renames and removals within a directory survive a power loss.
     func synchronizeDirectory(_ path: String) throws(FileSystemError)
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind
+    /// Asks whether files could be made in a directory, and makes none.
+    ///
+    /// - Throws: what making one would fail with, as far as it can be told: `EROFS`, `EACCES`, `ENOSPC`.
+    func checkWritable(_ directory: String) throws(FileSystemError)
 }
 
 /// A file opened for reading. It is closed when let go of.

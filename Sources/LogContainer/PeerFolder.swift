@@ -39,6 +39,26 @@ package struct PeerFolder: Sendable {
         }
     }
 
+    /// Asks whether this peer could write into its folder, or make it, and writes nothing.
+    ///
+    /// - Throws: as ``FileSystem/checkWritable(_:)``.
+    package func checkWritable() throws(FileSystemError) {
+        let folders = [LogFileName.folder, SchemaFileName.folder, SnapshotName.folder, BlobName.folder]
+        for directory in folders.map({ "\(path)/\($0)" }) { _ = try isWritable(directory) }
+        // Where the folder is not there, the next one up will hold it.
+        for directory in [path, content.peersPath, content.path] where try isWritable(directory) { return }
+    }
+
+    /// False where it is not there.
+    private func isWritable(_ directory: String) throws(FileSystemError) -> Bool {
+        do throws(FileSystemError) {
+            try fileSystem.checkWritable(directory)
+            return true
+        } catch let error where error.isAbsence {
+            return false
+        }
+    }
+
     /// Opens a published file for reading at any offset.
     ///
     /// - Throws: ``LogSyncError/Code/ioError`` where it is not there or cannot be read;

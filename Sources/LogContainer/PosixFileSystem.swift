@@ -84,6 +84,15 @@ package struct PosixFileSystem: FileSystem {
         try Posix.check("look at the file system of", path) { statfs(path, &raw) }
         return FileSystemKind(magic: UInt64(UInt32(truncatingIfNeeded: raw.f_type)))
     }
+
+    package func checkWritable(_ directory: String) throws(FileSystemError) {
+        var raw = statvfs()
+        try Posix.check("look at the file system of", directory) { statvfs(directory, &raw) }
+        // Some FUSE mounts let access(2) allow everything.
+        if raw.f_flag & UInt(ST_RDONLY) != 0 { throw FileSystemError("write to", directory, number: EROFS) }
+        try Posix.check("write to", directory) { faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) }
+        if Posix.isFull(raw) { throw FileSystemError("write to", directory, number: ENOSPC) }
+    }
 }
 
 /// A descriptor and the path to name it by in errors; closed at the latest when let go of.
@@ -160,6 +169,19 @@ private enum Posix {
     static func isDotOrDotDot(_ name: UnsafePointer<CChar>) -> Bool {
         let dot = CChar(UInt8(ascii: "."))
         return name[0] == dot && (name[1] == 0 || (name[1] == dot && name[2] == 0))
+    }
+
+    /// With less than this left, the next log file or receipt will hardly fit.
+    private static let leastRoom: UInt64 = 16 << 10
+
+    static func isFull(_ raw: statvfs) -> Bool {
+        // Some blocks are kept for the superuser.
+        let isRoot = geteuid() == 0
+        let blocks = UInt64(isRoot ? raw.f_bfree : raw.f_bavail)
+        let files = isRoot ? raw.f_ffree : raw.f_favail
+        let (room, isHuge) = blocks.multipliedReportingOverflow(by: UInt64(raw.f_frsize))
+        // A file system that has none at all does not count them.
+        return raw.f_blocks > 0 && !isHuge && room < leastRoom || raw.f_files > 0 && files == 0
     }
 
     static func open(_ path: String, _ flags: CInt, _ operation: String) throws(FileSystemError) -> CInt {

@@ -2,8 +2,12 @@ import LogModel
 
 /// What is wrong inside a store, as far as looking at it shows.
 package struct StoreHealth: Sendable {
-    /// What `PRAGMA integrity_check` says; empty where all is well.
+    /// What `PRAGMA integrity_check` says of the database's structure, the first hundred of it; empty where all is well.
     package var integrity: [String] = []
+    /// Rows that break a CHECK constraint, by table.
+    package var brokenChecks: [String: Int] = [:]
+    /// Values that their columns should not hold, being NULL or of another type, by what SQLite says of them.
+    package var unfitValues: [String: Int] = [:]
     /// Rows with a foreign key that no row answers, by table.
     package var brokenForeignKeys: [String: Int] = [:]
     /// Tables whose triggers are gone.
@@ -15,14 +19,21 @@ package struct StoreHealth: Sendable {
     package var differing: [String: Int] = [:]
 }
 
+extension StoreHealth {
+    fileprivate mutating func add(_ integrity: Integrity) {
+        self.integrity = integrity.damage
+        brokenChecks = integrity.brokenChecks
+        unfitValues = integrity.unfitValues
+    }
+}
+
 extension Store {
     /// Looks the store over: reads all of it, changes nothing.
     package func health() throws -> StoreHealth {
         try database.read { session in
             var health = StoreHealth()
             let connection = session.connection
-            health.integrity = try connection.rows("PRAGMA integrity_check(100)").map { String(text: $0[0]) }
-                .filter { $0 != "ok" }
+            try health.add(Integrity(connection))
             guard health.integrity.isEmpty else { return health }
             for row in try connection.rows("SELECT \"table\" FROM pragma_foreign_key_check") {
                 health.brokenForeignKeys[String(text: row[0]), default: 0] += 1

@@ -35,6 +35,24 @@ import Testing
         #expect(try folder.files() == ["notes/logsync.json"])
     }
 
+    @Test func `Two that write the marker at once both succeed`() throws {
+        let other = content
+        let raced = RacingFileSystem(before: content.markerPath) { try other.create() }
+        try ContentFolder(container: folder.path, name: try .notes, fileSystem: raced).create()
+        #expect(raced.hasRaced.get())
+        try content.checkAvailable()
+        #expect(try folder.files() == ["notes/logsync.json"])
+    }
+
+    @Test func `What killed processes have left of the marker goes, and what peers stage stays`() throws {
+        let staged = "notes/.logsync-\(alice)-0.tmp"
+        for name in ["notes/.logsync-marker.tmp", "notes/.logsync-marker-0123456789abcdef.tmp", staged] {
+            try folder.write("{\"cont", to: name)
+        }
+        try content.create()
+        #expect(try folder.files() == [staged, "notes/logsync.json"])
+    }
+
     @Test func `A container that is not there is never created`() throws {
         let missing = ContentFolder(container: folder.path + "/Sync", name: try .notes)
         #expect(code { try missing.create() } == .containerUnavailable)

@@ -92,6 +92,11 @@ struct FailingFileSystem: FileSystem {
         _ = try step("kind", path)
         return try base.kind(path)
     }
+
+    func checkWritable(_ directory: String) throws(FileSystemError) {
+        _ = try step("checkWritable", directory)
+        try base.checkWritable(directory)
+    }
 }
 
 private final class FailingFile: ReadableFile, WritableFile {

@@ -118,6 +118,44 @@ struct DoctorTests {
         expect("container-unavailable", .trouble, in: folder)
     }
 
+    @Test(
+        "A folder that cannot be written to is said to be so, and why",
+        arguments: [(EROFS, "read-only"), (EACCES, "permission-denied"), (ENOSPC, "disk-full")])
+    func unwritable(number: CInt, code: String) async throws {
+        var refused = a
+        refused.configuration.fileSystem = RefusingFileSystem(number, below: world.contentPath)
+        let peer = try await a.peer()
+        expect(code, .trouble, in: try await examine(as: refused), at: "\(peer)")
+        try a.insert("two")
+        _ = try? await refused.sync()
+        let report = try await examine(as: refused)
+        #expect(Set(report.findings.map(\.code)) == ["outbox", code], "\(report.findings)")
+        #expect(report.findings.first { $0.code == "outbox" }?.why.contains("no logsync has run") == false)
+        try await settle(a, b)
+        #expect(try await examine().findings.isEmpty)
+    }
+
+    @Test("A folder that only strangers write to is said to be another content's; founders who have met are none")
+    func otherContent() async throws {
+        let other = try World()
+        let stranger = try await other.founder("stranger", rows: ["theirs"])
+        let aside = world.root + "/aside"
+        try FileManager.default.moveItem(atPath: world.contentPath, toPath: aside)
+        try FileManager.default.copyItem(atPath: other.contentPath, toPath: world.contentPath)
+        let report = try await examine()
+        expect("other-content", .trouble, in: report, at: world.contentPath)
+        #expect(report.outcome == .held)
+        try FileManager.default.removeItem(atPath: world.contentPath)
+        try FileManager.default.moveItem(atPath: aside, toPath: world.contentPath)
+        // Two founders whose folders a sync engine puts together.
+        let id = try await stranger.peer()
+        try FileManager.default.copyItem(
+            atPath: "\(other.contentPath)/peers/\(id)", toPath: "\(world.contentPath)/peers/\(id)")
+        #expect(try await !examine().findings.contains { $0.code == "other-content" })
+        try await settle(a, b)
+        #expect(try await examine().findings.isEmpty && b.ids() == ["one", "theirs"])
+    }
+
     @Test("Changes behind the triggers' back, missing triggers, broken keys and unkeyed tables are found")
     func inside() async throws {
         try a.execute(
@@ -169,6 +207,55 @@ struct DoctorTests {
         let report = try await examine()
         expect("corrupt-database", .damage, in: report)
         #expect(report.outcome == .integrity)
+    }
+
+    @Test("A CHECK that two good halves broke is no damage, and the rows are listed")
+    func brokenCheck() async throws {
+        try a.execute(
+            """
+            CREATE TABLE range(k TEXT PRIMARY KEY, low INT, high INT, CHECK(low <= high));
+            INSERT INTO range VALUES('r', 1, 10);
+            """)
+        try await a.sync()
+        try b.execute("CREATE TABLE range(k TEXT PRIMARY KEY, low INT, high INT, CHECK(low <= high))")
+        try await settle(a, b)
+        try a.execute("UPDATE range SET low = 8")
+        try b.execute("UPDATE range SET high = 5")
+        try await settle(a, b)
+        for machine in [a, b] {
+            let report = try await examine(as: machine)
+            expect("broken-check", .trouble, in: report, at: "range")
+            let finding = report.findings.first { $0.code == "broken-check" }
+            #expect(finding?.help?.contains("logsync conflicts list") == true)
+            #expect(report.findings.count == 1 && report.outcome == .held, "\(report.findings)")
+            let listed = try await machine.with { try await $0.conflicts() }
+            #expect(listed.parked.map(\.reason) == ["check"])
+        }
+    }
+
+    @Test("Values that a column may not hold are no damage either, however many")
+    func unfitValues() async throws {
+        try a.execute("CREATE TABLE strict(k TEXT PRIMARY KEY, n INT, x INT) STRICT")
+        let rows = (0..<150).map { "('\($0)', \($0), \($0))" }.joined(separator: ", ")
+        try a.execute("INSERT INTO strict VALUES \(rows)")
+        try await settle(a, b)
+        try redeclare("CREATE TABLE strict(k TEXT PRIMARY KEY, n TEXT, x INT NOT NULL CHECK(x < 0)) STRICT")
+        let report = try await examine()
+        expect("unfit-value", .trouble, in: report)
+        expect("broken-check", .trouble, in: report, at: "strict")
+        #expect(report.findings.first { $0.code == "broken-check" }?.what.hasPrefix("150 rows") == true)
+        #expect(!report.findings.contains { $0.severity == .damage }, "\(report.findings)")
+    }
+
+    /// Changes what the table `strict` declares and leaves its rows as they are.
+    private func redeclare(_ sql: String) throws {
+        let database = try a.database()
+        defer { try? database.close() }
+        try database.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA writable_schema = ON")
+            try db.execute(sql: "UPDATE sqlite_master SET sql = ? WHERE name = 'strict'", arguments: [sql])
+            try db.execute(sql: "PRAGMA writable_schema = RESET")
+        }
     }
 
     @Test("A store within its container is said to be in danger")

@@ -72,6 +72,10 @@ final class DyingFileSystem: FileSystem {
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind {
         try look(path) { () throws(FileSystemError) in try base.kind(path) }
     }
+
+    func checkWritable(_ directory: String) throws(FileSystemError) {
+        try look(directory) { () throws(FileSystemError) in try base.checkWritable(directory) }
+    }
 }
 
 private final class DyingFile: WritableFile {

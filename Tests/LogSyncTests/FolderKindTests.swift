@@ -42,6 +42,7 @@ private struct OtherFileSystem: FileSystem {
     func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
     func makeDirectory(_ path: String) throws(FileSystemError) { try base.makeDirectory(path) }
     func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
+    func checkWritable(_ directory: String) throws(FileSystemError) { try base.checkWritable(directory) }
     func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }
 }
 

@@ -68,4 +68,9 @@ struct RefusingFileSystem: FileSystem {
     }
 
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }
+
+    func checkWritable(_ directory: String) throws(FileSystemError) {
+        try change("write to", directory)
+        try base.checkWritable(directory)
+    }
 }

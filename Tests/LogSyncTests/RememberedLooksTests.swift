@@ -36,6 +36,7 @@ private final class CountingFileSystem: FileSystem {
     func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
     func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }
+    func checkWritable(_ directory: String) throws(FileSystemError) { try base.checkWritable(directory) }
 }
 
 @Suite("A command that runs again reads nothing of peers of whom nothing is new")

@@ -1,3 +1,4 @@
+import Glibc
 import LogContainer
 import LogModel
 import LogStore
@@ -16,11 +17,11 @@ struct StoreExamination {
         guard health.integrity.isEmpty else { return findings + folder(nil) }
         let look = Look(store, isFull: true)
         let status = try store.status(look.scan)
-        findings += inside(status)
-        guard let scan = look.scan else {
-            let error = look.error.map { LogSyncError(wrapping: $0, at: store.content.path) }
-            return findings + (error.map { [FolderExamination.unavailable($0, at: store.content.path)] } ?? [])
-        }
+        let obstacle = obstacle(look)
+        if let obstacle { findings.append(obstacle) }
+        findings += inside(status, mayPublish: obstacle == nil)
+        guard let scan = look.scan else { return findings }
+        findings += try strangers(scan)
         let outside = folder(scan)
         // A file that is damaged is held for that; once is enough.
         let known = Set(outside.map(\.place))
@@ -37,6 +38,53 @@ struct StoreExamination {
         if let retired = try? store.store.retiredPeers() { examination.retired = retired }
         if let shown = try? scan.map(store.shown) { examination.shown = shown }
         return scan.map(examination.findings) ?? examination.findings()
+    }
+
+    // MARK: The folder, as this store's
+
+    /// What keeps this store from publishing.
+    private func obstacle(_ look: Look) -> Finding? {
+        let path = store.content.path
+        if let error = look.error {
+            return FolderExamination.unavailable(LogSyncError(wrapping: error, at: path), at: path)
+        }
+        do throws(FileSystemError) {
+            try store.content.peer(store.peer).checkWritable()
+            return nil
+        } catch {
+            return unwritable(error)
+        }
+    }
+
+    private func unwritable(_ error: FileSystemError) -> Finding {
+        let code =
+            switch error.number {
+            case EROFS: "read-only"
+            case EACCES, EPERM: "permission-denied"
+            case ENOSPC, EDQUOT: "disk-full"
+            default: "io-error"
+            }
+        let explained = error.explained(kept: "recorded changes stay in the store's outbox")
+        return Finding(
+            code, .trouble, "the content folder cannot be written to", at: error.path, why: explained.message,
+            help: explained.help)
+    }
+
+    /// Whether the folder is of others only, whom this store has never heard of.
+    private func strangers(_ scan: ContainerScan) throws -> [Finding] {
+        do {
+            try store.checkHistory(of: scan, at: store.content.path)
+            return []
+        } catch let error as LogSyncError where error.code == .configuration {
+            return [
+                Finding(
+                    "other-content", .trouble, "no peer in the folder is known to this store", at: store.content.path,
+                    why: "another content of the same name has taken the place of this store's; or two machines began "
+                        + "the same content and have not met yet",
+                    help: "logsync attach STORE --container DIR names the folder that is meant; logsync sync puts the "
+                        + "rows of both together, so run it only where they are the same content")
+            ]
+        }
     }
 
     private func place() -> [Finding] {
@@ -66,6 +114,7 @@ struct StoreExamination {
                     help: "clone the content anew beside it; or sqlite3 .recover, put the result in its place and run "
                         + "logsync rescan"))
         }
+        findings += unfitting(health)
         if !health.withoutTriggers.isEmpty {
             findings.append(
                 Finding(
@@ -99,9 +148,28 @@ struct StoreExamination {
         return findings
     }
 
+    /// Sound rows that break what their tables declare.
+    private func unfitting(_ health: StoreHealth) -> [Finding] {
+        let checks = health.brokenChecks.sorted { $0.key < $1.key }.map { table, count in
+            Finding(
+                "broken-check", .trouble, "\(count) rows break a CHECK constraint", at: "\(path): \(table)",
+                why: "two peers wrote halves of a row that do not go together, or a program wrote with "
+                    + "ignore_check_constraints; the rows are sound, and nothing is lost",
+                help: "logsync conflicts list STORE shows those that peers broke together; write values that keep to it"
+            )
+        }
+        let values = health.unfitValues.sorted { $0.key < $1.key }.map { complaint, count in
+            Finding(
+                "unfit-value", .trouble, "\(count) values are not what their column is declared to hold", at: path,
+                why: "\(complaint), as after the table's declaration was changed; the database is sound",
+                help: "write values that fit; sqlite3 STORE 'PRAGMA quick_check' lists them")
+        }
+        return checks + values
+    }
+
     // MARK: Our own view
 
-    private func inside(_ status: StoreStatus) -> [Finding] {
+    private func inside(_ status: StoreStatus, mayPublish: Bool) -> [Finding] {
         var findings: [Finding] = []
         func add(
             _ code: String, _ severity: Finding.Severity, _ count: Int, _ what: String, why: String, help: String?
@@ -114,7 +182,9 @@ struct StoreExamination {
             help: "run logsync sync or logsync watch on the store")
         add(
             "outbox", .trouble, status.outbox, "transactions are not published yet",
-            why: "the container was not there, or no logsync has run since",
+            why: mayPublish
+                ? "the container was not there or could not be written to, or no logsync has run since"
+                : "they wait until the content folder can be used",
             help: "run logsync sync or logsync watch on the store")
         add(
             "conflicts", .note, status.conflicts, "cells were written on two peers at once",

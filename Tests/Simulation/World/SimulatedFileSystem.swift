@@ -122,6 +122,10 @@ final class SimulatedFileSystem: FileSystem {
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind {
         try look(path) { () throws(FileSystemError) in try base.kind(path) }
     }
+
+    func checkWritable(_ directory: String) throws(FileSystemError) {
+        try look(directory) { () throws(FileSystemError) in try base.checkWritable(directory) }
+    }
 }
 
 /// What a change is, to one who wants to die in the middle of it.
