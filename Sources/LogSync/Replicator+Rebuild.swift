@@ -189,7 +189,8 @@ extension ReplicatedStore {
             return
         }
         guard waits, try !missingOfOthers(scan).isEmpty else { return }
-        if let name = try publishSnapshot(try self.scan(full: true)) {
+        let now = try self.scan(full: true)
+        if try !missingOfOthers(now).isEmpty, let name = try publishSnapshot(now) {
             logger.notice("Published the snapshot \(name), because others wait for what the folder has no more")
         }
     }
