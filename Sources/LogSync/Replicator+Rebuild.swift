@@ -189,7 +189,8 @@ extension ReplicatedStore {
             return
         }
         guard try isLost(scan) || waits && !missingOfOthers(scan).isEmpty else { return }
-        if let name = try publishSnapshot(try self.scan(full: true)) {
+        let now = try self.scan(full: true)
+        if try !missingOfOthers(now).isEmpty, let name = try publishSnapshot(now) {
             logger.notice("Published the snapshot \(name), for what the folder has no more and others may lack")
         }
     }
