@@ -21,8 +21,8 @@ struct Growth: Codable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
         print(
-            try isJSON
-                ? String(decoding: try encoder.encode(self), as: UTF8.self)
+            isJSON
+                ? try String(decoding: encoder.encode(self), as: UTF8.self)
                 : plots.map { $0.table() }.joined(separator: "\n"))
     }
 }

@@ -128,7 +128,7 @@ import Testing
 
     @Test func aPlaceWhereNoFileCanBeMade() throws {
         for place in ["no/such/store.db", "file/store.db"] {
-            FileManager.default.createFile(atPath: folder.path + "/file", contents: nil)
+            #expect(FileManager.default.createFile(atPath: folder.path + "/file", contents: nil))
             try expect(.cannotCreate) {
                 _ = try Store.create(
                     folder.path + "/" + place, schema: "",

@@ -253,17 +253,20 @@ struct PartialSnapshotTests {
         try await settle(p, q)
         #expect(try await p.snapshot().isPartial)
         for machine in [p, q] { try world.removeLogs(try await machine.peer()) }
+        // However long the test takes.
+        let start = SystemClock().now()
+        late.configuration.clock = FixedClock(start)
         let waiting = try await late.sync()
         #expect(waiting.outcome == .held && waiting.held.contains { $0.file?.hasSuffix(".snap") ?? false })
         #expect(try late.ids() == ["one", "two"])
         // However old the file itself is.
-        late.configuration.clock = FixedClock(SystemClock().now() + 599_000)
+        late.configuration.clock = FixedClock(start + 599_000)
         try await late.sync()
         #expect(try late.ids() == ["one", "two"])
         let clone = try await world.clone("r")
         #expect(try clone.ids().isEmpty, "it waits like the others")
         #expect(try await clone.sync().outcome == .held)
-        late.configuration.clock = FixedClock(SystemClock().now() + 602_000)
+        late.configuration.clock = FixedClock(start + 602_000)
         try await late.sync()
         #expect(try late.values() == ["four=", "one=1", "three=", "two=2"])
         #expect(try await late.status().lacks.map(\.name) == ["note.stars"])

@@ -64,7 +64,9 @@ struct References {
     func integer(of identity: RowIdentity, in table: TrackedTable, followsFolded: Bool = true) throws -> Int64? {
         let clock = ClockTable(table: table, connection: connection)
         if let row = try clock.row(of: identity) { return row }
-        if followsFolded, let winner = try KeptRows(session).winner(of: identity, in: table), let row = try clock.row(of: winner) {
+        if followsFolded, let winner = try KeptRows(session).winner(of: identity, in: table),
+            let row = try clock.row(of: winner)
+        {
             return row
         }
         return try reservedInteger(of: identity, in: table)
