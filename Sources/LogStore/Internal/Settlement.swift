@@ -111,8 +111,9 @@ struct Settlement {
         throw breaksConstraint(of: table)
     }
 
+    /// Changes nothing: what has been written and not recorded yet is not looked at.
     func findParked(_ name: ListedName, in tableName: String) throws {
-        _ = try parked(name, in: table(tableName))
+        _ = try parked(name, in: known(tableName))
     }
 
     func dropParked(_ name: ListedName, in tableName: String) throws {
@@ -219,6 +220,10 @@ struct Settlement {
     /// What this peer wrote before is recorded first.
     private func table(_ name: String) throws -> TrackedTable {
         _ = try Store.record(session, author: nil, context: nil)
+        return try known(name)
+    }
+
+    private func known(_ name: String) throws -> TrackedTable {
         guard let table = try session.tables(named: name).first else {
             throw LogSyncError(.usage, "there is no table \(name) in this store now; nothing was changed")
         }
