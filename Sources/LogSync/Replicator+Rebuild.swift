@@ -122,7 +122,7 @@ extension ReplicatedStore {
         if let scan {
             guard try damagedSnapshots(scan.peers[peer]).isEmpty else { return true }
             missing = Self.missing(own, beyond: try bridged(peer, scan))
-            others = try missingOfOthers(scan).map { ($0.peer.id, $0.transactions) }
+            others = try missingOfOthers(scan)
         } else {
             // What cannot be looked at may hold anything.
             let peers = try? content.fileSystem.list(content.peersPath, statuses: false)
@@ -171,7 +171,10 @@ extension ReplicatedStore {
         let scan = try scan(full: true)
         guard try !missingOfOthers(scan).isEmpty else { return (takenSnapshot?.description, []) }
         _ = try publishSnapshot(scan)
-        return (takenSnapshot?.description, try missingOfOthers(try self.scan(full: true)))
+        let names = try names()
+        let missing = try missingOfOthers(try self.scan(full: true))
+            .map { RebuildReport.Missing(peer: names[$0.id], transactions: $0.transactions) }
+        return (takenSnapshot?.description, missing)
     }
 
     /// Publishes a snapshot where transactions that this store has are in no file any more and another peer waits for them,
@@ -213,21 +216,4 @@ extension ReplicatedStore {
         }
     }
 
-    /// What others have made that this store has, and that the folder does not hold.
-    private func missingOfOthers(_ scan: ContainerScan) throws -> [RebuildReport.Missing] {
-        let names = try names()
-        let isPartial = try !lacks(scan).isEmpty
-        let lines = try reachOfLines(scan)
-        return try store.vector().sequences.sorted { $0.key < $1.key }.compactMap { id, sequence in
-            guard id != peer else { return nil }
-            let standsFor = try standsFor(id, scan, orPartly: isPartial)
-            let inFiles =
-                if let reach = lines[id] { reach < sequence ? [reach + 1...sequence] : [] } else {
-                    Self.missing(in: scan.peers[id]?.logFiles ?? LogFileSet([]), upTo: sequence)
-                }
-            let missing = Self.missing(inFiles, beyond: standsFor)
-            let count = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
-            return count == 0 ? nil : RebuildReport.Missing(peer: names[id], transactions: count)
-        }
-    }
 }

@@ -56,7 +56,7 @@ extension ReplicatedStore {
         }
         let step: ImportStep
         var files: [ImportedFile: Int] = [:]
-        let isAsked = logger.logLevel <= .info
+        let isAsked = logger.logLevel <= .debug
         do {
             step = try store.importStep {
                 let next = try plan.next()

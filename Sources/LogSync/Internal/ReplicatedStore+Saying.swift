@@ -7,13 +7,13 @@ import Logging
 extension ReplicatedStore {
     /// - Parameter former: up to which of this peer's transactions it was said before.
     func sayRecorded(after former: UInt64, upTo sequence: UInt64) throws {
-        guard sequence > former, logger.logLevel <= .info else { return }
+        guard sequence > former, logger.logLevel <= .debug else { return }
         // A recording makes one; a restored state file may be behind by any number.
         let recorded = try store.history(
             limit: Int(clamping: min(sequence - former, 100)), after: nil, author: nil, peer: peer, table: nil)
         for entry in recorded.reversed() {
             let counts = entry.counts.values.reduce(into: ChangeCounts()) { $0 += $1 }
-            logger.info(
+            logger.debug(
                 "Recorded transaction \(entry.dot.sequence) of \(place.path)",
                 metadata: [
                     "inserted": "\(counts.inserted)", "updated": "\(counts.updated)", "deleted": "\(counts.deleted)",
@@ -22,7 +22,7 @@ extension ReplicatedStore {
     }
 
     func sayPublished(_ name: LogFileName, of author: PeerID, _ run: [OutboxTransaction]) {
-        logger.info(
+        logger.debug(
             "Published \(content.peer(author).path(name))",
             metadata: [
                 "transactions": "\(run.count)", "bytes": "\(run.reduce(0) { $0 + $1.byteCount })",
@@ -32,7 +32,7 @@ extension ReplicatedStore {
     /// - Parameter files: how many transactions of which were imported; empty where nobody wants to know.
     func sayImported(_ files: [ImportedFile: Int]) {
         for (file, count) in files.sorted(by: { ($0.key.peer, $0.key.name) < ($1.key.peer, $1.key.name) }) {
-            logger.info(
+            logger.debug(
                 "Imported from \(file.name) into \(place.path)",
                 metadata: [
                     "transactions": "\(count)",
@@ -42,7 +42,7 @@ extension ReplicatedStore {
     }
 
     func sayJoined(_ snapshot: SnapshotPlace, transactions: UInt64) {
-        logger.info(
+        logger.debug(
             "Joined the snapshot \(content.peer(snapshot.peer).path(snapshot.file.name)) into \(place.path)",
             metadata: ["transactions": "\(transactions)"])
     }
