@@ -1,11 +1,10 @@
 import LogModel
 
-/// Writes the clock records of rows that one insert made, one after the other.
+/// Writes the clock records of rows that one insert made, some at a time.
 ///
 /// It gives what ``ClockTable/insert(_:at:)`` gives for a record whose state is ``ClockState/init(insertedBy:columnCount:)``
 /// with the table's dropped columns spelled out, of a table whose unique keys all have digests; and it counts the row's
-/// shares of the state digest. What all rows have in common is bound once, and nothing is allocated for a row but for
-/// unique keys beside the table's own.
+/// shares of the state digest. Nothing is allocated for a row but for cells that were set after its insert.
 final class ClockAppender {
     private let session: Session
     let table: TrackedTable
@@ -19,17 +18,33 @@ final class ClockAppender {
     private let shares: [UInt64]
     private let record: UnsafeMutableBufferPointer<UInt32>
     private var keyDigests = KeyDigests()
-    /// The digests of the row's values by column position, to be set before ``append(at:identity:time:)``.
+    /// What a record says of dropped columns.
+    private let extra: [UInt8]?
+    private let batch = InsertBatch(width: 9)
+    /// One a record of the batch.
+    private var waiting: [Waiting] = []
+    /// The digests of the row's values by column position, to be set before ``append(at:identity:_:cells:)``.
     let digests: UnsafeMutableBufferPointer<UInt64>
     /// The digests of the row's unique keys beside the table's own, by slot; to be set like ``digests``.
     var uniques: [Int32] = []
+
+    /// A record that is not written yet.
+    private struct Waiting {
+        var row: Int64
+        /// Of table and identity.
+        var digest: UInt64
+        /// Of the insert's dot.
+        var dot: UInt64
+        var stamp: Stamp
+        var cells: [Int: Stamp]
+    }
 
     /// Whether the records of a table's new rows are as simple as this.
     static func suits(_ table: TrackedTable, _ session: Session) -> Bool {
         table.hasRowid && !table.hasOpaqueUnique && session.counters(of: table).isEmpty
     }
 
-    /// - Parameter stamp: of the transaction; each row has its own time.
+    /// - Parameter stamp: of the transaction of which most rows are.
     init(_ table: TrackedTable, _ session: Session, _ stamp: Stamp) throws {
         self.session = session
         self.table = table
@@ -43,29 +58,17 @@ final class ClockAppender {
         record.initialize(repeating: 0)
         digests = .allocate(capacity: table.columns.count)
         digests.initialize(repeating: 0)
-        statement = try session.connection.prepare(table.appendClock)
-        statement.bindNull(at: 2)
-        statement.bindNull(at: 9)
-        bindStamp()
-        bindExtra([:])
+        extra = Self.extra(table, stamp, [:])
+        statement = try session.connection.prepare(table.appendClocks, readingRowsOf: batch.width)
     }
 
-    private func bindStamp() {
-        statement.bind(stamp.peer, at: 3)
-        statement.bind(Int64(bitPattern: stamp.sequence), at: 4)
-    }
-
-    private func bindExtra(_ cells: [Int: Stamp]) {
+    private static func extra(_ table: TrackedTable, _ stamp: Stamp, _ cells: [Int: Stamp]) -> [UInt8]? {
         var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
         for column in table.droppedColumns { state.setCell(column, CellState()) }
         for (column, stamp) in cells {
             state.setCell(column, CellState(versions: [Version(stamp: stamp, value: nil)]))
         }
-        if let extra = ClockCodec.encodeExtra(state) {
-            statement.bind(blob: extra[...], at: 8)
-        } else {
-            statement.bindNull(at: 8)
-        }
+        return ClockCodec.encodeExtra(state)
     }
 
     deinit {
@@ -79,61 +82,90 @@ final class ClockAppender {
         for position in digests.indices { digests[position] = statement.digest(first + position) }
     }
 
+    /// How many records wait to be written.
+    var count: Int { waiting.count }
+
+    /// Adds the record of a row.
+    ///
     /// - Parameters:
     ///   - identity: its bytes.
-    /// - Returns: false where there is a record of that row, or of that identity; then nothing was changed.
-    func append(at row: Int64, identity: UnsafeRawBufferPointer, time: HybridTime) throws -> Bool {
+    ///   - stamp: the insert's.
+    ///   - cells: those that were set after it, by column id.
+    func append(at row: Int64, identity: UnsafeRawBufferPointer, _ stamp: Stamp, cells: [Int: Stamp] = [:]) {
+        if stamp.peer != self.stamp.peer || stamp.sequence != self.stamp.sequence {
+            self.stamp = stamp
+            dot = session.dotDigest(stamp)
+        }
         var sum: UInt64 = 0
         for position in digests.indices {
             sum &+= Digest.mix(digests[position], UInt64(ids[position]))
             record[ids[position]] = UInt32(truncatingIfNeeded: digests[position]).littleEndian
         }
         let content = Digest.of(bytes: identity, seed: Digest.blobSeed)
-        statement.bind(row, at: 1)
-        if storesIdentity || identity[0] == 0 {
-            statement.bind(lasting: identity, at: 2)
-        } else if findsByKeyDigest {
-            statement.bind(lasting: identity, at: 9)
+        let isNamed = storesIdentity || identity[0] == 0
+        batch.append(row)
+        if isNamed { batch.append(blob: identity) } else { batch.appendNull() }
+        batch.append(stamp.peer)
+        batch.append(Int64(bitPattern: stamp.sequence))
+        batch.append(Int64(bitPattern: stamp.time.rawValue))
+        batch.append(Int64(bitPattern: sum))
+        batch.append(blob: UnsafeRawBufferPointer(record))
+        if let extra = cells.isEmpty ? extra : Self.extra(table, stamp, cells) {
+            extra.withUnsafeBytes { batch.append(blob: $0) }
+        } else {
+            batch.appendNull()
         }
-        statement.bind(Int64(bitPattern: time.rawValue), at: 5)
-        statement.bind(Int64(bitPattern: sum), at: 6)
-        statement.bind(lasting: UnsafeRawBufferPointer(record), at: 7)
-        if !uniques.isEmpty { uniques.withUnsafeBytes { statement.bind(blob: Array($0)[...], at: 9) } }
-        guard try statement.writeOrRefuse() else { return false }
+        if !uniques.isEmpty {
+            uniques.withUnsafeBytes { batch.append(blob: $0) }
+        } else if findsByKeyDigest && !isNamed {
+            batch.append(blob: identity)
+        } else {
+            batch.appendNull()
+        }
         if findsByKeyDigest && identity[0] != 0 { keyDigests.append(TrackedTable.fold(content), row: row) }
         for digest in uniques where digest != 0 { keyDigests.append(digest, row: row) }
-        count(Digest.mix(table.nameDigest, content))
-        return true
+        let row = Waiting(
+            row: row, digest: Digest.mix(table.nameDigest, content), dot: dot, stamp: stamp, cells: cells)
+        waiting.append(row)
+        count(row, 1)
     }
 
-    /// A row of any transaction, of which some cells were set after its insert.
+    /// Counts a row's shares of the state digest, or takes them back.
+    private func count(_ row: Waiting, _ sign: Int) {
+        var sum: UInt64 = 0
+        for share in shares { sum &+= Digest.mix(row.digest &+ share, row.dot) }
+        session.stateDigest = sign > 0 ? session.stateDigest &+ sum : session.stateDigest &- sum
+        for (id, own) in row.cells {
+            session.count(-sign, row: row.digest, column: table.columnDigests[id], row.stamp)
+            session.count(sign, row: row.digest, column: table.columnDigests[id], own)
+        }
+    }
+
+    /// Leaves records out that wait, by their place among those.
+    func drop(_ places: [Int]) {
+        guard !places.isEmpty else { return }
+        for place in places {
+            batch.drop(place)
+            count(waiting[place], -1)
+        }
+        keyDigests.forget(Set(places.map { waiting[$0].row }))
+    }
+
+    /// Writes the records that wait.
     ///
-    /// - Parameter cells: those, by column id.
-    func append(
-        at row: Int64, identity: UnsafeRawBufferPointer, _ stamp: Stamp, cells: [Int: Stamp]
-    ) throws -> Bool {
-        if stamp.peer != self.stamp.peer || stamp.sequence != self.stamp.sequence {
-            self.stamp = stamp
-            dot = session.dotDigest(stamp)
-            bindStamp()
-        }
-        guard !cells.isEmpty else { return try append(at: row, identity: identity, time: stamp.time) }
-        self.stamp.time = stamp.time
-        bindExtra(cells)
-        defer { bindExtra([:]) }
-        guard try append(at: row, identity: identity, time: stamp.time) else { return false }
-        let digest = Digest.mix(table.nameDigest, Digest.of(bytes: identity, seed: Digest.blobSeed))
-        for (id, own) in cells {
-            session.count(-1, row: digest, column: table.columnDigests[id], stamp)
-            session.count(1, row: digest, column: table.columnDigests[id], own)
-        }
-        return true
+    /// - Returns: the places of those that were left out because there is a record of the row, or of its identity.
+    func write() throws -> [Int] {
+        let refused = try batch.write(with: statement, on: session.connection)
+        drop(refused)
+        batch.removeAll()
+        waiting.removeAll(keepingCapacity: true)
+        return refused
     }
 
-    /// Takes back what was appended.
+    /// Takes back a record that was written.
     func remove(at row: Int64, _ identity: RowIdentity, _ stamp: Stamp, cells: [Int: Stamp]) throws {
         try session.connection.run(table.deleteClock, .integer(row))
-        keyDigests.forget(row)
+        keyDigests.forget([row])
         var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
         for column in table.droppedColumns { state.setCell(column, CellState()) }
         for (column, stamp) in cells {
@@ -142,53 +174,9 @@ final class ClockAppender {
         session.count(-1, state, row: session.rowDigest(table, identity), table: table)
     }
 
-    private func count(_ row: UInt64) {
-        var sum: UInt64 = 0
-        for share in shares { sum &+= Digest.mix(row &+ share, dot) }
-        session.stateDigest &+= sum
-    }
-
-    /// Puts down what was kept back. Call it before anything looks for one of the rows by its key.
+    /// Puts down what was kept back, once all records are written. Call it before anything looks for one of the rows by its
+    /// key.
     func flush() throws {
         try keyDigests.write(to: table, on: session.connection)
-    }
-}
-
-/// Digests of keys by which records are found, collected so that they are written or removed in their own order: one by
-/// one they would scatter over their table.
-struct KeyDigests {
-    private var entries: [Entry] = []
-
-    private struct Entry {
-        var digest: Int32
-        var row: Int64
-    }
-
-    @inline(__always)
-    mutating func append(_ digest: Int32, row: Int64) { entries.append(Entry(digest: digest, row: row)) }
-
-    /// Takes back what was appended last, of one row.
-    mutating func forget(_ row: Int64) {
-        while entries.last?.row == row { entries.removeLast() }
-    }
-
-    mutating func write(to table: TrackedTable, on connection: Connection) throws {
-        try run(table.insertUnique, on: connection)
-    }
-
-    mutating func remove(from table: TrackedTable, on connection: Connection) throws {
-        try run(table.deleteUnique, on: connection)
-    }
-
-    private mutating func run(_ sql: @autoclosure () -> String, on connection: Connection) throws {
-        guard !entries.isEmpty else { return }
-        entries.sort { $0.digest == $1.digest ? $0.row < $1.row : $0.digest < $1.digest }
-        let statement = try connection.prepare(sql())
-        for entry in entries {
-            statement.bind(Int64(entry.digest), at: 1)
-            statement.bind(entry.row, at: 2)
-            try statement.run()
-        }
-        entries.removeAll(keepingCapacity: true)
     }
 }

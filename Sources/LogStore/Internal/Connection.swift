@@ -8,6 +8,8 @@ import LogModel
 final class Connection {
     let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
+    /// The widths of which there is a function for ``InsertBatch``.
+    var rowWidths: Set<Int> = []
 
     init(_ handle: OpaquePointer) {
         self.handle = handle

@@ -16,6 +16,8 @@ struct PlainInserts {
 
     /// What is read before it is logged; more rows than fit are in order by portions.
     private static let portion = 64 << 20
+    /// How many clock records are written at a time.
+    private static let batch = 256
 
     private struct Cell {
         /// Where its bytes begin, or the number itself.
@@ -55,18 +57,19 @@ struct PlainInserts {
         var portion = Portion(entries: 0..<0)
         let keys = plain.keys.bytes
         var index = 0
+        var stamp = transaction.stamp
         while try statement.step() {
             let entry = plain.entries[index]
             if entry.isPlain && entry.is(.insert) {
                 let time = recorder.raised(entry.milliseconds, above: nil)
                 clock.takeDigests(statement, from: 0)
                 clock.uniques = plain.uniques(entry)
-                let isNew = try keys.withUnsafeBytes {
+                stamp.time = time
+                keys.withUnsafeBytes {
                     let identity = $0[plain.range(entry)]
-                    return try clock.append(
-                        at: entry.rowid, identity: UnsafeRawBufferPointer(rebasing: identity), time: time)
+                    clock.append(at: entry.rowid, identity: UnsafeRawBufferPointer(rebasing: identity), stamp)
                 }
-                guard isNew else { throw Self.alreadyRecorded(table) }
+                if clock.count == Self.batch { try writeRecords() }
                 portion.rows.append(Int32(portion.times.count))
                 portion.times.append(time)
                 try take(statement, index, into: &portion)
@@ -83,6 +86,10 @@ struct PlainInserts {
         }
         try log(portion)
         try clock.flush()
+    }
+
+    private func writeRecords() throws {
+        guard try clock.write().isEmpty else { throw Self.alreadyRecorded(table) }
     }
 
     private static func alreadyRecorded(_ table: TrackedTable) -> LogSyncError {
@@ -120,6 +127,8 @@ struct PlainInserts {
     }
 
     private func log(_ portion: Portion) throws {
+        // Rows may refer to each other.
+        try writeRecords()
         guard !portion.times.isEmpty else { return }
         var group = RowGroup(table: table.name, kind: .insert)
         var rows: [Int] = []

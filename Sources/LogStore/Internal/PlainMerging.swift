@@ -41,19 +41,27 @@ struct PlainMerging {
         var changes = merger.tables.removeValue(forKey: table.name) ?? TableChanges()
         var left: [Int] = []
         var stamp = merger.stamp
+        // Whether a row is in is known once it is written: until then its key is kept.
+        var keys: [(index: Int, key: [Value])] = []
         for index in 0..<group.rowCount {
             stamp.time = group.times[index]
             let identity = group.identities[index]
             guard
                 let rowid = try inserter.insert(
-                    identity, hint: group.integers.isEmpty ? nil : group.integers[index], stamp,
+                    identity, index, hint: group.integers.isEmpty ? nil : group.integers[index], stamp,
                     omitsKey: target.hasNoKey, value: { columns[places[$0]].values[index] })
             else {
                 left.append(index)
                 continue
             }
-            let isListed = changes.inserted.count < TableChanges.maximumKeys
-            changes.note(.insert, isListed ? inserter.primaryKey(at: rowid) : nil)
+            if changes.inserted.count + keys.count < TableChanges.maximumKeys {
+                keys.append((index, inserter.primaryKey(at: rowid)))
+            }
+        }
+        left = (left + (try inserter.write())).sorted()
+        keys.removeAll { left.contains($0.index) }
+        for place in 0..<group.rowCount - left.count {
+            changes.note(.insert, place < keys.count ? keys[place].key : nil)
         }
         if left.count < group.rowCount || changes != TableChanges() { merger.tables[table.name] = changes }
         return left

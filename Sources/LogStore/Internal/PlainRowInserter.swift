@@ -1,10 +1,10 @@
 import LogModel
 
-/// Inserts rows that nobody has here yet, with their clock records, one after the other.
+/// Inserts rows that nobody has here yet, with their clock records, some at a time (``InsertBatch``).
 ///
 /// It gives what ``Standing/insert(_:_:integer:in:)`` and ``ClockTable/insert(_:at:)`` give for a row whose cells are all
 /// of one insert and stand in this store's columns as they are given. What is anything else — a constraint refuses it, it
-/// refers to a row that is not here — it leaves alone, for those who know how.
+/// refers to a row that is not here — it leaves alone, for those who know how: at once, or when the rows are written.
 final class PlainRowInserter {
     let table: TrackedTable
     private let session: Session
@@ -13,11 +13,33 @@ final class PlainRowInserter {
     private let statement: Statement
     private let exists: Statement
     private let parents: KnownParents
+    /// The greatest integer that the table has or has given out, in rows that wait, too.
     private var highest: Int64 = 0
-    private let scratch = Scratch()
     /// The values of the row at hand by position.
     private var values: [Value]
     private let key: [Int]
+    /// The position of the column that is the rowid, where it is one of the replicated ones.
+    private let integerKey: Int?
+    private let refersToItself: Bool
+    /// Each row's rowid, then its values.
+    private let batch: InsertBatch
+    /// One a row of the batch.
+    private var waiting: [Waiting] = []
+    private let limit: Int
+    private var left: [Int] = []
+
+    /// A row that is not written yet.
+    private struct Waiting {
+        var token: Int
+        var rowid: Int64
+        var identity: RowIdentity
+        var stamp: Stamp
+        var cells: [Int: Stamp]
+    }
+
+    /// How many rows are written at a time, and how many bytes about.
+    private static let rows = 256
+    private static let bytes = 256 << 10
 
     private var connection: Connection { session.connection }
 
@@ -44,15 +66,38 @@ final class PlainRowInserter {
         self.session = session
         self.standing = standing
         clock = try ClockAppender(table, session, stamp)
-        statement = try session.connection.prepare(table.insertWhole)
+        integerKey =
+            table.localInteger == nil
+            ? table.schema.integerKey.flatMap { table.localPositions[$0.lowercased()] } : nil
+        let columns = table.columns.map(\.local)
+        batch = InsertBatch(width: columns.count + (integerKey == nil ? 1 : 0))
+        // Where triggers fire, or a STRICT table looks at types, a row that is refused takes all of its statement with it.
+        let isAlone = try table.schema.isStrict || session.hasCopiedTriggers(on: table)
+        limit = isAlone ? 1 : Self.rows
+        let names = (integerKey == nil ? [table.rowid] : []) + columns.map(SQL.name)
+        statement = try session.connection.prepare(
+            """
+            INSERT OR \(isAlone ? "ABORT" : "FAIL") INTO \(table.quoted)(\(names.joined(separator: ", ")))
+            SELECT * FROM logsync_rows_\(batch.width)(?)
+            """, readingRowsOf: batch.width)
         exists = try session.connection.prepare(table.existsByRowid)
         parents = try KnownParents(table, session)
-        values = [Value](repeating: .null, count: table.columns.count)
+        values = [Value](repeating: .null, count: columns.count)
         key = table.key.map(\.index)
-        if table.localInteger != nil { highest = try standing.highestInteger(of: table) }
+        refersToItself = table.columns.contains { $0.reference == table.name }
+        if table.localInteger != nil { try lookAgain() }
     }
 
-    /// Puts down what was kept back. Call it before anything looks for one of the rows by its key.
+    /// Finds out where the next rows may stand: others have inserted some, maybe.
+    private func lookAgain() throws {
+        if table.localInteger != nil {
+            highest = try standing.highestInteger(of: table)
+        } else if integerKey == nil {
+            highest = try connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0
+        }
+    }
+
+    /// Puts down what was kept back. Call it before anything looks for one of the rows by its key, and after ``write()``.
     func flush() throws { try clock.flush() }
 
     /// Looks at the integers that the next rows would take, all at once: rows that come together have them in a row.
@@ -69,58 +114,37 @@ final class PlainRowInserter {
 
     // MARK: One row
 
+    /// Takes a row, to be written with others.
+    ///
     /// - Parameters:
     ///   - identity: nobody has it here, or the table's own key says so.
+    ///   - token: by which ``write()`` names it.
     ///   - hint: the row's integer at its author.
     ///   - stamp: the insert's.
     ///   - cells: those that were set after it, by column id.
     ///   - omitsKey: whether the columns of a natural key are the identity's to say.
     ///   - value: by column position, as logs have it.
-    /// - Returns: the row's rowid; nil where it was left alone.
+    /// - Returns: the row's rowid; nil where it is left alone.
     func insert(
-        _ identity: RowIdentity, hint: Int64?, _ stamp: Stamp, cells: [Int: Stamp] = [:], omitsKey: Bool,
-        value: (Int) -> Value
+        _ identity: RowIdentity, _ token: Int, hint: Int64?, _ stamp: Stamp, cells: [Int: Stamp] = [:],
+        omitsKey: Bool, value: (Int) -> Value
     ) throws -> Int64? {
-        guard identity.isSurrogate == (table.kind == .surrogate), try gather(omitsKey ? identity : nil, value) else {
-            return nil
-        }
+        guard identity.isSurrogate == (table.kind == .surrogate), try gather(omitsKey ? identity : nil, value)
+        else { return nil }
+        if waiting.isEmpty { try lookAgain() }
+        guard let rowid = try rowid(hint) else { return nil }
         for position in values.indices { clock.digests[position] = Digest.of(values[position]) }
         if !table.uniqueSlots.isEmpty { clock.uniques = table.uniqueDigests { values[$0] } }
-        if table.localInteger != nil { return try insertNumbered(identity, hint, stamp, cells) }
-        bindValues(from: 1)
-        guard try statement.writeOrRefuse() else { return nil }
-        let rowid = connection.lastInsertedRow
-        let isRecorded = try identity.bytes.withUnsafeBytes {
-            try clock.append(at: rowid, identity: $0, stamp, cells: cells)
-        }
-        guard isRecorded else {
-            try connection.run(table.deleteByRowid, .integer(rowid))
-            return nil
-        }
+        identity.bytes.withUnsafeBytes { clock.append(at: rowid, identity: $0, stamp, cells: cells) }
+        if integerKey == nil { batch.append(rowid) }
+        for value in values { batch.append(value) }
+        waiting.append(Waiting(token: token, rowid: rowid, identity: identity, stamp: stamp, cells: cells))
+        highest = max(highest, rowid)
+        if waiting.count >= limit || batch.byteCount >= Self.bytes { try writeBatch() }
         return rowid
     }
 
-    /// A row whose integer is this store's to give. Its record goes first: it tells whether the identity is new.
-    private func insertNumbered(
-        _ identity: RowIdentity, _ hint: Int64?, _ stamp: Stamp, _ cells: [Int: Stamp]
-    ) throws -> Int64? {
-        guard let integer = try freeInteger(hint) else { return nil }
-        let isNew = try identity.bytes.withUnsafeBytes {
-            try clock.append(at: integer, identity: $0, stamp, cells: cells)
-        }
-        guard isNew else { return nil }
-        statement.bind(integer, at: 1)
-        bindValues(from: 2)
-        guard try statement.writeOrRefuse() else {
-            try clock.remove(at: integer, identity, stamp, cells: cells)
-            return nil
-        }
-        standing.take(integer, in: table)
-        highest = max(highest, integer)
-        return integer
-    }
-
-    /// The primary key of the row that was inserted last.
+    /// The primary key of the row that was taken last.
     func primaryKey(at rowid: Int64) -> [Value] {
         table.primaryKey(of: TableReader.Row(undigested: values), at: rowid)
     }
@@ -138,17 +162,35 @@ final class PlainRowInserter {
             }
         }
         for position in values.indices where !isSaid || !key.contains(position) {
-            guard let given = try parents.local(value(position), at: position) else { return false }
+            guard let given = try local(value(position), at: position) else { return false }
             values[position] = given
         }
         return true
+    }
+
+    private func local(_ value: Value, at position: Int) throws -> Value? {
+        if let given = try parents.local(value, at: position) { return given }
+        guard refersToItself, !waiting.isEmpty else { return nil }
+        // The row that it refers to may be one of those that wait.
+        try writeBatch()
+        return try parents.local(value, at: position)
+    }
+
+    /// Where the row is to stand.
+    private func rowid(_ hint: Int64?) throws -> Int64? {
+        if table.localInteger != nil { return try freeInteger(hint) }
+        guard let integerKey else { return highest < Int64.max ? max(highest, 0) + 1 : nil }
+        guard case .integer(let rowid) = values[integerKey] else { return nil }
+        return rowid
     }
 
     /// As ``Standing/freeInteger(hint:for:in:)`` where nothing is promised and nothing has gone.
     private func freeInteger(_ hint: Int64?) throws -> Int64? {
         if let hint, hint <= Standing.greatestInteger {
             if hint > highest { return hint }
-            if !table.schema.isAutoincrement, areTaken?.contains(hint) != true {
+            if !table.schema.isAutoincrement, areTaken?.contains(hint) != true,
+                !waiting.contains(where: { $0.rowid == hint })
+            {
                 exists.reset()
                 exists.bind(hint, at: 1)
                 defer { exists.reset() }
@@ -159,56 +201,49 @@ final class PlainRowInserter {
         return next <= Standing.greatestInteger ? next : nil
     }
 
-    /// Values that stay where they are until the statement has run.
-    private func bindValues(from first: Int) {
-        var size = 0
-        for value in values { size += value.byteCount }
-        scratch.reserve(size)
-        var argument = first
-        for value in values {
-            switch value {
-            case .text(let bytes): statement.bind(lastingText: scratch.keep(bytes), at: argument)
-            case .blob(let bytes): statement.bind(lasting: scratch.keep(bytes), at: argument)
-            default: statement.bind(value, at: argument)
-            }
-            argument += 1
-        }
+    // MARK: Writing
+
+    /// Writes the rows that wait.
+    ///
+    /// - Returns: the tokens of those that were left alone since this was called last.
+    func write() throws -> [Int] {
+        try writeBatch()
+        defer { left = [] }
+        return left
     }
 
-    /// Memory for a row's texts and blobs.
-    private final class Scratch {
-        private var capacity = 4096
-        private var used = 0
-        private var base = UnsafeMutableRawPointer.allocate(byteCount: 4096, alignment: 8)
-
-        deinit { base.deallocate() }
-
-        func reserve(_ size: Int) {
-            used = 0
-            guard size > capacity else { return }
-            base.deallocate()
-            capacity = size
-            base = .allocate(byteCount: size, alignment: 8)
-        }
-
-        func keep(_ bytes: Bytes) -> UnsafeRawBufferPointer {
-            let start = base + used
-            let count = bytes.withUnsafeBytes { source -> Int in
-                guard let from = source.baseAddress else { return 0 }
-                start.copyMemory(from: from, byteCount: source.count)
-                return source.count
+    private func writeBatch() throws {
+        guard !waiting.isEmpty else { return }
+        let refused = try table.localInteger == nil ? writeNamed() : writeNumbered()
+        if table.localInteger != nil {
+            let places = Set(refused)
+            for (place, row) in waiting.enumerated() where !places.contains(place) {
+                standing.take(row.rowid, in: table)
             }
-            used += count
-            return UnsafeRawBufferPointer(start: start, count: count)
         }
+        left += refused.map { waiting[$0].token }
+        batch.removeAll()
+        waiting.removeAll(keepingCapacity: true)
     }
-}
 
-extension Value {
-    fileprivate var byteCount: Int {
-        switch self {
-        case .text(let bytes), .blob(let bytes): bytes.count
-        default: 0
+    /// Rows whose keys say who they are; a table of these refuses one that is there.
+    private func writeNamed() throws -> [Int] {
+        let refused = try batch.write(with: statement, on: connection)
+        clock.drop(refused)
+        let recorded = try clock.write()
+        for place in recorded { try connection.run(table.deleteByRowid, .integer(waiting[place].rowid)) }
+        return refused + recorded
+    }
+
+    /// Rows whose integers are this store's to give. Their records go first: they tell whether the identities are new.
+    private func writeNumbered() throws -> [Int] {
+        let recorded = try clock.write()
+        for place in recorded { batch.drop(place) }
+        let refused = try batch.write(with: statement, on: connection)
+        for place in refused {
+            let row = waiting[place]
+            try clock.remove(at: row.rowid, row.identity, row.stamp, cells: row.cells)
         }
+        return refused + recorded
     }
 }

@@ -35,6 +35,8 @@ final class Session {
     var hasReplaced: Bool
     /// The schema version for which the app's triggers were copied.
     private var copiedTriggers: Int64 = -1
+    /// The tables that have such copies, in lower case, once somebody asks.
+    private var withCopiedTriggers: Set<String>?
     /// Columns' defaults as evaluated, by table and column id.
     var defaults: [String: Value] = [:]
     private var schema: (version: Int64, fingerprint: SchemaFingerprint)?
@@ -138,11 +140,23 @@ final class Session {
         guard version != copiedTriggers else { return }
         try AppTriggers.install(catalog, path: path, on: connection)
         copiedTriggers = version
+        withCopiedTriggers = nil
+    }
+
+    /// Whether the app's triggers fire when an import writes the table.
+    func hasCopiedTriggers(on table: TrackedTable) throws -> Bool {
+        if withCopiedTriggers == nil {
+            withCopiedTriggers = Set(
+                try connection.rows("SELECT tbl_name FROM temp.sqlite_master WHERE type = 'trigger'")
+                    .map { String(text: $0[0]).lowercased() })
+        }
+        return withCopiedTriggers?.contains(table.schema.name.lowercased()) ?? false
     }
 
     /// Drops those copies, for writes of which the triggers themselves are to hear; an import makes them again.
     func dropAppTriggerCopies() throws {
         copiedTriggers = -1
+        withCopiedTriggers = nil
         try AppTriggers.remove(on: connection)
     }
 

@@ -60,9 +60,16 @@ final class SnapshotFiller {
         guard let first = frames.first else { return }
         let inserter = try inserter(for: first)
         var refused: [Int: Set<Int>] = [:]
-        for (place, index) in Self.order(frames) {
+        let order = Self.order(frames)
+        var left: [Int] = []
+        for (token, row) in order.enumerated() {
+            if let inserter, try insert(row.index, token, of: frames[row.frame], with: inserter) { continue }
+            left.append(token)
+        }
+        if let inserter { left = (left + (try inserter.write())).sorted() }
+        for token in left {
+            let (place, index) = order[token]
             let frame = frames[place]
-            if let inserter, try insert(index, of: frame, with: inserter) { continue }
             switch try insert(index, of: frame) {
             case .done: continue
             case .waits: deferred[frame.number, default: []].append(index)
@@ -117,7 +124,9 @@ final class SnapshotFiller {
     }
 
     /// False where the row goes another way.
-    private func insert(_ index: Int, of frame: PlainFrame, with inserter: PlainRowInserter) throws -> Bool {
+    private func insert(
+        _ index: Int, _ token: Int, of frame: PlainFrame, with inserter: PlainRowInserter
+    ) throws -> Bool {
         let rows = frame.rows
         var cells: [Int: Stamp] = [:]
         if frame.hasExceptions {
@@ -127,7 +136,7 @@ final class SnapshotFiller {
             }
         }
         let inserted = try inserter.insert(
-            rows.identities[index], hint: rows.integers.isEmpty ? nil : rows.integers[index],
+            rows.identities[index], token, hint: rows.integers.isEmpty ? nil : rows.integers[index],
             joiner.terms.stamp(rows.stamps[index]), cells: cells, omitsKey: false
         ) { frame.values[$0]?[index] ?? .null }
         return inserted != nil

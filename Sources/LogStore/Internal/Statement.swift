@@ -158,6 +158,11 @@ final class Statement {
             UInt8(SQLITE_UTF8))
     }
 
+    /// Binds what only a function of ours can read.
+    func bind(pointer: UnsafeMutableRawPointer, tag: UnsafePointer<CChar>, at index: Int) {
+        sqlite3_bind_pointer(handle, Int32(index), pointer, tag, nil)
+    }
+
     // MARK: Columns, from 0
 
     func type(_ column: Int) -> Int32 { sqlite3_column_type(handle, Int32(column)) }

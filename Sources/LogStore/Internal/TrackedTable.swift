@@ -188,21 +188,17 @@ final class TrackedTable {
         INSERT INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques, conflict)
         VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
-    /// For rows as a single insert made them.
-    lazy var appendClock = """
-        INSERT INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques)
-        VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)
-        """
-    /// The local integer where there is one, then every column in order.
-    lazy var insertWhole = """
-        INSERT OR ABORT INTO \(quoted)(\(SQL.list([localInteger].compactMap(\.self) + columns.map(\.local))))
-        VALUES(\(SQL.placeholders(columns.count + (localInteger == nil ? 0 : 1))))
+    /// For rows as a single insert made them; see ``InsertBatch``.
+    lazy var appendClocks = """
+        INSERT OR FAIL INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques)
+        SELECT * FROM logsync_rows_9(?)
         """
     lazy var updateClock = """
         UPDATE \(clock) SET identity = ?2, peer = ?3, sequence = ?4, time = ?5, digest = ?6, digests = ?7, extra = ?8,
             uniques = ?9, conflict = ?10 WHERE row = ?1
         """
     lazy var insertUnique = "INSERT OR IGNORE INTO \(unique)(digest, row) VALUES(?, ?)"
+    lazy var insertUniques = "INSERT OR FAIL INTO \(unique)(digest, row) SELECT * FROM logsync_rows_2(?)"
     lazy var deleteUnique = "DELETE FROM \(unique) WHERE digest = ? AND row = ?"
     lazy var rowsByUnique = "SELECT row FROM \(unique) WHERE digest = ?"
 }
