@@ -8,6 +8,8 @@ struct ByteArena {
 
     var count: Int { bytes.count }
 
+    mutating func reserve(_ capacity: Int) { bytes.reserveCapacity(capacity) }
+
     mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
     @inline(__always)

@@ -20,7 +20,7 @@ final class ClockAppender {
     private var keyDigests = KeyDigests()
     /// What a record says of dropped columns.
     private let extra: [UInt8]?
-    private let batch = InsertBatch(width: 9)
+    private let batch = GivenRows(width: 9)
     /// One a record of the batch.
     private var waiting: [Waiting] = []
     /// The digests of the row's values by column position, to be set before ``append(at:identity:_:cells:)``.

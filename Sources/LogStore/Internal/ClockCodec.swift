@@ -29,6 +29,27 @@ enum ClockCodec {
         return writer.bytes
     }
 
+    /// What ``encodeExtra(_:)`` gives for a row of one insert of which some cells have been set since, by one transaction.
+    ///
+    /// - Parameter columns: their ids, ascending; at least one.
+    static func encodeExtra(_ columns: [Int], setBy stamp: Stamp) -> [UInt8] {
+        var writer = Writer(bytes: [])
+        writer.bytes.reserveCapacity(8 + columns.count * 24)
+        // The version, an insert for a base, no other inserts.
+        writer.bytes += [version, 1, 0]
+        writer.append(UInt64(columns.count))
+        for column in columns {
+            writer.append(UInt64(column))
+            // One version, whose value the row shows; no additions.
+            writer.bytes.append(1)
+            writer.append(stamp)
+            writer.bytes += [0xFF, 0]
+        }
+        // No unknown columns, no deletes.
+        writer.bytes += [0, 0]
+        return writer.bytes
+    }
+
     static func decodeExtra(_ bytes: Bytes, into state: inout ClockState) throws {
         var reader = Reader(rest: bytes)
         guard try reader.byte() == version else { throw Reader.malformed }

@@ -32,16 +32,16 @@ final class ClockUpdater {
         statement = try session.connection.prepare(table.updatePlainClock)
     }
 
-    /// Reads the record that a statement's first columns give.
-    func take(_ select: Statement) throws {
+    /// Reads the record that a statement's columns give, from `first` on.
+    func take(_ select: Statement, from first: Int = 0) throws {
         base = Stamp(
-            peer: select.integer(0), sequence: UInt64(bitPattern: select.integer(1)),
-            time: HybridTime(rawValue: UInt64(bitPattern: select.integer(2))))
+            peer: select.integer(first), sequence: UInt64(bitPattern: select.integer(first + 1)),
+            time: HybridTime(rawValue: UInt64(bitPattern: select.integer(first + 2))))
         state = nil
-        if !table.uniqueSlots.isEmpty { uniques = ClockTable.uniques(select, 4) }
-        guard !select.isNull(3) else { return }
+        if !table.uniqueSlots.isEmpty { uniques = ClockTable.uniques(select, first + 4) }
+        guard !select.isNull(first + 3) else { return }
         var read = ClockState(insertedBy: base, columnCount: table.columnCount)
-        try ClockCodec.decodeExtra(select.bytes(3), into: &read)
+        try ClockCodec.decodeExtra(select.bytes(first + 3), into: &read)
         state = read
     }
 
@@ -155,16 +155,16 @@ final class ClockUpdater {
 
     /// What is bound for the record's cells, where they were nothing but their base.
     private var last: (changed: UInt64, stamp: Stamp)?
+    /// The ids of the columns that have changed, ascending.
+    private var lastIDs: (changed: UInt64, ids: [Int]) = (0, [])
 
     /// Binds what a record that was nothing but its base says once cells have been set. Rows that one statement changed
     /// within one millisecond say the same.
     private func bindExtra(_ changed: UInt64, _ positions: [Int], _ stamp: Stamp) {
         if let last, last == (changed, stamp) { return }
-        var state = ClockState(insertedBy: base, columnCount: table.columnCount)
-        for position in positions {
-            state.setCell(table.columns[position].id, CellState(versions: [Version(stamp: stamp, value: nil)]))
-        }
-        bind(state)
+        if lastIDs.changed != changed { lastIDs = (changed, positions.map { table.columns[$0].id }.sorted()) }
+        statement.bind(blob: ClockCodec.encodeExtra(lastIDs.ids, setBy: stamp)[...], at: 4)
+        statement.bindNull(at: 5)
         last = (changed, stamp)
     }
 }

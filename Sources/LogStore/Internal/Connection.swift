@@ -8,7 +8,7 @@ import LogModel
 final class Connection {
     let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
-    /// The widths of which there is a function for ``InsertBatch``.
+    /// The widths of which there is a function for ``GivenRows``.
     var rowWidths: Set<Int> = []
 
     init(_ handle: OpaquePointer) {

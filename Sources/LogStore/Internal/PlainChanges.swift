@@ -34,6 +34,16 @@ final class PlainChanges {
     /// The digests of unique keys beside the table's own.
     private var uniques: [Int32] = []
 
+    /// The rows of entries that were there when these were read.
+    struct Cells {
+        var cells: PlainCells
+        /// By entry; -1 where a row was not kept.
+        var rows: [Int32] = []
+    }
+
+    /// What was read of rows that programs have inserted, as long as nobody has taken it.
+    private var kept: Cells?
+
     struct Entry {
         var number: Int64
         var milliseconds: Int64
@@ -157,6 +167,12 @@ final class PlainChanges {
 
     // MARK: Reading
 
+    /// The rows of all plain inserts; nil where they have to be read again.
+    func takeCells() -> Cells? {
+        defer { kept = nil }
+        return kept
+    }
+
     private func read() throws {
         // Programs insert rows in the order in which they stand, and change them in any.
         let first = try connection.integer(
@@ -166,6 +182,7 @@ final class PlainChanges {
         statement.bind(table.recorded, at: 1)
         defer { statement.reset() }
         let keyCount = table.capturesKey ? table.key.count : 0
+        var kept = isByRow ? nil : Cells(cells: PlainCells(width: table.columns.count))
         while try statement.step() {
             var entry = Entry(
                 number: statement.integer(0), milliseconds: statement.integer(3), rowid: statement.integer(2),
@@ -179,10 +196,32 @@ final class PlainChanges {
                 uniques += table.uniqueDigests { statement.value(6 + keyCount + $0) }
             }
             lastNumber = max(lastNumber, entry.number)
+            try keep(entry, statement, from: 6 + keyCount, in: &kept)
             entries.append(entry)
         }
+        self.kept = kept
         if isByRow, entries.contains(where: { $0.is(.insert) }) { entries.sort { $0.number < $1.number } }
     }
+
+    private func keep(_ entry: Entry, _ statement: Statement, from first: Int, in kept: inout Cells?) throws {
+        guard kept != nil else { return }
+        guard entry.isPlain && entry.is(.insert) else {
+            kept?.rows.append(-1)
+            return
+        }
+        let row = kept?.cells.count ?? 0
+        kept?.rows.append(Int32(row))
+        kept?.cells.append(statement, from: first)
+        if row == Self.sample {
+            // Their numbers have no gaps, nearly always.
+            let last = try connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
+            kept?.cells.reserve(rows: Int(clamping: last - entry.number) + Self.sample, limit: PlainInserts.portion)
+        }
+        if kept?.cells.size ?? 0 > PlainInserts.portion { kept = nil }
+    }
+
+    /// How many rows say how large the others are.
+    private static let sample = 256
 
     private func isPlain(_ entry: Entry, _ statement: Statement) -> Bool {
         let isThere = statement.integer(4) != 0
@@ -193,14 +232,6 @@ final class PlainChanges {
         case .delete: return record == .plain
         default: return false
         }
-    }
-
-    /// What stands at a row's place among the clock records.
-    fileprivate enum Record: Int64 {
-        case none = 0
-        /// Something out of the ordinary.
-        case other = 1
-        case plain = 2
     }
 
     /// False where the key is none of those whose spelling is the identity's.
@@ -360,32 +391,5 @@ final class PlainChanges {
             if precedes(middle) { low = middle + 1 } else { high = middle }
         }
         return low < count ? low : nil
-    }
-}
-
-extension TrackedTable {
-    /// Pending rows; whether the row is now where and under which key it was captured; what clock record stands there; and
-    /// the row itself, where it has unique keys beside the table's own.
-    ///
-    /// - Parameter isByRow: whether they come in the order in which the rows stand, or in the order of their numbers.
-    func selectPlainChanges(isByRow: Bool) -> String {
-        let keys = capturesKey ? key.indices.map { ", p.k\($0)" }.joined() : ""
-        let cells = uniqueSlots.isEmpty ? "" : columns.map { ", t.\(SQL.name($0.local))" }.joined()
-        var isThere = ["t.\(rowid) IS NOT NULL"]
-        if capturesKey {
-            isThere += zip(key.indices, keyColumnNames).map { "t.\(SQL.name($1)) = p.k\($0)" }
-        }
-        let record = """
-            CASE WHEN c.row IS NULL THEN \(PlainChanges.Record.none.rawValue) \
-            WHEN \(ClockUpdater.condition(self)) THEN \(PlainChanges.Record.plain.rawValue) ELSE \(PlainChanges.Record.other.rawValue) END
-            """
-        // Without a limit SQLite may leave out an inner order that the outer query does not ask for.
-        let sorted = "(SELECT * FROM \(pending) WHERE number > ? ORDER BY row LIMIT -1)"
-        return """
-            SELECT p.number, p.kind, p.row, p.ms, coalesce(\(isThere.joined(separator: " AND ")), 0), \(record)\(keys)\(cells)
-            FROM \(isByRow ? sorted : pending) AS p LEFT JOIN \(quoted) AS t ON t.\(rowid) = p.row
-                LEFT JOIN \(clock) AS c ON c.row = p.row
-            \(isByRow ? "" : "WHERE p.number > ? ORDER BY p.number")
-            """
     }
 }

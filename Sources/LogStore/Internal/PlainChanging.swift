@@ -16,15 +16,27 @@ final class PlainChanging {
     private let positions: [Int]
     private let clock: ClockUpdater
     private let parents: KnownParents
+    /// Finds the rows that are named by ``keys``.
     private let select: Statement
+    /// The place of each row in the group, then its identity or the parts of its key.
+    private let keys: GivenRows
+    /// The positions of the columns that are read of each row, and where those are that an update touches or a key consists
+    /// of: by place among ``positions``, or in the primary key.
+    private let read: [Int]
+    private let touched: [Int]
+    private let primaryKey: [Int]
     /// The values of the update at hand, by place among ``positions``.
     private var given: [Value]
-    /// The digests of the row at hand, by position, and as its record has them.
-    private var digests: [UInt64]
-    private var record: [UInt32]
+    /// What the record at hand says: the digests of its columns, by id, and of the whole row.
+    private var digests: [UInt32]
+    private var digest: UInt64 = 0
     /// Whether an update may change a unique key beside the table's own; then ``values`` are the row's, by position.
     private let touchesUniques: Bool
     private var values: [Value] = []
+    private var updates: [[Int]: String] = [:]
+
+    /// How many rows are looked for at a time.
+    private static let batch = 256
 
     private var connection: Connection { merger.session.connection }
     private var session: Session { merger.session }
@@ -63,10 +75,17 @@ final class PlainChanging {
         clock = try ClockUpdater(table, session)
         parents = try KnownParents(table, session)
         given = [Value](repeating: .null, count: positions.count)
-        digests = [UInt64](repeating: 0, count: table.columns.count)
-        record = [UInt32](repeating: 0, count: table.columnCount)
+        digests = [UInt32](repeating: 0, count: table.columnCount)
         touchesUniques = !Set(positions).isDisjoint(with: table.uniqueSlots.joined().map(\.index))
-        select = try session.connection.prepare(table.selectPlainMerge)
+        let key =
+            table.schema.integerKey == nil
+            ? table.schema.keyColumns.compactMap { table.localPositions[$0.name.lowercased()] } : []
+        let read = touchesUniques ? Array(table.columns.indices) : Set(positions + key).sorted()
+        self.read = read
+        touched = positions.map { Self.cells + (read.firstIndex(of: $0) ?? 0) }
+        primaryKey = key.map { Self.cells + (read.firstIndex(of: $0) ?? 0) }
+        keys = GivenRows(width: 1 + (table.storesIdentity ? 1 : table.key.count))
+        select = try session.connection.prepare(table.selectPlainMerge(read), readingRowsOf: keys.width)
     }
 
     /// Whether nobody names rows by these columns, and the references among them are satisfied by a row that stands.
@@ -92,23 +111,50 @@ final class PlainChanging {
 
     // MARK: Finding
 
-    /// What ``select`` gives beside the record: the rowid, then the row's columns.
-    private static let rowid = ClockUpdater.columnCount
-    private static let cells = ClockUpdater.columnCount + 1
+    /// What ``select`` gives: the row's place in the group, its record, the rowid, and the columns that are ``read``.
+    private static let record = 1
+    private static let rowid = record + ClockUpdater.columnCount
+    private static let digest = rowid + 1
+    private static let cells = digest + 2
 
-    /// Reads the row of an identity with its record. Where that is found by a key, the table's own says which it is.
-    private func find(_ identity: RowIdentity) throws -> Bool {
-        select.reset()
-        guard identity.isSurrogate == (table.kind == .surrogate) else { return false }
-        if table.storesIdentity {
-            select.bind(blob: identity.bytes, at: 1)
-        } else {
-            guard let parts = identity.naturalParts, parts.count == table.key.count else { return false }
-            for (index, part) in parts.enumerated() { select.bind(part.value, at: index + 1) }
+    /// Finds the rows of the group with their records, some at a time. Where records are found by a key, the table's own
+    /// says which it is.
+    ///
+    /// A row is changed while it is being read: that disturbs nobody, as each is looked for by its key, which stays.
+    ///
+    /// - Parameter body: is given a row's index; returns whether it is done.
+    /// - Returns: the rows that are not, by index.
+    private func forEachRow(_ body: (Int) throws -> Bool) throws -> [Int] {
+        var isDone = [Bool](repeating: false, count: group.rowCount)
+        var next = 0
+        while next < group.rowCount {
+            keys.removeAll()
+            while next < group.rowCount, keys.count < Self.batch {
+                append(next)
+                next += 1
+            }
+            keys.give(to: select)
+            while try select.step() {
+                try clock.take(select, from: Self.record)
+                let index = Int(select.integer(0))
+                isDone[index] = try body(index)
+            }
+            select.reset()
         }
-        guard try select.step() else { return false }
-        try clock.take(select)
-        return true
+        return isDone.indices.filter { !isDone[$0] }
+    }
+
+    /// Adds what a row is found by.
+    private func append(_ index: Int) {
+        let identity = group.identities[index]
+        guard identity.isSurrogate == (table.kind == .surrogate), !group.namesBlobs(at: index) else { return }
+        if table.storesIdentity {
+            keys.append(Int64(index))
+            return identity.bytes.withUnsafeBytes { keys.append(blob: $0) }
+        }
+        guard let parts = identity.naturalParts, parts.count == table.key.count else { return }
+        keys.append(Int64(index))
+        for part in parts { keys.append(part.value) }
     }
 
     private func rowDigest(_ content: UInt64) -> UInt64 { Digest.mix(table.nameDigest, content) }
@@ -119,8 +165,7 @@ final class PlainChanging {
 
     private func note(_ changes: inout TableChanges, _ kind: RowGroup.Kind, listed: Int, at rowid: Int64) {
         guard listed < TableChanges.maximumKeys else { return changes.note(kind, nil) }
-        let values = table.columns.indices.map { select.value(Self.cells + $0) }
-        changes.note(kind, table.primaryKey(of: TableReader.Row(undigested: values), at: rowid))
+        changes.note(kind, primaryKey.isEmpty ? [.integer(rowid)] : primaryKey.map(select.value))
     }
 
     // MARK: Updates
@@ -129,39 +174,32 @@ final class PlainChanging {
         let statement = try connection.prepare(table.update(positions))
         var changed: UInt64 = 0
         for position in positions { changed |= 1 << UInt64(position) }
-        var left: [Int] = []
         var stamp = merger.stamp
-        for index in 0..<group.rowCount {
-            let identity = group.identities[index]
-            guard !group.namesBlobs(at: index), try gather(index), try find(identity) else {
-                left.append(index)
-                continue
-            }
+        return try forEachRow { index in
+            guard try gather(index) else { return false }
             stamp.time = group.times[index]
             let rowid = select.integer(Self.rowid)
-            for position in digests.indices { digests[position] = select.digest(Self.cells + position) }
-            if touchesUniques { values = table.columns.indices.map { select.value(Self.cells + $0) } }
-            note(&changes, .update, listed: changes.updated.count, at: rowid)
-            let row = rowDigest(contentDigest(identity))
-            let isDone: Bool
+            takeDigests()
+            if touchesUniques { values = read.indices.map { select.value(Self.cells + $0) } }
+            let row = rowDigest(contentDigest(group.identities[index]))
+            let listed = changes.updated.count
             if clock.allSatisfy(positions, merger.coverage.covers) {
-                // What is being read would have to be found again once it is written.
-                select.reset()
-                isDone = try show(positions.indices, with: statement, at: rowid)
-                if isDone {
-                    let sum = gatherRecord()
-                    try clock.write(at: rowid, row: row, changed, positions, stamp, digests: record, digest: sum)
-                    try followUniques(at: rowid)
-                }
+                guard try show(positions.indices, with: statement, at: rowid) else { return false }
+                try clock.write(at: rowid, row: row, changed, positions, stamp, digests: digests, digest: digest)
             } else {
-                isDone = try contest(stamp, row, at: rowid)
+                guard try contest(stamp, row, at: rowid) else { return false }
             }
-            if !isDone {
-                changes.unnote(.update)
-                left.append(index)
-            }
+            if touchesUniques { try clock.follow(uniques: table.uniqueDigests { values[$0] }, at: rowid) }
+            note(&changes, .update, listed: listed, at: rowid)
+            return true
         }
-        return left
+    }
+
+    private func takeDigests() {
+        digest = UInt64(bitPattern: select.integer(Self.digest))
+        select.withBytes(Self.digest + 1) { bytes in
+            for id in digests.indices { digests[id] = bytes.loadUnaligned(fromByteOffset: id * 4, as: UInt32.self) }
+        }
     }
 
     /// Puts the values of an update into ``given``, as this store has them; false where a reference leads nowhere yet.
@@ -173,31 +211,27 @@ final class PlainChanging {
         return true
     }
 
-    /// Writes given values to the row, and their digests into ``digests``. False where a constraint refuses them; then
-    /// nothing was changed.
+    /// Writes given values to the row, and their digests into ``digests`` and ``digest``. False where a constraint refuses
+    /// them; then nothing was changed.
     ///
     /// - Parameter places: among ``positions``; the statement's arguments in this order, then the rowid.
     private func show(_ places: some Collection<Int>, with statement: Statement, at rowid: Int64) throws -> Bool {
         var argument = 1
         for place in places {
-            digests[positions[place]] = Digest.of(given[place])
-            if touchesUniques { values[positions[place]] = given[place] }
             statement.bind(given[place], at: argument)
             argument += 1
         }
         statement.bind(rowid, at: argument)
-        return try statement.writeOrRefuse()
-    }
-
-    /// Puts the row's digests into ``record``; returns the whole row's.
-    private func gatherRecord() -> UInt64 {
-        var sum: UInt64 = 0
-        for position in digests.indices {
-            let id = table.columns[position].id
-            sum &+= Digest.mix(digests[position], UInt64(id))
-            record[id] = UInt32(truncatingIfNeeded: digests[position]).littleEndian
+        guard try statement.writeOrRefuse() else { return false }
+        for place in places {
+            let id = table.columns[positions[place]].id
+            let new = Digest.of(given[place])
+            digest &-= Digest.mix(select.digest(touched[place]), UInt64(id))
+            digest &+= Digest.mix(new, UInt64(id))
+            digests[id] = UInt32(truncatingIfNeeded: new).littleEndian
+            if touchesUniques { values[positions[place]] = given[place] }
         }
-        return sum
+        return true
     }
 
     /// Adds the versions of an update to those that its author had not seen. The policy says which one is shown: the new
@@ -209,7 +243,7 @@ final class PlainChanging {
         for (place, position) in positions.enumerated() {
             let column = table.columns[position]
             guard column.reference == nil else { return false }
-            let present = select.value(Self.cells + position)
+            let present = select.value(touched[place])
             var cell = clock.cell(column.id)
             guard cell.additions.isEmpty else { return false }
             cell.versions.removeAll { merger.coverage.covers($0.stamp) }
@@ -227,19 +261,20 @@ final class PlainChanging {
             }
             cells.append((column.id, cell))
         }
-        select.reset()
         if !shown.isEmpty {
-            let statement = try connection.prepare(table.update(shown.map { positions[$0] }))
+            let statement = try connection.prepare(update(shown))
             guard try show(shown, with: statement, at: rowid) else { return false }
         }
-        let sum = gatherRecord()
-        try clock.write(at: rowid, row: row, cells, digests: record, digest: sum)
-        try followUniques(at: rowid)
+        try clock.write(at: rowid, row: row, cells, digests: digests, digest: digest)
         return true
     }
 
-    private func followUniques(at rowid: Int64) throws {
-        if touchesUniques { try clock.follow(uniques: table.uniqueDigests { values[$0] }, at: rowid) }
+    /// The statement that writes some of the update's columns: most rows show the same of them.
+    private func update(_ shown: [Int]) -> String {
+        if let known = updates[shown] { return known }
+        let sql = table.update(shown.map { positions[$0] })
+        updates[shown] = sql
+        return sql
     }
 
     // MARK: Deletes
@@ -247,41 +282,28 @@ final class PlainChanging {
     private func delete(_ changes: inout TableChanges) throws -> [Int] {
         let statement = try connection.prepare(table.deleteByRowid)
         let record = try connection.prepare(table.deleteClock)
-        var left: [Int] = []
-        var keys = KeyDigests()
-        for index in 0..<group.rowCount {
+        var digests = KeyDigests()
+        let left = try forEachRow { index in
+            guard clock.allStamps.allSatisfy(merger.coverage.covers) else { return false }
             let identity = group.identities[index]
-            guard try find(identity), clock.allStamps.allSatisfy(merger.coverage.covers) else {
-                left.append(index)
-                continue
-            }
             let rowid = select.integer(Self.rowid)
             note(&changes, .delete, listed: changes.deleted.count, at: rowid)
-            select.reset()
             statement.bind(rowid, at: 1)
             try statement.run()
             record.bind(rowid, at: 1)
             try record.run()
             let content = contentDigest(identity)
             clock.discount(row: rowDigest(content))
-            if table.findsByKeyDigest { keys.append(TrackedTable.fold(content), row: rowid) }
-            for digest in clock.uniques where digest != 0 { keys.append(digest, row: rowid) }
+            if table.findsByKeyDigest { digests.append(TrackedTable.fold(content), row: rowid) }
+            for digest in clock.uniques where digest != 0 { digests.append(digest, row: rowid) }
             if table.localInteger != nil {
                 merger.dangling.note(rowid, identity, in: table)
                 merger.standing.free(rowid, of: identity, in: table)
             }
+            return true
         }
-        try keys.remove(from: table, on: connection)
+        try digests.remove(from: table, on: connection)
         return left
-    }
-}
-
-extension TableChanges {
-    /// Takes back what was noted last.
-    fileprivate mutating func unnote(_ kind: RowGroup.Kind) {
-        guard kind == .update else { return }
-        if updated.count == counts.updated { updated.removeLast() }
-        counts.updated -= 1
     }
 }
 
@@ -292,16 +314,23 @@ extension TrackedTable {
         return "UPDATE OR ABORT \(quoted) SET \(assignments.joined(separator: ", ")) WHERE \(rowid) = ?"
     }
 
-    /// Takes an identity, or the parts of a natural key; gives a plain record, its row's number and the row.
-    var selectPlainMerge: String {
-        let cells = columns.map { ", t.\(SQL.name($0.local))" }.joined()
+    /// Takes identities, or the parts of natural keys, each after a number; gives that number, a plain record, its row's
+    /// number, and columns of the row by position.
+    fileprivate func selectPlainMerge(_ positions: [Int]) -> String {
+        let cells = positions.map { ", t.\(SQL.name(columns[$0].local))" }.joined()
+        // A plus keeps a column of ours from having a say in how values are compared.
         let found =
             storesIdentity
-            ? "c.identity = ?" : keyColumnNames.map { "t.\(SQL.name($0)) = ?" }.joined(separator: " AND ")
+            ? "c.identity = s.c1"
+            : keyColumnNames.enumerated().map { "t.\(SQL.name($1)) = +s.c\($0 + 1)" }.joined(separator: " AND ")
+        let width = storesIdentity ? 2 : key.count + 1
+        let tables =
+            storesIdentity
+            ? "\(clock) AS c CROSS JOIN \(quoted) AS t" : "\(quoted) AS t CROSS JOIN \(clock) AS c"
         return """
-            SELECT \(ClockUpdater.columns), c.row\(cells)
-            FROM \(quoted) AS t JOIN \(clock) AS c ON c.row = t.\(rowid)
-            WHERE \(found) AND \(ClockUpdater.condition(self))
+            SELECT s.c0, \(ClockUpdater.columns), c.row, c.digest, c.digests\(cells)
+            FROM logsync_rows_\(width)(?) AS s CROSS JOIN \(tables)
+            WHERE c.row = t.\(rowid) AND \(found) AND \(ClockUpdater.condition(self))
             """
     }
 }

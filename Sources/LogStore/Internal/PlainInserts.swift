@@ -1,4 +1,3 @@
-import GRDBSQLite
 import LogModel
 
 /// Records rows that were inserted (``PlainChanges``): reads them in the order in which they were written, which is that of their
@@ -15,16 +14,9 @@ struct PlainInserts {
     private var table: TrackedTable { plain.table }
 
     /// What is read before it is logged; more rows than fit are in order by portions.
-    private static let portion = 64 << 20
+    static let portion = 64 << 20
     /// How many clock records are written at a time.
     private static let batch = 256
-
-    private struct Cell {
-        /// Where its bytes begin, or the number itself.
-        var word: UInt64
-        var count: Int32
-        var type: UInt8
-    }
 
     /// Some rows, row by row.
     private struct Portion {
@@ -32,15 +24,10 @@ struct PlainInserts {
         var entries: Range<Int>
         /// Numbers of rows here, by entry.
         var rows: [Int32] = []
+        /// By row.
         var times: [HybridTime] = []
-        var cells: [Cell] = []
-        var content = ByteArena()
-        /// Values that do not stand in the content: their bytes are in blob files.
-        var external: [Value] = []
+        var cells: PlainCells
     }
-
-    /// The type of a cell whose word is the index of an external value; none of SQLite's.
-    private static let externalType: UInt8 = 255
 
     init(_ plain: PlainChanges, _ recorder: Recorder) throws {
         self.plain = plain
@@ -51,41 +38,77 @@ struct PlainInserts {
     }
 
     func write() throws {
+        if let kept = plain.takeCells() { try writeKept(kept) } else { try writeRead() }
+        try clock.flush()
+    }
+
+    /// Of rows that were kept when the pending rows were read.
+    private func writeKept(_ kept: PlainChanges.Cells) throws {
+        var portion = Portion(entries: plain.entries.indices, rows: kept.rows, cells: kept.cells)
+        portion.times = [HybridTime](repeating: .zero, count: kept.cells.count)
+        for index in plain.entries.indices where isTaken(index) {
+            let row = Int(kept.rows[index])
+            portion.cells.digest(row, into: clock.digests)
+            portion.times[row] = try record(index)
+            try takeOut(row, index, from: &portion)
+        }
+        try log(portion)
+    }
+
+    /// Of rows that are read again: they are too many to be kept.
+    private func writeRead() throws {
         let statement = try plain.session.connection.prepare(table.selectPlainRows)
         statement.bind(table.recorded, at: 1)
         defer { statement.reset() }
-        var portion = Portion(entries: 0..<0)
-        let keys = plain.keys.bytes
+        let none = Portion(entries: 0..<0, cells: PlainCells(width: table.columns.count))
+        var portion = none
         var index = 0
-        var stamp = transaction.stamp
         while try statement.step() {
-            let entry = plain.entries[index]
-            if entry.isPlain && entry.is(.insert) {
-                let time = recorder.raised(entry.milliseconds, above: nil)
+            if isTaken(index) {
                 clock.takeDigests(statement, from: 0)
-                clock.uniques = plain.uniques(entry)
-                stamp.time = time
-                keys.withUnsafeBytes {
-                    let identity = $0[plain.range(entry)]
-                    clock.append(at: entry.rowid, identity: UnsafeRawBufferPointer(rebasing: identity), stamp)
-                }
-                if clock.count == Self.batch { try writeRecords() }
-                portion.rows.append(Int32(portion.times.count))
-                portion.times.append(time)
-                try take(statement, index, into: &portion)
+                let row = portion.times.count
+                portion.rows.append(Int32(row))
+                portion.times.append(try record(index))
+                portion.cells.append(statement, from: 0)
+                try takeOut(row, index, from: &portion)
             } else {
                 portion.rows.append(-1)
             }
             index += 1
             portion.entries = portion.entries.lowerBound..<index
-            let size = portion.content.count + portion.cells.count * MemoryLayout<Cell>.stride
-            if size > Self.portion {
+            if portion.cells.size > Self.portion {
                 try log(portion)
-                portion = Portion(entries: index..<index)
+                portion = none
+                portion.entries = index..<index
             }
         }
         try log(portion)
-        try clock.flush()
+    }
+
+    private func isTaken(_ index: Int) -> Bool { plain.entries[index].isPlain && plain.entries[index].is(.insert) }
+
+    /// Writes the clock record of the row whose digests have been taken.
+    private func record(_ index: Int) throws -> HybridTime {
+        let entry = plain.entries[index]
+        var stamp = transaction.stamp
+        stamp.time = recorder.raised(entry.milliseconds, above: nil)
+        clock.uniques = plain.uniques(entry)
+        plain.keys.bytes.withUnsafeBytes {
+            let identity = $0[plain.range(entry)]
+            clock.append(at: entry.rowid, identity: UnsafeRawBufferPointer(rebasing: identity), stamp)
+        }
+        if clock.count == Self.batch { try writeRecords() }
+        return stamp.time
+    }
+
+    /// Puts values of a row into blobs that are too large for a log.
+    private func takeOut(_ row: Int, _ index: Int, from portion: inout Portion) throws {
+        for position in table.columns.indices where transaction.isLarge(portion.cells.byteCount(row, position)) {
+            let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
+            let value = try transaction.logged(
+                portion.cells.value(row, position), table.columns[position].name, of: identity, in: table)
+            portion.cells.replace(row, position, with: value)
+        }
     }
 
     private func writeRecords() throws {
@@ -96,34 +119,6 @@ struct PlainInserts {
         LogSyncError(
             .invalidStore, "a row of \(table.name) has a clock record that it should not have; nothing was recorded",
             help: "Run `logsync rescan` on the store.")
-    }
-
-    @inline(__always)
-    private func take(_ statement: Statement, _ index: Int, into portion: inout Portion) throws {
-        for position in table.columns.indices {
-            let type = statement.type(position)
-            var cell = Cell(word: 0, count: 0, type: UInt8(type))
-            switch type {
-            case SQLITE_INTEGER: cell.word = UInt64(bitPattern: statement.integer(position))
-            case SQLITE_FLOAT: cell.word = statement.real(position).bitPattern
-            case SQLITE_TEXT where transaction.isLarge(statement.byteCount(position)),
-                SQLITE_BLOB where transaction.isLarge(statement.byteCount(position)):
-                let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
-                cell.type = Self.externalType
-                cell.word = UInt64(portion.external.count)
-                portion.external.append(
-                    try transaction.logged(
-                        statement.value(position), table.columns[position].name, of: identity, in: table))
-            case SQLITE_TEXT, SQLITE_BLOB:
-                cell.word = UInt64(portion.content.count)
-                statement.withBytes(position) {
-                    cell.count = Int32($0.count)
-                    portion.content.append($0)
-                }
-            default: break
-            }
-            portion.cells.append(cell)
-        }
     }
 
     private func log(_ portion: Portion) throws {
@@ -149,30 +144,11 @@ struct PlainInserts {
             group.columns.append(
                 RowGroup.Column(
                     name: column.name, referencedTable: column.reference,
-                    values: try values(of: position, rows, portion)))
+                    values: try portion.cells.values(of: position, rows) {
+                        try references.logged(.integer($0), at: position)
+                    }))
         }
         try transaction.append(group)
-    }
-
-    private func values(
-        of position: Int, _ rows: [Int], _ portion: Portion
-    ) throws -> [Value] {
-        var values: [Value] = []
-        values.reserveCapacity(rows.count)
-        let content = portion.content.bytes
-        for row in rows {
-            let cell = portion.cells[row * table.columns.count + position]
-            switch Int32(cell.type) {
-            case SQLITE_INTEGER:
-                values.append(try references.logged(.integer(Int64(bitPattern: cell.word)), at: position))
-            case Int32(Self.externalType): values.append(portion.external[Int(cell.word)])
-            case SQLITE_FLOAT: values.append(.real(Double(bitPattern: cell.word)))
-            case SQLITE_TEXT: values.append(.text(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))
-            case SQLITE_BLOB: values.append(.blob(content[Int(cell.word)..<Int(cell.word) + Int(cell.count)]))
-            default: values.append(.null)
-            }
-        }
-        return values
     }
 }
 

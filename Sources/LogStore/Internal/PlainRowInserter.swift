@@ -1,6 +1,6 @@
 import LogModel
 
-/// Inserts rows that nobody has here yet, with their clock records, some at a time (``InsertBatch``).
+/// Inserts rows that nobody has here yet, with their clock records, some at a time (``GivenRows``).
 ///
 /// It gives what ``Standing/insert(_:_:integer:in:)`` and ``ClockTable/insert(_:at:)`` give for a row whose cells are all
 /// of one insert and stand in this store's columns as they are given. What is anything else — a constraint refuses it, it
@@ -22,7 +22,7 @@ final class PlainRowInserter {
     private let integerKey: Int?
     private let refersToItself: Bool
     /// Each row's rowid, then its values.
-    private let batch: InsertBatch
+    private let batch: GivenRows
     /// One a row of the batch.
     private var waiting: [Waiting] = []
     private let limit: Int
@@ -70,7 +70,7 @@ final class PlainRowInserter {
             table.localInteger == nil
             ? table.schema.integerKey.flatMap { table.localPositions[$0.lowercased()] } : nil
         let columns = table.columns.map(\.local)
-        batch = InsertBatch(width: columns.count + (integerKey == nil ? 1 : 0))
+        batch = GivenRows(width: columns.count + (integerKey == nil ? 1 : 0))
         // Where triggers fire, or a STRICT table looks at types, a row that is refused takes all of its statement with it.
         let isAlone = try table.schema.isStrict || session.hasCopiedTriggers(on: table)
         limit = isAlone ? 1 : Self.rows

@@ -185,14 +185,25 @@ final class Session {
         stateDigest = sign > 0 ? stateDigest &+ share : stateDigest &- share
     }
 
-    private var lastDot: (peer: Int64, sequence: UInt64, digest: UInt64) = (-1, 0, 0)
+    /// The digests of the last two dots: what a change puts in one's place is mostly of another.
+    private var lastDots: (Dotted, Dotted) = (Dotted(), Dotted())
+
+    private struct Dotted {
+        var peer: Int64 = -1
+        var sequence: UInt64 = 0
+        var digest: UInt64 = 0
+
+        @inline(__always)
+        func isOf(_ stamp: Stamp) -> Bool { stamp.peer == peer && stamp.sequence == sequence }
+    }
 
     @inline(__always)
     func dotDigest(_ stamp: Stamp) -> UInt64 {
-        if stamp.peer == lastDot.peer && stamp.sequence == lastDot.sequence { return lastDot.digest }
+        if lastDots.0.isOf(stamp) { return lastDots.0.digest }
+        if lastDots.1.isOf(stamp) { return lastDots.1.digest }
         let id = peers.id(stamp.peer)
         let digest = Digest.mix(Digest.mix(id.high, id.low), stamp.sequence)
-        lastDot = (stamp.peer, stamp.sequence, digest)
+        lastDots = (Dotted(peer: stamp.peer, sequence: stamp.sequence, digest: digest), lastDots.0)
         return digest
     }
 

@@ -188,7 +188,7 @@ final class TrackedTable {
         INSERT INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques, conflict)
         VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
-    /// For rows as a single insert made them; see ``InsertBatch``.
+    /// For rows as a single insert made them; see ``GivenRows``.
     lazy var appendClocks = """
         INSERT OR FAIL INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques)
         SELECT * FROM logsync_rows_9(?)

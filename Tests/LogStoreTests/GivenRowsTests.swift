@@ -5,7 +5,7 @@ import Testing
 @testable import LogStore
 
 /// Rows that go in by one statement, and what becomes of those that a constraint refuses.
-@Suite struct InsertBatchTests {
+@Suite struct GivenRowsTests {
     /// A database in memory.
     private final class Database {
         let connection: Connection
@@ -25,7 +25,7 @@ import Testing
 
     private func write(_ rows: [[Value]], dropping: [Int] = [], on connection: Connection) throws -> [Int] {
         let width = rows[0].count
-        let batch = InsertBatch(width: width)
+        let batch = GivenRows(width: width)
         for row in rows { for value in row { batch.append(value) } }
         for row in dropping { batch.drop(row) }
         return try batch.write(

@@ -1,13 +1,12 @@
 import GRDBSQLite
 import LogModel
 
-/// Rows that go into a table by one statement: `INSERT … SELECT * FROM logsync_rows_N(?)`, where N is their width.
+/// Rows that are given to one statement: it reads them `FROM logsync_rows_N(?)`, where N is their width.
 ///
-/// Starting and ending a statement, with its cursors, is most of what it costs to insert a row. Here SQLite fetches the
-/// rows itself, from a table-valued function (an eponymous virtual table) whose argument points at them. The statement
-/// says OR FAIL: where a constraint refuses a row, those before it stand, and the next run begins with the one after it.
+/// Starting and ending a statement, with its cursors, is most of what it costs to insert or find a row. Here SQLite
+/// fetches the rows itself, from a table-valued function (an eponymous virtual table) whose argument points at them.
 /// Source: <https://www.sqlite.org/vtab.html>, <https://www.sqlite.org/bindptr.html>.
-final class InsertBatch {
+final class GivenRows {
     /// How many values a row has.
     let width: Int
     private var cells: UnsafeMutablePointer<RowCell>
@@ -113,14 +112,22 @@ final class InsertBatch {
 
     // MARK: Writing
 
+    /// Has a statement read the rows that are not left out; nothing may be changed about them until it is reset.
+    func give(to statement: Statement) {
+        source.pointee = RowSource(cells: cells, bytes: bytes, width: width)
+        source.pointee.end = count
+        statement.bind(rows: source, at: 1)
+    }
+
     /// Writes the rows, and keeps them until ``removeAll()``.
     ///
-    /// - Parameter statement: takes the batch as its first argument, and writes a row for each. Where triggers fire, SQLite
+    /// - Parameter statement: takes the rows as its first argument, and inserts one for each OR FAIL: where a constraint
+    ///   refuses a row, those before it stand, and the next run begins with the one after it. Where triggers fire, SQLite
     ///   fetches all rows before it writes any: then there may be no more than one.
     /// - Returns: the rows that a constraint refused, in their order.
     func write(with statement: Statement, on connection: Connection) throws -> [Int] {
         guard count > 0 else { return [] }
-        precondition(cellCount % width == 0, "the last row of a batch lacks values")
+        precondition(cellCount % width == 0, "the last row lacks values")
         var refused: [Int] = []
         let isAlone = count == 1
         let before = connection.totalChanges
@@ -153,7 +160,7 @@ final class InsertBatch {
     }
 }
 
-/// One value of a row of a ``InsertBatch``.
+/// One value of a row of a ``GivenRows``.
 private struct RowCell {
     /// The number, or where the bytes begin.
     var word: UInt64
