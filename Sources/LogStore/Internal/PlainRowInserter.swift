@@ -40,12 +40,14 @@ final class PlainRowInserter {
     /// How many rows are written at a time, and how many bytes about.
     private static let rows = 256
     private static let bytes = 256 << 10
+    /// SQLite gives a table, and what stands for one, 2000 columns at most.
+    private static let columns = 1000
 
     private var connection: Connection { session.connection }
 
     /// Whether rows of a table may be inserted in this way now.
     static func suits(_ table: TrackedTable, _ session: Session, _ standing: Standing) throws -> Bool {
-        guard ClockAppender.suits(table, session), table.name != "logsync_setting", !table.columns.isEmpty,
+        guard ClockAppender.suits(table, session), table.name != "logsync_setting", 1...columns ~= table.columns.count,
             !session.hasFolded
         else { return false }
         switch table.kind {
