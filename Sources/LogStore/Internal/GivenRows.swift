@@ -112,11 +112,16 @@ final class GivenRows {
 
     // MARK: Writing
 
-    /// Has a statement read the rows that are not left out; nothing may be changed about them until it is reset.
-    func give(to statement: Statement) {
+    /// Has a statement read the rows that are not left out.
+    ///
+    /// - Parameter body: is called for each row that the statement gives; leaves these rows alone.
+    func read(with statement: Statement, _ body: () throws -> Void) throws {
         source.pointee = RowSource(cells: cells, bytes: bytes, width: width)
         source.pointee.end = count
         statement.bind(rows: source, at: 1)
+        defer { statement.reset() }
+        // SQLite knows nothing of who owns what it reads.
+        try withExtendedLifetime(self) { while try statement.step() { try body() } }
     }
 
     /// Writes the rows, and keeps them until ``removeAll()``.
@@ -199,6 +204,15 @@ private enum RowFunction {
         return UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
     }()
 
+    private struct Table {
+        var base = sqlite3_vtab()
+        var width: Int32
+    }
+
+    private static func width(_ table: UnsafeMutablePointer<sqlite3_vtab>) -> Int32 {
+        UnsafeMutableRawPointer(table).assumingMemoryBound(to: Table.self).pointee.width
+    }
+
     private struct Cursor {
         var base = sqlite3_vtab_cursor()
         var source: UnsafeMutablePointer<RowSource>?
@@ -216,20 +230,22 @@ private enum RowFunction {
             let names = (0..<Int(bitPattern: width)).map { "c\($0)" } + ["rows HIDDEN"]
             let code = sqlite3_declare_vtab(db, "CREATE TABLE x(\(names.joined(separator: ", ")))")
             guard code == SQLITE_OK else { return code }
-            let made = UnsafeMutablePointer<sqlite3_vtab>.allocate(capacity: 1)
-            made.initialize(to: sqlite3_vtab())
-            table?.pointee = made
+            let made = UnsafeMutablePointer<Table>.allocate(capacity: 1)
+            made.initialize(to: Table(width: Int32(Int(bitPattern: width))))
+            table?.pointee = UnsafeMutableRawPointer(made).assumingMemoryBound(to: sqlite3_vtab.self)
             return SQLITE_OK
         }
         made.xDisconnect = { table in
-            table?.deallocate()
+            UnsafeMutableRawPointer(table)?.deallocate()
             return SQLITE_OK
         }
         made.xBestIndex = { table, info in
             guard let info else { return SQLITE_ERROR }
             for index in 0..<Int(info.pointee.nConstraint) {
                 let constraint = info.pointee.aConstraint[index]
-                guard constraint.usable != 0, constraint.op == UInt8(SQLITE_INDEX_CONSTRAINT_EQ) else { continue }
+                guard constraint.usable != 0, constraint.op == UInt8(SQLITE_INDEX_CONSTRAINT_EQ),
+                    constraint.iColumn == table.map(RowFunction.width)
+                else { continue }
                 info.pointee.aConstraintUsage[index].argvIndex = 1
                 info.pointee.aConstraintUsage[index].omit = 1
                 info.pointee.estimatedCost = 1

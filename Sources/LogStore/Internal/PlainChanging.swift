@@ -102,7 +102,6 @@ final class PlainChanging {
 
     /// Returns the rows that are left, by index.
     func apply() throws -> [Int] {
-        defer { select.reset() }
         var changes = merger.tables.removeValue(forKey: table.name) ?? TableChanges()
         let left = try group.kind == .update ? update(&changes) : delete(&changes)
         if changes != TableChanges() { merger.tables[table.name] = changes }
@@ -133,13 +132,11 @@ final class PlainChanging {
                 append(next)
                 next += 1
             }
-            keys.give(to: select)
-            while try select.step() {
+            try keys.read(with: select) {
                 try clock.take(select, from: Self.record)
                 let index = Int(select.integer(0))
                 isDone[index] = try body(index)
             }
-            select.reset()
         }
         return isDone.indices.filter { !isDone[$0] }
     }

@@ -20,17 +20,16 @@ final class PlainDeletes {
         self.plain = plain
         self.recorder = recorder
         times.reserveCapacity(plain.deletes.count)
-        let select = try session.connection.prepare(table.selectPlainClock)
         let delete = try session.connection.prepare(table.deleteClock)
         let clock = try ClockUpdater(table, session)
         var digests = KeyDigests()
-        for index in plain.deletes.sorted(by: { plain.entries[$0].rowid < plain.entries[$1].rowid }) {
+        let order = plain.deletes.sorted { plain.entries[$0].rowid < plain.entries[$1].rowid }
+        let identity = 1 + ClockUpdater.columnCount
+        try plain.forEachRecord(order, table.selectPlainClock) { index, select in
             let rowid = plain.entries[index].rowid
-            select.bind(rowid, at: 1)
-            guard try select.step() else { throw Self.withoutRecord(table) }
             if table.storesIdentity {
-                select.withBytes(ClockUpdater.columnCount) { plain.setIdentity($0, at: index) }
-                note(rowid, RowIdentity(unchecked: select.bytes(ClockUpdater.columnCount)))
+                select.withBytes(identity) { plain.setIdentity($0, at: index) }
+                note(rowid, RowIdentity(unchecked: select.bytes(identity)))
             }
             let content = plain.keys.bytes.withUnsafeBytes {
                 Digest.of(
@@ -38,10 +37,9 @@ final class PlainDeletes {
                     seed: Digest.blobSeed)
             }
             let row = Digest.mix(table.nameDigest, content)
-            try clock.take(select)
+            try clock.take(select, from: 1)
             clock.discount(row: row)
             times[index] = recorder.raised(plain.entries[index].milliseconds, above: clock.latest)
-            select.reset()
             delete.bind(rowid, at: 1)
             try delete.run()
             if table.findsByKeyDigest { digests.append(TrackedTable.fold(content), row: rowid) }
@@ -70,6 +68,11 @@ final class PlainDeletes {
 }
 
 extension TrackedTable {
-    /// A plain row's record, without its digests.
-    var selectPlainClock: String { "SELECT \(ClockUpdater.columns), c.identity FROM \(clock) AS c WHERE c.row = ?" }
+    /// Plain rows' records, without their digests, each after its place among those that are given.
+    var selectPlainClock: String {
+        """
+        SELECT s.c0, \(ClockUpdater.columns), c.identity
+        FROM logsync_rows_2(?) AS s CROSS JOIN \(clock) AS c WHERE c.row = s.c1
+        """
+    }
 }

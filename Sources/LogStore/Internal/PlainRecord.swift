@@ -1,4 +1,36 @@
 extension PlainChanges {
+    /// How many records are looked for at a time.
+    private static let batch = 256
+
+    /// Reads the clock records of plain rows, each of which has one.
+    ///
+    /// - Parameters:
+    ///   - order: indexes of entries.
+    ///   - sql: takes places in that order with rowids; gives the place first.
+    ///   - body: is given the entry's index and what the statement gives; may change that record, and leaves the
+    ///     statement where it is.
+    /// - Throws: `invalidStore` where there is no record.
+    func forEachRecord(_ order: [Int], _ sql: String, _ body: (Int, Statement) throws -> Void) throws {
+        let select = try session.connection.prepare(sql, readingRowsOf: 2)
+        let rows = GivenRows(width: 2)
+        var next = 0
+        while next < order.count {
+            rows.removeAll()
+            let end = min(next + Self.batch, order.count)
+            for place in next..<end {
+                rows.append(Int64(place))
+                rows.append(entries[order[place]].rowid)
+            }
+            try rows.read(with: select) {
+                // They come in the order in which they are given.
+                guard select.integer(0) == next else { throw PlainDeletes.withoutRecord(table) }
+                try body(order[next], select)
+                next += 1
+            }
+            guard next == end else { throw PlainDeletes.withoutRecord(table) }
+        }
+    }
+
     /// What stands at a row's place among the clock records.
     enum Record: Int64 {
         case none = 0

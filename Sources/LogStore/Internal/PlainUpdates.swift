@@ -46,16 +46,12 @@ final class PlainUpdates {
     func write() throws {
         ranks = [Int32](repeating: 0, count: plain.entries.count)
         for (rank, index) in plain.updates.enumerated() { ranks[index] = Int32(rank) }
-        let select = try session.connection.prepare(table.selectPlainUpdate)
-        defer { select.reset() }
         var digests = [UInt64](repeating: 0, count: table.columns.count)
         var record = [UInt32](repeating: 0, count: table.columnCount)
-        for index in plain.updates.sorted(by: { plain.entries[$0].rowid < plain.entries[$1].rowid }) {
-            select.bind(plain.entries[index].rowid, at: 1)
-            guard try select.step() else { throw PlainDeletes.withoutRecord(table) }
+        let order = plain.updates.sorted { plain.entries[$0].rowid < plain.entries[$1].rowid }
+        try plain.forEachRecord(order, table.selectPlainUpdate) { index, select in
             let changed = changes(select, &digests, &record)
             if changed != 0 { try write(changed, index, select, digests: record, digest: sum(digests)) }
-            select.reset()
             if size > Self.portion { try log() }
         }
         try log()
@@ -64,11 +60,12 @@ final class PlainUpdates {
     // MARK: Comparing
 
     /// The first column of ``TrackedTable/selectPlainUpdate`` that is the row's.
-    private static let cells = ClockUpdater.columnCount + 3
-    /// What it gives before: of the whole row; the record's identity; the columns'.
-    private static let digest = ClockUpdater.columnCount
-    private static let identity = ClockUpdater.columnCount + 1
-    private static let digests = ClockUpdater.columnCount + 2
+    private static let cells = record + ClockUpdater.columnCount + 3
+    /// What it gives before: the record; the digest of the whole row; the record's identity; the columns' digests.
+    private static let record = 1
+    private static let digest = record + ClockUpdater.columnCount
+    private static let identity = digest + 1
+    private static let digests = digest + 2
 
     private func sum(_ digests: [UInt64]) -> UInt64 {
         var sum: UInt64 = 0
@@ -113,14 +110,12 @@ final class PlainUpdates {
                 Digest.of(bytes: UnsafeRawBufferPointer(rebasing: keys[plain.range(entry)]), seed: Digest.blobSeed))
         }
         let group = group(of: changed)
-        try clock.take(select)
+        try clock.take(select, from: Self.record)
         var stamp = try recorder.transaction().stamp
         stamp.time = recorder.raised(entry.milliseconds, above: clock.latest(of: group.positions))
         try keep(index, stamp.time, select, in: group)
         let uniques =
             table.uniqueSlots.isEmpty ? [] : table.uniqueDigests { select.value(Self.cells + $0) }
-        // A record that is being read would have to be found again once it is written.
-        select.reset()
         try clock.write(
             at: entry.rowid, row: row, changed, group.positions, stamp, digests: digests, digest: digest)
         try clock.follow(uniques: uniques, at: entry.rowid)
@@ -176,12 +171,13 @@ final class PlainUpdates {
 }
 
 extension TrackedTable {
-    /// A record with its row.
+    /// Records with their rows, each after its place among those that are given.
     var selectPlainUpdate: String {
         let cells = columns.map { ", t.\(SQL.name($0.local))" }.joined()
         return """
-            SELECT \(ClockUpdater.columns), c.digest, c.identity, c.digests\(cells)
-            FROM \(clock) AS c JOIN \(quoted) AS t ON t.\(rowid) = c.row WHERE c.row = ?
+            SELECT s.c0, \(ClockUpdater.columns), c.digest, c.identity, c.digests\(cells)
+            FROM logsync_rows_2(?) AS s CROSS JOIN \(clock) AS c CROSS JOIN \(quoted) AS t
+            WHERE c.row = s.c1 AND t.\(rowid) = c.row
             """
     }
 }
