@@ -314,6 +314,7 @@ extension TrackedTable {
     /// Takes identities, or the parts of natural keys, each after a number; gives that number, a plain record, its row's
     /// number, and columns of the row by position.
     fileprivate func selectPlainMerge(_ positions: [Int]) -> String {
+        if let known = plainMerges[positions] { return known }
         let cells = positions.map { ", t.\(SQL.name(columns[$0].local))" }.joined()
         // A plus keeps a column of ours from having a say in how values are compared.
         let found =
@@ -324,10 +325,12 @@ extension TrackedTable {
         let tables =
             storesIdentity
             ? "\(clock) AS c CROSS JOIN \(quoted) AS t" : "\(quoted) AS t CROSS JOIN \(clock) AS c"
-        return """
+        let sql = """
             SELECT s.c0, \(ClockUpdater.columns), c.row, c.digest, c.digests\(cells)
             FROM logsync_rows_\(width)(?) AS s CROSS JOIN \(tables)
             WHERE c.row = t.\(rowid) AND \(found) AND \(ClockUpdater.condition(self))
             """
+        plainMerges[positions] = sql
+        return sql
     }
 }

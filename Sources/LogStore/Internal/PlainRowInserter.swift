@@ -68,23 +68,16 @@ final class PlainRowInserter {
         self.session = session
         self.standing = standing
         clock = try ClockAppender(table, session, stamp)
-        integerKey =
-            table.localInteger == nil
-            ? table.schema.integerKey.flatMap { table.localPositions[$0.lowercased()] } : nil
-        let columns = table.columns.map(\.local)
-        batch = GivenRows(width: columns.count + (integerKey == nil ? 1 : 0))
+        integerKey = table.integerKeyPosition
+        batch = GivenRows(width: table.insertWidth)
         // Where triggers fire, or a STRICT table looks at types, a row that is refused takes all of its statement with it.
         let isAlone = try table.schema.isStrict || session.hasCopiedTriggers(on: table)
         limit = isAlone ? 1 : Self.rows
-        let names = (integerKey == nil ? [table.rowid] : []) + columns.map(SQL.name)
         statement = try session.connection.prepare(
-            """
-            INSERT OR \(isAlone ? "ABORT" : "FAIL") INTO \(table.quoted)(\(names.joined(separator: ", ")))
-            SELECT * FROM logsync_rows_\(batch.width)(?)
-            """, readingRowsOf: batch.width)
+            isAlone ? table.insertRow : table.insertRows, readingRowsOf: batch.width)
         exists = try session.connection.prepare(table.existsByRowid)
         parents = try KnownParents(table, session)
-        values = [Value](repeating: .null, count: columns.count)
+        values = [Value](repeating: .null, count: table.columns.count)
         key = table.key.map(\.index)
         refersToItself = table.columns.contains { $0.reference == table.name }
         if table.localInteger != nil { try lookAgain() }

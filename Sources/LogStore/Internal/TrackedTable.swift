@@ -193,6 +193,26 @@ final class TrackedTable {
         INSERT OR FAIL INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques)
         SELECT * FROM logsync_rows_9(?)
         """
+    /// The position of the column that is the rowid, where that is one of the replicated ones.
+    lazy var integerKeyPosition =
+        localInteger == nil ? schema.integerKey.flatMap { localPositions[$0.lowercased()] } : nil
+    /// How many values ``insertRows`` takes of a row: its rowid first, where no column is that.
+    lazy var insertWidth = columns.count + (integerKeyPosition == nil ? 1 : 0)
+    /// Rows with all their values; see ``GivenRows``.
+    lazy var insertRows = insertRows(or: "FAIL")
+    /// The same, of one row.
+    lazy var insertRow = insertRows(or: "ABORT")
+
+    private func insertRows(or conflict: String) -> String {
+        let names = (integerKeyPosition == nil ? [rowid] : []) + columns.map { SQL.name($0.local) }
+        return """
+            INSERT OR \(conflict) INTO \(quoted)(\(names.joined(separator: ", ")))
+            SELECT * FROM logsync_rows_\(insertWidth)(?)
+            """
+    }
+
+    /// The statements by which ``PlainChanging`` finds rows, by the columns that they give.
+    var plainMerges: [[Int]: String] = [:]
     lazy var updateClock = """
         UPDATE \(clock) SET identity = ?2, peer = ?3, sequence = ?4, time = ?5, digest = ?6, digests = ?7, extra = ?8,
             uniques = ?9, conflict = ?10 WHERE row = ?1

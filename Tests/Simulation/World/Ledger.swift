@@ -99,7 +99,8 @@ final class Ledger {
     func advance(_ oracle: inout OracleState, of own: PeerID, to vector: VersionVector) throws {
         while oracle.vector != vector {
             guard let next = next(oracle, own, vector) else {
-                throw Failure(.error, "a store is at a vector to which no transactions lead")
+                throw Failure(
+                    .error, "a store is at \(vector), to which no transactions lead from \(oracle.vector)")
             }
             if next.dot.peer == own, let fault = OracleRecording.fault(of: next, in: oracle) {
                 throw Failure(.recording, fault)
