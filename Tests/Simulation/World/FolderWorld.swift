@@ -307,8 +307,11 @@ final class FolderWorld: World {
         let store = try peer.openStore()
         _ = try ledger.harvest(store)
         let vector = try store.vector()
-        for (author, sequence) in vector.sequences where ledger.lasts[author] < sequence {
-            try ledger.harvest(files: courier.logs(of: author, in: peer.container))
+        // A copy publishes where its original did, until it is attached elsewhere.
+        for container in [peer.container] + peers.map(\.container) {
+            for (author, sequence) in vector.sequences where ledger.lasts[author] < sequence {
+                try ledger.harvest(files: courier.logs(of: author, in: container))
+            }
         }
         let registered = try store.registration().peer
         // A copy is still called like its original until it has found out.
