@@ -13,6 +13,8 @@ package struct StoreConfiguration: Sendable {
     package var lockBudget: Double = 0.05
     /// Texts and BLOBs of more bytes than this are recorded as blob files. 0 … 2³¹ − 1.
     package var blobThreshold = StoreConfiguration.defaultBlobThreshold
+    /// About how many bytes of rows a recording holds in memory before it writes them into the log.
+    package var recordingMemory = 64 << 20
     /// Whether inserts leave key columns out where the row's identity says what they hold. Seeds have always done so, and
     /// have the same bytes whoever makes them.
     var leavesOutKeys = false

@@ -255,6 +255,25 @@ import Testing
         try agree(a, b, clone)
     }
 
+    @Test func rowsThatDoNotFitInMemoryAreRecordedBitByBit() throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema, seed: 3)
+        #expect(TestPeer.configuration(3).recordingMemory == 500)
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write(
+            """
+            \(numbers(1...400)) INSERT INTO text SELECT 'key ' || (i * 7 % 401), 'value ' || i, i, i / 3.0 FROM n;
+            \(numbers(1...400)) INSERT INTO parent SELECT i, 'parent ' || i FROM n;
+            \(numbers(1...400)) INSERT INTO child SELECT i, 401 - i, 'child ' || i FROM n;
+            UPDATE text SET a = 'again' WHERE b % 50 = 0; DELETE FROM child WHERE id % 60 = 0;
+            """)
+        try agree(a, b)
+        #expect(try b.strings("SELECT count(*), sum(b), count(DISTINCT k) FROM text") == ["400|80200|400"])
+        #expect(try b.strings("SELECT count(*) FROM child JOIN parent ON parent.id = child.parent") == ["394"])
+        try a.write("UPDATE text SET a = a || '!', c = 0; UPDATE child SET a = 'other'")
+        try agree(a, b)
+        #expect(try b.strings("SELECT count(*) FROM text WHERE a LIKE '%!' AND c = 0") == ["400"])
+    }
+
     /// A program that runs for months records often.
     @Test func nothingOfARecordingIsLeft() throws {
         let sql = "CREATE TABLE t(id INTEGER PRIMARY KEY, n); CREATE TABLE u(k TEXT PRIMARY KEY NOT NULL, v);"

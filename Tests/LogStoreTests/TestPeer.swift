@@ -39,6 +39,8 @@ final class TestPeer {
         if let clock { configuration.clock = clock }
         // Every second one keeps all but its smallest values in blobs.
         if seed.isMultiple(of: 2) { configuration.blobThreshold = 4 }
+        // Every third one writes what it records bit by bit.
+        if seed.isMultiple(of: 3) { configuration.recordingMemory = 500 }
         nonisolated(unsafe) var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
         configuration.random = {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407

@@ -212,12 +212,13 @@ final class PlainChanges {
         let row = kept?.cells.count ?? 0
         kept?.rows.append(Int32(row))
         kept?.cells.append(statement, from: first)
+        let limit = session.configuration.recordingMemory
         if row == Self.sample {
             // Their numbers have no gaps, nearly always.
             let last = try connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
-            kept?.cells.reserve(rows: Int(clamping: last - entry.number) + Self.sample, limit: PlainInserts.portion)
+            kept?.cells.reserve(rows: Int(clamping: last - entry.number) + Self.sample, limit: limit)
         }
-        if kept?.cells.size ?? 0 > PlainInserts.portion { kept = nil }
+        if kept?.cells.size ?? 0 > limit { kept = nil }
     }
 
     /// How many rows say how large the others are.

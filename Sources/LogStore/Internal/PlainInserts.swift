@@ -13,12 +13,10 @@ struct PlainInserts {
 
     private var table: TrackedTable { plain.table }
 
-    /// What is read before it is logged; more rows than fit are in order by portions.
-    static let portion = 64 << 20
     /// How many clock records are written at a time.
     private static let batch = 256
 
-    /// Some rows, row by row.
+    /// Some rows, row by row. More than fit in memory are in order by portions.
     private struct Portion {
         /// Indexes of entries, whatever they are.
         var entries: Range<Int>
@@ -76,7 +74,7 @@ struct PlainInserts {
             }
             index += 1
             portion.entries = portion.entries.lowerBound..<index
-            if portion.cells.size > Self.portion {
+            if portion.cells.size > plain.session.configuration.recordingMemory {
                 try log(portion)
                 portion = none
                 portion.entries = index..<index

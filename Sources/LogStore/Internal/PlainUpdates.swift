@@ -32,8 +32,6 @@ final class PlainUpdates {
         }
     }
 
-    private static let portion = 64 << 20
-
     init(_ plain: PlainChanges, _ recorder: Recorder) throws {
         self.plain = plain
         self.recorder = recorder
@@ -52,7 +50,7 @@ final class PlainUpdates {
         try plain.forEachRecord(order, table.selectPlainUpdate) { index, select in
             let changed = changes(select, &digests, &record)
             if changed != 0 { try write(changed, index, select, digests: record, digest: sum(digests)) }
-            if size > Self.portion { try log() }
+            if size > session.configuration.recordingMemory { try log() }
         }
         try log()
     }
