@@ -21,14 +21,14 @@ final class ClockAppender {
     /// What a record says of dropped columns.
     private let extra: [UInt8]?
     private let batch = GivenRows(width: 9)
-    /// One a record of the batch.
+    /// One a record of the batch, written or not.
     private var waiting: [Waiting] = []
     /// The digests of the row's values by column position, to be set before ``append(at:identity:_:cells:)``.
     let digests: UnsafeMutableBufferPointer<UInt64>
     /// The digests of the row's unique keys beside the table's own, by slot; to be set like ``digests``.
     var uniques: [Int32] = []
 
-    /// A record that is not written yet.
+    /// What takes a record back.
     private struct Waiting {
         var row: Int64
         /// Of table and identity.
@@ -76,16 +76,10 @@ final class ClockAppender {
         digests.deallocate()
     }
 
-    /// Takes the digest of each of the row's values from a statement.
-    @inline(__always)
-    func takeDigests(_ statement: Statement, from first: Int) {
-        for position in digests.indices { digests[position] = statement.digest(first + position) }
-    }
-
-    /// How many records wait to be written.
+    /// How many records there are in the batch.
     var count: Int { waiting.count }
 
-    /// Adds the record of a row.
+    /// Adds the record of a row to the batch.
     ///
     /// - Parameters:
     ///   - identity: its bytes.
@@ -141,37 +135,37 @@ final class ClockAppender {
         }
     }
 
-    /// Leaves records out that wait, by their place among those.
+    /// Leaves records out that are not written yet, by their place in the batch.
     func drop(_ places: [Int]) {
+        for place in places { batch.drop(place) }
+        forget(places)
+    }
+
+    private func forget(_ places: [Int]) {
         guard !places.isEmpty else { return }
-        for place in places {
-            batch.drop(place)
-            count(waiting[place], -1)
-        }
+        for place in places { count(waiting[place], -1) }
         keyDigests.forget(Set(places.map { waiting[$0].row }))
     }
 
-    /// Writes the records that wait.
+    /// Writes the batch.
     ///
-    /// - Returns: the places of those that were left out because there is a record of the row, or of its identity.
+    /// - Returns: the places of records that were left out because there is one of the row, or of its identity.
     func write() throws -> [Int] {
         let refused = try batch.write(with: statement, on: session.connection)
-        drop(refused)
-        batch.removeAll()
-        waiting.removeAll(keepingCapacity: true)
+        forget(refused)
         return refused
     }
 
-    /// Takes back a record that was written.
-    func remove(at row: Int64, _ identity: RowIdentity, _ stamp: Stamp, cells: [Int: Stamp]) throws {
-        try session.connection.run(table.deleteClock, .integer(row))
-        keyDigests.forget([row])
-        var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
-        for column in table.droppedColumns { state.setCell(column, CellState()) }
-        for (column, stamp) in cells {
-            state.setCell(column, CellState(versions: [Version(stamp: stamp, value: nil)]))
-        }
-        session.count(-1, state, row: session.rowDigest(table, identity), table: table)
+    /// Takes back records that were written, by their place in the batch.
+    func remove(_ places: [Int]) throws {
+        for place in places { try session.connection.run(table.deleteClock, .integer(waiting[place].row)) }
+        forget(places)
+    }
+
+    /// Begins another batch.
+    func removeAll() {
+        batch.removeAll()
+        waiting.removeAll(keepingCapacity: true)
     }
 
     /// Puts down what was kept back, once all records are written. Call it before anything looks for one of the rows by its

@@ -9,63 +9,36 @@ import LogModel
 final class GivenRows {
     /// How many values a row has.
     let width: Int
-    private var cells: UnsafeMutablePointer<RowCell>
-    private var cellCapacity: Int
-    private var cellCount = 0
-    private var bytes: UnsafeMutableRawPointer
-    private var byteCapacity = 1024
-    /// How many bytes the texts and blobs have.
-    private(set) var byteCount = 0
-    private let source: UnsafeMutablePointer<RowSource>
-    private var isDropped: [Bool] = []
+    private var cells: [RowCell] = []
+    private var content = ByteArena()
 
-    init(width: Int) {
-        self.width = width
-        cellCapacity = width * 4
-        cells = .allocate(capacity: cellCapacity)
-        bytes = .allocate(byteCount: byteCapacity, alignment: 8)
-        source = .allocate(capacity: 1)
-        source.initialize(to: RowSource(cells: cells, bytes: bytes, width: width))
-    }
+    /// As many as are given at a time by whoever has more: what a statement costs is little by then.
+    static let batch = 256
 
-    deinit {
-        cells.deallocate()
-        bytes.deallocate()
-        source.deallocate()
-    }
+    init(width: Int) { self.width = width }
 
-    /// How many rows there are, of which the last may lack values.
-    var count: Int { (cellCount + width - 1) / width }
+    /// How many rows there are.
+    var count: Int { cells.count / width }
+    /// How many bytes their texts and blobs have.
+    var byteCount: Int { content.count }
 
     func removeAll() {
-        cellCount = 0
-        byteCount = 0
-        isDropped.removeAll(keepingCapacity: true)
+        cells.removeAll(keepingCapacity: true)
+        content.removeAll()
     }
 
     /// Leaves a row out.
-    func drop(_ row: Int) {
-        if isDropped.isEmpty { isDropped = [Bool](repeating: false, count: count) }
-        while isDropped.count < count { isDropped.append(false) }
-        isDropped[row] = true
-    }
+    func drop(_ row: Int) { cells[row * width].type = RowCell.dropped }
 
     // MARK: Values, in the order of the columns
 
     @inline(__always)
-    private func append(_ cell: RowCell) {
-        if cellCount == cellCapacity { growCells() }
-        cells[cellCount] = cell
-        cellCount += 1
-    }
-
-    @inline(__always)
     func append(_ integer: Int64) {
-        append(RowCell(word: UInt64(bitPattern: integer), count: 0, type: SQLITE_INTEGER))
+        cells.append(RowCell(word: UInt64(bitPattern: integer), count: 0, type: SQLITE_INTEGER))
     }
 
     @inline(__always)
-    func appendNull() { append(RowCell(word: 0, count: 0, type: SQLITE_NULL)) }
+    func appendNull() { cells.append(RowCell(word: 0, count: 0, type: SQLITE_NULL)) }
 
     @inline(__always)
     func append(blob content: UnsafeRawBufferPointer) { append(content, SQLITE_BLOB) }
@@ -74,7 +47,7 @@ final class GivenRows {
         switch value {
         case .null: appendNull()
         case .integer(let integer): append(integer)
-        case .real(let real): append(RowCell(word: real.bitPattern, count: 0, type: SQLITE_FLOAT))
+        case .real(let real): cells.append(RowCell(word: real.bitPattern, count: 0, type: SQLITE_FLOAT))
         case .text(let content): content.withUnsafeBytes { append($0, SQLITE_TEXT) }
         case .blob(let content): content.withUnsafeBytes { append($0, SQLITE_BLOB) }
         case .reference(let identity): identity.bytes.withUnsafeBytes { append($0, SQLITE_BLOB) }
@@ -83,45 +56,32 @@ final class GivenRows {
     }
 
     @inline(__always)
-    private func append(_ content: UnsafeRawBufferPointer, _ type: Int32) {
-        if byteCount + content.count > byteCapacity { growBytes(content.count) }
-        if let base = content.baseAddress {
-            (bytes + byteCount).copyMemory(from: base, byteCount: content.count)
-        }
-        append(RowCell(word: UInt64(byteCount), count: content.count, type: type))
-        byteCount += content.count
+    private func append(_ bytes: UnsafeRawBufferPointer, _ type: Int32) {
+        cells.append(RowCell(word: UInt64(content.count), count: bytes.count, type: type))
+        content.append(bytes)
     }
 
-    private func growCells() {
-        let capacity = cellCapacity * 4
-        let grown = UnsafeMutablePointer<RowCell>.allocate(capacity: capacity)
-        grown.moveInitialize(from: cells, count: cellCount)
-        cells.deallocate()
-        cells = grown
-        cellCapacity = capacity
-    }
-
-    private func growBytes(_ more: Int) {
-        let capacity = max(byteCapacity * 4, byteCount + more)
-        let grown = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 8)
-        grown.copyMemory(from: bytes, byteCount: byteCount)
-        bytes.deallocate()
-        bytes = grown
-        byteCapacity = capacity
-    }
-
-    // MARK: Writing
+    // MARK: Giving
 
     /// Has a statement read the rows that are not left out.
     ///
     /// - Parameter body: is called for each row that the statement gives; leaves these rows alone.
     func read(with statement: Statement, _ body: () throws -> Void) throws {
-        source.pointee = RowSource(cells: cells, bytes: bytes, width: width)
-        source.pointee.end = count
-        statement.bind(rows: source, at: 1)
-        defer { statement.reset() }
-        // SQLite knows nothing of who owns what it reads.
-        try withExtendedLifetime(self) { while try statement.step() { try body() } }
+        try withSource { source in
+            statement.bind(rows: source)
+            defer { statement.reset() }
+            while try statement.step() { try body() }
+        }
+    }
+
+    /// The rows stay where they are until `body` is done.
+    private func withSource<Result>(_ body: (UnsafeMutablePointer<RowSource>) throws -> Result) rethrows -> Result {
+        try cells.withUnsafeBufferPointer { cells in
+            try content.bytes.withUnsafeBytes { bytes in
+                var source = RowSource(cells: cells, bytes: bytes, width: width)
+                return try withUnsafeMutablePointer(to: &source, body)
+            }
+        }
     }
 
     /// Writes the rows, and keeps them until ``removeAll()``.
@@ -132,31 +92,24 @@ final class GivenRows {
     /// - Returns: the rows that a constraint refused, in their order.
     func write(with statement: Statement, on connection: Connection) throws -> [Int] {
         guard count > 0 else { return [] }
-        precondition(cellCount % width == 0, "the last row lacks values")
+        precondition(cells.count % width == 0, "the last row lacks values")
         var refused: [Int] = []
         let isAlone = count == 1
         let before = connection.totalChanges
-        var delivered = 0
-        source.pointee = RowSource(cells: cells, bytes: bytes, width: width)
-        source.pointee.end = count
-        try isDropped.withUnsafeBufferPointer { dropped in
-            source.pointee.dropped = dropped.baseAddress
-            source.pointee.droppedCount = dropped.count
-            defer { source.pointee.dropped = nil }
+        let written = try withSource { source in
+            var fetched = 0
             while true {
-                source.pointee.delivered = 0
-                statement.bind(rows: source, at: 1)
+                statement.bind(rows: source)
                 let isDone = try statement.writeOrRefuse()
-                delivered += source.pointee.delivered
-                if isDone { break }
-                delivered -= 1
+                fetched += source.pointee.fetched
+                if isDone { return fetched - refused.count }
                 let row = isAlone ? 0 : source.pointee.row
                 refused.append(row)
                 source.pointee.start = row + 1
             }
         }
         // OR FAIL promises as much; if it ever did not, rows would be missing that are recorded as if they stood.
-        guard isAlone || connection.totalChanges - before == delivered else {
+        guard isAlone || connection.totalChanges - before == written else {
             throw LogSyncError(
                 .invalidStore, "SQLite wrote other rows than it was given; nothing was changed",
                 help: "Run `logsync doctor` on the store.")
@@ -170,29 +123,54 @@ private struct RowCell {
     /// The number, or where the bytes begin.
     var word: UInt64
     var count: Int
-    /// SQLite's.
+    /// SQLite's; of a row's first cell, or ``dropped``.
     var type: Int32
+
+    /// The type of the first cell of a row that is left out; none of SQLite's.
+    static let dropped: Int32 = -1
 }
 
 /// What the table-valued function reads.
 private struct RowSource {
-    var cells: UnsafeMutablePointer<RowCell>
-    var bytes: UnsafeMutableRawPointer
-    var width: Int
-    /// The rows to give.
+    let cells: UnsafeBufferPointer<RowCell>
+    let bytes: UnsafeRawBufferPointer
+    let width: Int
+    /// The first row to give.
     var start = 0
-    var end = 0
-    var dropped: UnsafePointer<Bool>?
-    var droppedCount = 0
     /// The row at hand.
     var row = 0
-    /// How many rows were fetched.
-    var delivered = 0
+    /// How many rows were fetched since the statement began.
+    var fetched = 0
 
-    /// Goes to the first row from `row` that is not left out.
-    mutating func settle() {
-        if let dropped { while row < droppedCount, row < end, dropped[row] { row += 1 } }
-        if row < end { delivered += 1 }
+    init(cells: UnsafeBufferPointer<RowCell>, bytes: UnsafeRawBufferPointer, width: Int) {
+        self.cells = cells
+        self.bytes = bytes
+        self.width = width
+    }
+
+    /// The bytes stay where they are until the statement has run. A text or blob without any has an address, too: it would be
+    /// NULL.
+    func start(of cell: RowCell) -> UnsafeRawPointer {
+        bytes.baseAddress.map { $0 + Int(cell.word) } ?? UnsafeRawPointer(RowFunction.tag)
+    }
+
+    var isAtEnd: Bool { row * width >= cells.count }
+
+    mutating func begin() {
+        row = start
+        fetched = 0
+        settle()
+    }
+
+    mutating func goOn() {
+        row += 1
+        settle()
+    }
+
+    /// Goes to the first row from `row` on that is not left out.
+    private mutating func settle() {
+        while !isAtEnd, cells[row * width].type == RowCell.dropped { row += 1 }
+        if !isAtEnd { fetched += 1 }
     }
 }
 
@@ -268,33 +246,30 @@ private enum RowFunction {
                 return SQLITE_ERROR
             }
             let source = pointer.assumingMemoryBound(to: RowSource.self)
-            source.pointee.row = source.pointee.start
-            source.pointee.settle()
+            source.pointee.begin()
             UnsafeMutableRawPointer(cursor).assumingMemoryBound(to: Cursor.self).pointee.source = source
             return SQLITE_OK
         }
         made.xNext = { cursor in
             guard let source = RowFunction.source(cursor) else { return SQLITE_ERROR }
-            source.pointee.row += 1
-            source.pointee.settle()
+            source.pointee.goOn()
             return SQLITE_OK
         }
         made.xEof = { cursor in
             guard let source = RowFunction.source(cursor) else { return 1 }
-            return source.pointee.row < source.pointee.end ? 0 : 1
+            return source.pointee.isAtEnd ? 1 : 0
         }
         made.xColumn = { cursor, context, column in
             guard let source = RowFunction.source(cursor), column < source.pointee.width else { return SQLITE_OK }
             let cell = source.pointee.cells[source.pointee.row * source.pointee.width + Int(column)]
-            // Bytes stay where they are until the statement has run.
-            let start = source.pointee.bytes + Int(truncatingIfNeeded: cell.word)
             switch cell.type {
             case SQLITE_INTEGER: sqlite3_result_int64(context, Int64(bitPattern: cell.word))
             case SQLITE_FLOAT: sqlite3_result_double(context, Double(bitPattern: cell.word))
             case SQLITE_TEXT:
-                sqlite3_result_text64(
-                    context, start.assumingMemoryBound(to: CChar.self), UInt64(cell.count), nil, UInt8(SQLITE_UTF8))
-            case SQLITE_BLOB: sqlite3_result_blob64(context, start, UInt64(cell.count), nil)
+                let text = source.pointee.start(of: cell).assumingMemoryBound(to: CChar.self)
+                sqlite3_result_text64(context, text, UInt64(cell.count), nil, UInt8(SQLITE_UTF8))
+            case SQLITE_BLOB:
+                sqlite3_result_blob64(context, source.pointee.start(of: cell), UInt64(cell.count), nil)
             default: sqlite3_result_null(context)
             }
             return SQLITE_OK
@@ -309,10 +284,8 @@ private enum RowFunction {
 }
 
 extension Statement {
-    /// Binds rows that stay where they are until the statement has run.
-    fileprivate func bind(rows: UnsafeMutablePointer<RowSource>, at index: Int) {
-        bind(pointer: rows, tag: RowFunction.tag, at: index)
-    }
+    /// Binds rows that stay where they are until the statement has run, as its first argument.
+    fileprivate func bind(rows: UnsafeMutablePointer<RowSource>) { bind(pointer: rows, tag: RowFunction.tag, at: 1) }
 }
 
 extension Connection {

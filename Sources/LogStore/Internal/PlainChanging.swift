@@ -33,10 +33,6 @@ final class PlainChanging {
     /// Whether an update may change a unique key beside the table's own; then ``values`` are the row's, by position.
     private let touchesUniques: Bool
     private var values: [Value] = []
-    private var updates: [[Int]: String] = [:]
-
-    /// How many rows are looked for at a time.
-    private static let batch = 256
 
     private var connection: Connection { merger.session.connection }
     private var session: Session { merger.session }
@@ -77,9 +73,7 @@ final class PlainChanging {
         given = [Value](repeating: .null, count: positions.count)
         digests = [UInt32](repeating: 0, count: table.columnCount)
         touchesUniques = !Set(positions).isDisjoint(with: table.uniqueSlots.joined().map(\.index))
-        let key =
-            table.schema.integerKey == nil
-            ? table.schema.keyColumns.compactMap { table.localPositions[$0.name.lowercased()] } : []
+        let key = table.primaryKeyPositions
         let read = touchesUniques ? Array(table.columns.indices) : Set(positions + key).sorted()
         self.read = read
         touched = positions.map { Self.cells + (read.firstIndex(of: $0) ?? 0) }
@@ -128,7 +122,7 @@ final class PlainChanging {
         var next = 0
         while next < group.rowCount {
             keys.removeAll()
-            while next < group.rowCount, keys.count < Self.batch {
+            while next < group.rowCount, keys.count < GivenRows.batch {
                 append(next)
                 next += 1
             }
@@ -259,19 +253,11 @@ final class PlainChanging {
             cells.append((column.id, cell))
         }
         if !shown.isEmpty {
-            let statement = try connection.prepare(update(shown))
+            let statement = try connection.prepare(table.update(shown.map { positions[$0] }))
             guard try show(shown, with: statement, at: rowid) else { return false }
         }
         try clock.write(at: rowid, row: row, cells, digests: digests, digest: digest)
         return true
-    }
-
-    /// The statement that writes some of the update's columns: most rows show the same of them.
-    private func update(_ shown: [Int]) -> String {
-        if let known = updates[shown] { return known }
-        let sql = table.update(shown.map { positions[$0] })
-        updates[shown] = sql
-        return sql
     }
 
     // MARK: Deletes
@@ -307,8 +293,11 @@ final class PlainChanging {
 extension TrackedTable {
     /// Takes values for columns by position, then the rowid.
     fileprivate func update(_ positions: [Int]) -> String {
+        if let known = plainUpdates[positions] { return known }
         let assignments = positions.map { "\(SQL.name(columns[$0].local)) = ?" }
-        return "UPDATE OR ABORT \(quoted) SET \(assignments.joined(separator: ", ")) WHERE \(rowid) = ?"
+        let sql = "UPDATE OR ABORT \(quoted) SET \(assignments.joined(separator: ", ")) WHERE \(rowid) = ?"
+        plainUpdates[positions] = sql
+        return sql
     }
 
     /// Takes identities, or the parts of natural keys, each after a number; gives that number, a plain record, its row's

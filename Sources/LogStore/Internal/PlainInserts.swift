@@ -13,9 +13,6 @@ struct PlainInserts {
 
     private var table: TrackedTable { plain.table }
 
-    /// How many clock records are written at a time.
-    private static let batch = 256
-
     /// Some rows, row by row. More than fit in memory are in order by portions.
     private struct Portion {
         /// Indexes of entries, whatever they are.
@@ -45,10 +42,7 @@ struct PlainInserts {
         var portion = Portion(entries: plain.entries.indices, rows: kept.rows, cells: kept.cells)
         portion.times = [HybridTime](repeating: .zero, count: kept.cells.count)
         for index in plain.entries.indices where isTaken(index) {
-            let row = Int(kept.rows[index])
-            portion.cells.digest(row, into: clock.digests)
-            portion.times[row] = try record(index)
-            try takeOut(row, index, from: &portion)
+            try record(Int(kept.rows[index]), index, in: &portion)
         }
         try log(portion)
     }
@@ -63,12 +57,11 @@ struct PlainInserts {
         var index = 0
         while try statement.step() {
             if isTaken(index) {
-                clock.takeDigests(statement, from: 0)
-                let row = portion.times.count
+                let row = portion.cells.count
                 portion.rows.append(Int32(row))
-                portion.times.append(try record(index))
+                portion.times.append(.zero)
                 portion.cells.append(statement, from: 0)
-                try takeOut(row, index, from: &portion)
+                try record(row, index, in: &portion)
             } else {
                 portion.rows.append(-1)
             }
@@ -85,24 +78,21 @@ struct PlainInserts {
 
     private func isTaken(_ index: Int) -> Bool { plain.entries[index].isPlain && plain.entries[index].is(.insert) }
 
-    /// Writes the clock record of the row whose digests have been taken.
-    private func record(_ index: Int) throws -> HybridTime {
+    /// Makes the clock record of a row, and puts values of it into blobs that are too large for a log.
+    private func record(_ row: Int, _ index: Int, in portion: inout Portion) throws {
         let entry = plain.entries[index]
         var stamp = transaction.stamp
         stamp.time = recorder.raised(entry.milliseconds, above: nil)
+        portion.times[row] = stamp.time
+        portion.cells.digest(row, into: clock.digests)
         clock.uniques = plain.uniques(entry)
         plain.keys.bytes.withUnsafeBytes {
             let identity = $0[plain.range(entry)]
             clock.append(at: entry.rowid, identity: UnsafeRawBufferPointer(rebasing: identity), stamp)
         }
-        if clock.count == Self.batch { try writeRecords() }
-        return stamp.time
-    }
-
-    /// Puts values of a row into blobs that are too large for a log.
-    private func takeOut(_ row: Int, _ index: Int, from portion: inout Portion) throws {
+        if clock.count == GivenRows.batch { try writeRecords() }
         for position in table.columns.indices where transaction.isLarge(portion.cells.byteCount(row, position)) {
-            let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
+            let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(entry)])
             let value = try transaction.logged(
                 portion.cells.value(row, position), table.columns[position].name, of: identity, in: table)
             portion.cells.replace(row, position, with: value)
@@ -111,6 +101,7 @@ struct PlainInserts {
 
     private func writeRecords() throws {
         guard try clock.write().isEmpty else { throw Self.alreadyRecorded(table) }
+        clock.removeAll()
     }
 
     private static func alreadyRecorded(_ table: TrackedTable) -> LogSyncError {

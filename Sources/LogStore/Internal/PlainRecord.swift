@@ -1,7 +1,4 @@
 extension PlainChanges {
-    /// How many records are looked for at a time.
-    private static let batch = 256
-
     /// Reads the clock records of plain rows, each of which has one.
     ///
     /// - Parameters:
@@ -16,7 +13,7 @@ extension PlainChanges {
         var next = 0
         while next < order.count {
             rows.removeAll()
-            let end = min(next + Self.batch, order.count)
+            let end = min(next + GivenRows.batch, order.count)
             for place in next..<end {
                 rows.append(Int64(place))
                 rows.append(entries[order[place]].rowid)

@@ -32,13 +32,9 @@ final class PlainRowInserter {
     private struct Waiting {
         var token: Int
         var rowid: Int64
-        var identity: RowIdentity
-        var stamp: Stamp
-        var cells: [Int: Stamp]
     }
 
-    /// How many rows are written at a time, and how many bytes about.
-    private static let rows = 256
+    /// How many bytes of rows are written at a time, about.
     private static let bytes = 256 << 10
     /// SQLite gives a table, and what stands for one, 2000 columns at most.
     private static let columns = 1000
@@ -72,7 +68,7 @@ final class PlainRowInserter {
         batch = GivenRows(width: table.insertWidth)
         // Where triggers fire, or a STRICT table looks at types, a row that is refused takes all of its statement with it.
         let isAlone = try table.schema.isStrict || session.hasCopiedTriggers(on: table)
-        limit = isAlone ? 1 : Self.rows
+        limit = isAlone ? 1 : GivenRows.batch
         statement = try session.connection.prepare(
             isAlone ? table.insertRow : table.insertRows, readingRowsOf: batch.width)
         exists = try session.connection.prepare(table.existsByRowid)
@@ -133,7 +129,7 @@ final class PlainRowInserter {
         identity.bytes.withUnsafeBytes { clock.append(at: rowid, identity: $0, stamp, cells: cells) }
         if integerKey == nil { batch.append(rowid) }
         for value in values { batch.append(value) }
-        waiting.append(Waiting(token: token, rowid: rowid, identity: identity, stamp: stamp, cells: cells))
+        waiting.append(Waiting(token: token, rowid: rowid))
         highest = max(highest, rowid)
         if waiting.count >= limit || batch.byteCount >= Self.bytes { try writeBatch() }
         return rowid
@@ -218,6 +214,7 @@ final class PlainRowInserter {
         }
         left += refused.map { waiting[$0].token }
         batch.removeAll()
+        clock.removeAll()
         waiting.removeAll(keepingCapacity: true)
     }
 
@@ -235,10 +232,7 @@ final class PlainRowInserter {
         let recorded = try clock.write()
         for place in recorded { batch.drop(place) }
         let refused = try batch.write(with: statement, on: connection)
-        for place in refused {
-            let row = waiting[place]
-            try clock.remove(at: row.rowid, row.identity, row.stamp, cells: row.cells)
-        }
+        try clock.remove(refused)
         return refused + recorded
     }
 }

@@ -88,7 +88,7 @@ extension TrackedTable {
     /// A row's primary key as the app has it; the rowid where it has none.
     func primaryKey(of row: TableReader.Row, at rowid: Int64?) -> [Value] {
         if schema.integerKey != nil { return [.integer(rowid ?? 0)] }
-        let key = schema.keyColumns.compactMap { localPositions[$0.name.lowercased()] }
+        let key = primaryKeyPositions
         return key.isEmpty ? rowid.map { [.integer($0)] } ?? [] : key.map { row.values[$0] }
     }
 }

@@ -193,6 +193,9 @@ final class TrackedTable {
         INSERT OR FAIL INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques)
         SELECT * FROM logsync_rows_9(?)
         """
+    /// The positions of the columns that the app has for a primary key; none where that is the rowid.
+    lazy var primaryKeyPositions =
+        schema.integerKey == nil ? schema.keyColumns.compactMap { localPositions[$0.name.lowercased()] } : []
     /// The position of the column that is the rowid, where that is one of the replicated ones.
     lazy var integerKeyPosition =
         localInteger == nil ? schema.integerKey.flatMap { localPositions[$0.lowercased()] } : nil
@@ -211,8 +214,9 @@ final class TrackedTable {
             """
     }
 
-    /// The statements by which ``PlainChanging`` finds rows, by the columns that they give.
+    /// The statements by which ``PlainChanging`` finds and writes rows, by the columns that they give or take.
     var plainMerges: [[Int]: String] = [:]
+    var plainUpdates: [[Int]: String] = [:]
     lazy var updateClock = """
         UPDATE \(clock) SET identity = ?2, peer = ?3, sequence = ?4, time = ?5, digest = ?6, digests = ?7, extra = ?8,
             uniques = ?9, conflict = ?10 WHERE row = ?1
