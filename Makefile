@@ -47,7 +47,7 @@ demo: deps
 	Fixtures/demo/run "$$($(SWIFT) build --show-bin-path)/logsync"
 
 # One process a module: what watches folders must not share its few descriptors with what opens a thousand stores.
-MODULES = LogModelTests LogFormatTests LogContainerTests LogStoreTests LogSyncTests CommandTests AcceptanceTests
+MODULES = LogSyncModelTests LogSyncFormatTests LogSyncContainerTests LogSyncStoreTests LogSyncTests CommandTests AcceptanceTests
 # How soon something happens is measured when nothing else does.
 TIMED = ^LogSyncTests\.WatchTests
 
@@ -116,8 +116,8 @@ fuzz: deps
 	@SWIFT="$(SWIFT)" FUZZ_SECONDS="$(or $(SECONDS),60)" Tests/Fuzz/run $(TARGET)
 
 # Tests with a sanitizer each: threads where there are some, addresses where bytes are read. Builds everything twice more.
-THREADED = LogContainerTests LogSyncTests CommandTests
-BYTES = LogFormatTests LogStoreTests
+THREADED = LogSyncContainerTests LogSyncTests CommandTests
+BYTES = LogSyncFormatTests LogSyncStoreTests
 sanitize: deps
 	@sanitize() { \
 	    sanitizer=$$1; shift; \

@@ -22,33 +22,32 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "3.12.0"),
-        .package(url: "https://github.com/apple/swift-system", from: "1.4.0"),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
     ],
     targets: [
-        .target(name: "CSQLiteShim", linkerSettings: [.linkedLibrary("sqlite3")]),
-        .systemLibrary(name: "CAllocator"),
-        .systemLibrary(name: "CFileSystem"),
-        .systemLibrary(name: "CInotifyTools", providers: [.apt(["libinotifytools0-dev"])]),
-        .systemLibrary(name: "CZstd", providers: [.apt(["libzstd-dev"])]),
-        .target(name: "LogModel", swiftSettings: settings),
+        .target(name: "CLogSyncSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+        .systemLibrary(name: "CLogSyncAllocator"),
+        .systemLibrary(name: "CLogSyncFileSystem"),
+        .systemLibrary(name: "CLogSyncInotifyTools", providers: [.apt(["libinotifytools0-dev"])]),
+        .systemLibrary(name: "CLogSyncZstd", providers: [.apt(["libzstd-dev"])]),
+        .target(name: "LogSyncModel", swiftSettings: settings),
         .target(
-            name: "LogFormat",
-            dependencies: ["LogModel", "CZstd", .product(name: "Crypto", package: "swift-crypto")],
+            name: "LogSyncFormat",
+            dependencies: ["LogSyncModel", "CLogSyncZstd", .product(name: "Crypto", package: "swift-crypto")],
             swiftSettings: settings),
         .target(
-            name: "LogContainer",
+            name: "LogSyncContainer",
             dependencies: [
-                "LogModel", "LogFormat", "CFileSystem", .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "SystemPackage", package: "swift-system"),
+                "LogSyncModel", "LogSyncFormat", "CLogSyncFileSystem",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings),
         .target(
-            name: "InotifyEvents", dependencies: ["LogContainer", "CInotifyTools"], swiftSettings: settings),
+            name: "InotifyEvents", dependencies: ["LogSyncContainer", "CLogSyncInotifyTools"], swiftSettings: settings),
         .target(
-            name: "LogStore",
+            name: "LogSyncStore",
             dependencies: [
-                "LogModel", "LogFormat", "CSQLiteShim",
+                "LogSyncModel", "LogSyncFormat", "CLogSyncSQLite",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -57,7 +56,7 @@ let package = Package(
         .target(
             name: "LogSync",
             dependencies: [
-                "LogModel", "LogFormat", "LogContainer", "LogStore",
+                "LogSyncModel", "LogSyncFormat", "LogSyncContainer", "LogSyncStore",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
@@ -66,7 +65,7 @@ let package = Package(
         .executableTarget(
             name: "LogSyncCommand",
             dependencies: [
-                "LogSync", "InotifyEvents", "CAllocator", "CSQLiteShim",
+                "LogSync", "InotifyEvents", "CLogSyncAllocator", "CLogSyncSQLite",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -83,17 +82,19 @@ let package = Package(
             name: "NotesExample",
             dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Examples/Notes",
             swiftSettings: settings),
-        .testTarget(name: "LogModelTests", dependencies: ["LogModel"], swiftSettings: settings),
+        .testTarget(name: "LogSyncModelTests", dependencies: ["LogSyncModel"], swiftSettings: settings),
         .testTarget(
-            name: "LogFormatTests",
-            dependencies: ["LogFormat", "LogModel", "CZstd", .product(name: "Crypto", package: "swift-crypto")],
+            name: "LogSyncFormatTests",
+            dependencies: [
+                "LogSyncFormat", "LogSyncModel", "CLogSyncZstd", .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: settings),
         .testTarget(
-            name: "LogContainerTests", dependencies: ["LogContainer", "InotifyEvents"], swiftSettings: settings),
+            name: "LogSyncContainerTests", dependencies: ["LogSyncContainer", "InotifyEvents"], swiftSettings: settings),
         .testTarget(
-            name: "LogStoreTests",
+            name: "LogSyncStoreTests",
             dependencies: [
-                "LogStore", .product(name: "GRDB", package: "GRDB.swift"),
+                "LogSyncStore", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
@@ -110,7 +111,7 @@ let package = Package(
         .executableTarget(
             name: "Simulation",
             dependencies: [
-                "LogSync", "LogStore", "LogContainer", "LogFormat", "LogModel", "SimulationVFS",
+                "LogSync", "LogSyncStore", "LogSyncContainer", "LogSyncFormat", "LogSyncModel", "SimulationVFS",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
@@ -129,7 +130,8 @@ let package = Package(
         .executableTarget(
             name: "logsync-benchmarks",
             dependencies: [
-                "LogSync", "LogStore", "LogContainer", "LogFormat", "LogModel", "CZstd", "SQLiteSession",
+                "LogSync", "LogSyncStore", "LogSyncContainer", "LogSyncFormat", "LogSyncModel", "CLogSyncZstd",
+                "SQLiteSession",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -144,6 +146,8 @@ if Context.environment["LOGSYNC_FUZZ"] != nil {
     package.targets.append(
         .target(
             name: "LogFuzz",
-            dependencies: ["LogContainer", "LogFormat", "LogModel", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: [
+                "LogSyncContainer", "LogSyncFormat", "LogSyncModel", .product(name: "Crypto", package: "swift-crypto"),
+            ],
             path: "Tests/Fuzz/Sources", swiftSettings: settings))
 }

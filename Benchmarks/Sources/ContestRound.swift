@@ -1,5 +1,5 @@
 import Foundation
-import LogStore
+import LogSyncStore
 
 /// Two peers that update the same cells of the same rows, neither having seen the other: every cell is in conflict.
 struct ContestRound {

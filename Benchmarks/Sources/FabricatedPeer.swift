@@ -1,7 +1,7 @@
 import Foundation
-import LogContainer
-import LogFormat
-import LogModel
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
 
 /// A peer without a store: its transactions are written straight into log files, so that a folder of a thousand peers or
 /// of a hundred thousand files is made in seconds. Nothing is synchronized; nobody pulls the plug on a benchmark.
@@ -55,7 +55,7 @@ struct FabricatedPeer {
         ) { bytes += $0 }
         try writer.append(segments)
         let hash = try writer.finish(chainAfter: chain)
-        guard let digits = LogContainer.FileHash(hash.nameDigits),
+        guard let digits = LogSyncContainer.FileHash(hash.nameDigits),
             let name = LogFileName(first: first.sequence, last: sequence, fileHash: digits)
         else { throw BenchmarkError("a log file without a name") }
         try write(bytes, to: content.peer(id).path(name))

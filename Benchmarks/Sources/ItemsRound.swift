@@ -1,5 +1,5 @@
 import Foundation
-import LogStore
+import LogSyncStore
 
 /// One pass over the text-keyed workload: every contestant does each step before anyone does the next.
 struct ItemsRound {

@@ -1,5 +1,5 @@
 import Foundation
-import LogStore
+import LogSyncStore
 
 /// Integer keys with references, into a replica that has given all of the author's numbers to rows of its own.
 ///

@@ -1,8 +1,8 @@
 import Foundation
-import LogContainer
-import LogFormat
-import LogModel
-import LogStore
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
 
 /// One store: what the replicator does with it, step by step, without daemon, scan and receipts.
 final class LogsyncSide {
@@ -109,7 +109,7 @@ final class LogsyncSide {
     /// Writes a snapshot into a file.
     ///
     /// - Returns: its hash, by which a store that is filled from it knows it.
-    func takeSnapshot(_ path: String) throws -> LogFormat.FileHash {
+    func takeSnapshot(_ path: String) throws -> LogSyncFormat.FileHash {
         _ = FileManager.default.createFile(atPath: path, contents: nil)
         guard let file = FileHandle(forWritingAtPath: path) else { throw BenchmarkError("\(path) could not be made") }
         let taken = try store.writeSnapshot { try file.write(contentsOf: $0) }
@@ -119,7 +119,7 @@ final class LogsyncSide {
     }
 
     /// Fills this empty store from a snapshot, which is read through first.
-    func fill(from path: String, hash: LogFormat.FileHash) throws {
+    func fill(from path: String, hash: LogSyncFormat.FileHash) throws {
         let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
         guard try SnapshotReader(MemorySource(bytes)).verify() == hash else {
             throw BenchmarkError("\(path) was read back with other bytes than were written")

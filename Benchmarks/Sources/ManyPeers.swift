@@ -1,6 +1,6 @@
 import Foundation
-import LogContainer
-import LogModel
+import LogSyncContainer
+import LogSyncModel
 import LogSync
 
 /// A content of many peers of which two are active: a store, and one that writes what the store imports.

@@ -1,5 +1,5 @@
 import Foundation
-import LogStore
+import LogSyncStore
 
 /// A program at work: transactions of ten changes, half of them updates, three inserts and two deletes, recorded and
 /// imported a tenth of them at a time.

@@ -1,6 +1,6 @@
 import Foundation
-import LogContainer
-import LogModel
+import LogSyncContainer
+import LogSyncModel
 import LogSync
 
 /// A container of many files in which nothing happens.

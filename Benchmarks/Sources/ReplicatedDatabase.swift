@@ -1,7 +1,7 @@
 import Foundation
-import LogContainer
-import LogModel
-import LogStore
+import LogSyncContainer
+import LogSyncModel
+import LogSyncStore
 import LogSync
 import Logging
 

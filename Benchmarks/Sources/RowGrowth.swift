@@ -1,5 +1,5 @@
 import Foundation
-import LogStore
+import LogSyncStore
 
 /// What a row costs as its table grows: always the same portion of new and of changed rows, into ever larger stores.
 struct RowGrowth {

@@ -1,4 +1,4 @@
-import CZstd
+import CLogSyncZstd
 import Foundation
 import SQLiteSession
 

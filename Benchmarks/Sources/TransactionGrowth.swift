@@ -1,7 +1,7 @@
 import Foundation
-import LogContainer
-import LogModel
-import LogStore
+import LogSyncContainer
+import LogSyncModel
+import LogSyncStore
 import LogSync
 
 /// What a transaction and a sync cost as a history grows: its author's, and an importer's.

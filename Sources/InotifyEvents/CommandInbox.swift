@@ -1,6 +1,6 @@
-import CInotifyTools
+import CLogSyncInotifyTools
 import Foundation
-import LogModel
+import LogSyncModel
 import Synchronization
 
 /// Commands for the thread that serves the watches, and the means to wake it.

@@ -1,6 +1,6 @@
 import Foundation
-public import LogContainer
-public import LogModel
+public import LogSyncContainer
+public import LogSyncModel
 
 /// Hints straight from the kernel, by libinotifytools.
 ///

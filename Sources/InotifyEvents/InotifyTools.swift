@@ -1,4 +1,4 @@
-import CInotifyTools
+import CLogSyncInotifyTools
 import Foundation
 
 /// libinotifytools, as far as it is used here, with what is known of it. To be called on one thread only.

@@ -1,7 +1,7 @@
-import CInotifyTools
+import CLogSyncInotifyTools
 import Foundation
-import LogContainer
-import LogModel
+import LogSyncContainer
+import LogSyncModel
 
 /// Every watch of the process and the directories that the kernel watches for them. Lives on one thread.
 ///

@@ -1,4 +1,4 @@
 // What an app needs beside this module: values, the rows an import changed, and the folder's events.
-@_exported public import LogContainer
-@_exported public import LogModel
-@_exported public import LogStore
+@_exported public import LogSyncContainer
+@_exported public import LogSyncModel
+@_exported public import LogSyncStore

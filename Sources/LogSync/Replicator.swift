@@ -1,7 +1,7 @@
 import Foundation
-import LogContainer
-import LogModel
-import LogStore
+import LogSyncContainer
+import LogSyncModel
+import LogSyncStore
 import Logging
 
 /// Keeps one store and its container in step: *record → publish → scan → import → did import*.

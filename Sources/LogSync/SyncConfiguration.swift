@@ -1,6 +1,6 @@
-public import LogContainer
-public import LogModel
-public import LogStore
+public import LogSyncContainer
+public import LogSyncModel
+public import LogSyncStore
 public import Logging
 
 /// What a replicator takes from outside.

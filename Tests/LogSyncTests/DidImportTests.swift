@@ -1,6 +1,6 @@
 import Foundation
-import LogModel
-import LogStore
+import LogSyncModel
+import LogSyncStore
 import Testing
 
 @testable import LogSync

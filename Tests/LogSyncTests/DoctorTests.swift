@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import LogModel
+import LogSyncModel
 import LogSync
 import Testing
 

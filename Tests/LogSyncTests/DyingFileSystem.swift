@@ -1,4 +1,4 @@
-import LogContainer
+import LogSyncContainer
 import Synchronization
 
 /// A file system on which a process dies: from the nth change on, everything fails.

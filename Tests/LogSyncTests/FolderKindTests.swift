@@ -1,5 +1,5 @@
 import Foundation
-import LogContainer
+import LogSyncContainer
 import LogSync
 import Testing
 

@@ -1,6 +1,6 @@
 import Crypto
 import Foundation
-import LogModel
+import LogSyncModel
 import LogSync
 import Testing
 

@@ -1,5 +1,5 @@
 import Foundation
-import LogModel
+import LogSyncModel
 import LogSync
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
-import LogContainer
-import LogModel
+import LogSyncContainer
+import LogSyncModel
 import LogSync
 import Testing
 

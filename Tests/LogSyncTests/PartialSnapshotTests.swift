@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import LogContainer
-import LogModel
+import LogSyncContainer
+import LogSyncModel
 import Testing
 
 @testable import LogSync

@@ -1,11 +1,11 @@
 import Foundation
 import GRDB
 import GRDBSQLite
-import LogModel
+import LogSyncModel
 import Synchronization
 import Testing
 
-@testable import LogStore
+@testable import LogSyncStore
 @testable import LogSync
 
 /// What SQLite does for a store, in instructions of its virtual machine: the same on every machine and at every time.

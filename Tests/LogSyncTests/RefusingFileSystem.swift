@@ -1,4 +1,4 @@
-import LogContainer
+import LogSyncContainer
 
 /// A file system that refuses with one errno: every change, or every look as well.
 struct RefusingFileSystem: FileSystem {

@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
-import LogContainer
-import LogModel
+import LogSyncContainer
+import LogSyncModel
 import LogSync
 import Testing
 

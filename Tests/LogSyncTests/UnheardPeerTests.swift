@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
-import LogContainer
-import LogFormat
-import LogModel
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
 import Testing
 
 @testable import LogSync

@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 import Testing
 
 @testable import LogSync

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import InotifyEvents
-import LogModel
+import LogSyncModel
 import LogSync
 import Synchronization
 import Testing

@@ -1,8 +1,8 @@
 import Foundation
 import GRDB
-import LogContainer
-import LogModel
-import LogStore
+import LogSyncContainer
+import LogSyncModel
+import LogSyncStore
 import LogSync
 import Logging
 import Synchronization

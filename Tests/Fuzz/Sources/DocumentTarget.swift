@@ -1,6 +1,6 @@
 import Crypto
-import LogContainer
-import LogModel
+import LogSyncContainer
+import LogSyncModel
 
 /// Receipts and descriptions: what is taken can be written again, and then says the same.
 enum DocumentTarget {

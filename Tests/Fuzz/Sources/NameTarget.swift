@@ -1,5 +1,5 @@
-import LogContainer
-import LogModel
+import LogSyncContainer
+import LogSyncModel
 
 /// The grammar of file names: a name is taken only where it is exactly what would be written for it.
 enum NameTarget {

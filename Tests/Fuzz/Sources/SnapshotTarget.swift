@@ -1,5 +1,5 @@
-import LogFormat
-import LogModel
+import LogSyncFormat
+import LogSyncModel
 
 /// The snapshot decoder: no input may do more than make it throw a `LogFileError`.
 enum SnapshotTarget {

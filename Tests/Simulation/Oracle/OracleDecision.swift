@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// Rules 2 to 6 of MODEL.md's shown state: which alive rows stand, and with which values.
 ///

@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// The merge policies as pure functions of a set of versions (DESIGN.md, section 6).
 enum OraclePolicy: Equatable {

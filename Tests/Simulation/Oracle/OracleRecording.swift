@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// What can be said of a recording from the transaction alone and the state that its author had (MODEL.md, recording).
 enum OracleRecording {

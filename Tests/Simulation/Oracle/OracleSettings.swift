@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// The content's settings as the reserved table shows them: the last writer's, like any row.
 struct OracleSettings {

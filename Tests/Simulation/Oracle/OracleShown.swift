@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// What a peer shows (MODEL.md, shown state), decided anew on the whole graph of alive rows.
 struct OracleShown {

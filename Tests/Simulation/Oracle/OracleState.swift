@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// The replicated state S = (V, entries) of MODEL.md, as sets: slow, and as near to the page as can be.
 ///

@@ -1,5 +1,5 @@
 import GRDBSQLite
-import LogModel
+import LogSyncModel
 
 /// The schema in memory, to ask SQLite itself whether rows can stand side by side.
 ///

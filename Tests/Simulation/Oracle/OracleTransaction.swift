@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// A transaction as its author's log has it, with its dependencies spelled out.
 struct OracleTransaction {

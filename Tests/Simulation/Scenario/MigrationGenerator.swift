@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// Makes up what programs do to their stores' schemas, each at its own time and in its own order.
 struct MigrationGenerator {

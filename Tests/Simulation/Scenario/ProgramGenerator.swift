@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// Makes random SQL over a schema: small domains, so that peers meet.
 struct ProgramGenerator {

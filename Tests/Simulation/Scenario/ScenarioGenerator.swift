@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// Makes a scenario from its seed.
 struct ScenarioGenerator {

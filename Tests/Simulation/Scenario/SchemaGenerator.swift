@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// Makes a schema of a few small tables out of the features that a scenario has.
 struct SchemaGenerator {

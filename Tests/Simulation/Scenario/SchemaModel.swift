@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// A schema as values, from which its SQL is made and which the oracle knows it by.
 struct SchemaModel: Sendable {

@@ -1,6 +1,6 @@
 import Foundation
 import GRDBSQLite
-import LogModel
+import LogSyncModel
 
 /// A program's own connection: plain SQLite that knows nothing of logsync.
 final class AppConnection {

@@ -1,6 +1,6 @@
 import GRDB
 import GRDBSQLite
-import LogModel
+import LogSyncModel
 
 /// A program that writes to a store with plain SQLite.
 final class AppProgram {

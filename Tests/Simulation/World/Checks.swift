@@ -1,5 +1,5 @@
-import LogModel
-import LogStore
+import LogSyncModel
+import LogSyncStore
 
 /// A peer that is looked at.
 struct Checked {

@@ -1,7 +1,7 @@
 import Foundation
-import LogContainer
-import LogFormat
-import LogModel
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
 
 /// Carries files between the peers' copies of the container, and does to them whatever folders have done to them.
 final class Courier {

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
-import LogModel
-import LogStore
+import LogSyncModel
+import LogSyncStore
 import LogSync
 import Logging
 import SimulationVFS

@@ -1,5 +1,5 @@
-import LogModel
-import LogStore
+import LogSyncModel
+import LogSyncStore
 
 /// What goes with a store when another takes its place.
 extension FolderWorld {

@@ -1,6 +1,6 @@
 import Foundation
-import LogModel
-import LogStore
+import LogSyncModel
+import LogSyncStore
 import LogSync
 import SimulationVFS
 

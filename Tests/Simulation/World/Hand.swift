@@ -1,5 +1,5 @@
-import LogModel
-import LogStore
+import LogSyncModel
+import LogSyncStore
 
 /// Somebody who settles conflicts and parked rows by hand.
 enum Hand {

@@ -1,6 +1,6 @@
-import LogFormat
-import LogModel
-import LogStore
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
 
 /// Every transaction that any peer has recorded: as bytes, for others to import, and decoded, for the oracle.
 final class Ledger {

@@ -1,4 +1,4 @@
-import LogStore
+import LogSyncStore
 import SimulationVFS
 import Synchronization
 

@@ -1,5 +1,5 @@
 import Glibc
-import LogContainer
+import LogSyncContainer
 import SimulationVFS
 import Synchronization
 

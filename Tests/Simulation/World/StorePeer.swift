@@ -1,6 +1,6 @@
 import GRDB
-import LogModel
-import LogStore
+import LogSyncModel
+import LogSyncStore
 import SimulationVFS
 
 /// One store, a program's connection to it, and what the oracle says of it.

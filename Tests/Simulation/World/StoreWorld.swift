@@ -1,7 +1,7 @@
 import Foundation
-import LogFormat
-import LogModel
-import LogStore
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
 import SimulationVFS
 
 /// Runs a scenario on real stores whose peers hand each other transactions: the merge and nothing else, many times a

@@ -1,4 +1,4 @@
-import LogModel
+import LogSyncModel
 
 /// How much of what matters happened in scenarios: where these are small, agreement says little.
 struct Yield: CustomStringConvertible {

@@ -1,0 +1,240 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+
+/// Looks a content folder over, with no store to compare it with.
+struct FolderExamination {
+    let folder: ContentFolder
+    let configuration: SyncConfiguration
+    /// What is known of the peers' names.
+    var names = PeerNames(names: [:])
+    /// Peers that take no part any more, of which nothing is expected.
+    var retired: Set<PeerID> = []
+    /// Who shows what. Without a store it is not known what renames and retirements make of that, and no column counts as shown.
+    var shown = ShownColumns()
+
+    /// A peer that has not been heard of for this long blocks collection.
+    private static let silence: Int64 = 14 * 24 * 3_600_000
+
+    func findings() -> [Finding] {
+        let scan: ContainerScan
+        do {
+            scan = try ContainerScanner(content: folder).scan(full: true)
+        } catch {
+            return [Self.unavailable(LogSyncError(wrapping: error, at: folder.path), at: folder.path)]
+        }
+        return findings(scan)
+    }
+
+    func findings(_ scan: ContainerScan) -> [Finding] {
+        var examination = self
+        for (id, peer) in scan.peers where examination.names.names[id] == nil {
+            examination.names.names[id] = peer.description.value?.name
+        }
+        examination.retired.formUnion(scan.peersThatLeft)
+        var findings = scan.strange.map(examination.strange) + scan.failures.map(examination.failure)
+        findings += examination.fileSystem()
+        let library = FileLibrary(content: folder)
+        for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
+            findings += examination.documents(peer) + examination.files(peer, scan, library)
+            findings += examination.silence(peer) + examination.complaints(peer)
+        }
+        findings += examination.blobs(scan, library)
+        return findings
+    }
+
+    static func unavailable(_ error: LogSyncError, at path: String) -> Finding {
+        let code =
+            switch error.code {
+            case .containerUnavailable: "container-unavailable"
+            case .noPermission: "no-permission"
+            case .newerFormat: "newer-format"
+            case .configuration: "other-content"
+            default: "io-error"
+            }
+        return Finding(
+            code, .trouble, "the content folder cannot be used", at: path, why: error.message, help: error.help)
+    }
+
+    // MARK: What does not belong there
+
+    private func strange(_ entry: StrangeEntry) -> Finding {
+        let path = "\(folder.path)/\(entry.path)"
+        switch entry.kind {
+        case .temporary:
+            return Finding(
+                "temporary-file", .note, "a file is on its way", at: path,
+                why: "a sync engine or logsync writes it under this name first; it is not read")
+        case .conflictCopy:
+            return Finding(
+                "conflict-copy", .trouble, "a sync engine kept two versions of one file", at: path,
+                why: "two machines wrote the same file, as where one store was copied with its id; it is not read",
+                help: "look at logsync status on both stores, then delete this file")
+        case .wrongType:
+            return Finding(
+                "wrong-type", .trouble, "a good name is on something that is no file or folder", at: path,
+                why: "symbolic links and the like are never followed; what it stands for is not read",
+                help: "put the real file or folder in its place")
+        case .unknown:
+            return Finding(
+                "strange-file", .note, "a file that is none of logsync's", at: path,
+                why: "it is not read, and logsync destroy removes it with the rest",
+                help: "delete it, unless something else needs it")
+        }
+    }
+
+    private func failure(_ error: LogSyncError) -> Finding {
+        Finding(
+            "unreadable", .trouble, "something could not be read", at: folder.path, why: error.message, help: error.help
+        )
+    }
+
+    private func fileSystem() -> [Finding] {
+        var findings: [Finding] = []
+        let upper = "\(folder.path)/LOGSYNC.JSON"
+        // Only where names of another case lead to the same file is anything there.
+        if (try? folder.fileSystem.status(upper, followingLinks: false)) != nil {
+            findings.append(
+                Finding(
+                    "case-insensitive", .note, "the file system takes upper and lower case for the same",
+                    at: folder.path, why: "all names that logsync uses are lower case, so this does no harm here"))
+        }
+        // A file system that does not say what it is has no name to be told by.
+        if let name = try? folder.fileSystem.kind(folder.path).remoteName {
+            findings.append(
+                Finding(
+                    "polled", .note, "the folder is on \(name)", at: folder.path,
+                    why: "the kernel does not hear of what others write there, so it is looked at in intervals"))
+        }
+        return findings
+    }
+
+    // MARK: Peers
+
+    private func documents(_ peer: PeerScan) -> [Finding] {
+        var findings: [Finding] = []
+        let place = folder.peer(peer.id)
+        let help = "run logsync sync on the store of \(names[peer.id].name), which writes it again"
+        func check<Document>(_ found: PeerScan.Found<Document>, _ path: String) {
+            switch found {
+            case .valid, .missing, .unread: return
+            case .damaged:
+                findings.append(
+                    Finding(
+                        "damaged-document", .trouble, "a file of \(names[peer.id].name) is incomplete or damaged",
+                        at: path, why: "it is still arriving, or went wrong on the way", help: help))
+            case .newerFormat:
+                findings.append(
+                    Finding(
+                        "newer-format", .trouble, "a newer logsync wrote this", at: path,
+                        why: "this one cannot read it", help: "install a newer logsync on this machine"))
+            }
+        }
+        check(peer.receipt, place.receiptPath)
+        check(peer.description, place.descriptionPath)
+        return findings
+    }
+
+    private func files(_ peer: PeerScan, _ scan: ContainerScan, _ library: FileLibrary) -> [Finding] {
+        var findings: [Finding] = []
+        var sound: [LogFileName] = []
+        let name = names[peer.id].name
+        for file in peer.logs {
+            let path = folder.peer(peer.id).path(file.name)
+            do {
+                switch try library.examine(file, of: peer.id) {
+                case .sound: sound.append(file.name)
+                case .incomplete(let why):
+                    findings.append(
+                        Finding(
+                            "incomplete-file", .trouble, "a log file of \(name) is not all here", at: path, why: why,
+                            help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)"))
+                case .damaged(let why):
+                    findings.append(
+                        Finding(
+                            "damaged-file", .damage, "a log file of \(name) is damaged", at: path, why: why,
+                            help: "run logsync sync on the store of \(name), which writes it again"))
+                case .newerFormat(let why):
+                    findings.append(
+                        Finding(
+                            "newer-format", .trouble, "a newer logsync wrote this", at: path, why: why,
+                            help: "install a newer logsync on this machine"))
+                }
+            } catch {
+                findings.append(failure(LogSyncError(wrapping: error, at: path)))
+            }
+        }
+        return findings + gaps(peer, LogFileSet(sound), scan)
+    }
+
+    private func gaps(_ peer: PeerScan, _ files: LogFileSet, _ scan: ContainerScan) -> [Finding] {
+        let reach = max(files.reach, peer.said?.published ?? 0)
+        // What a snapshot stands for may have been collected.
+        let collected = collected(SnapshotLibrary(content: folder), peer.id, scan)
+        let name = names[peer.id].name
+        let missing = ReplicatedStore.missing(ReplicatedStore.missing(in: files, upTo: reach), beyond: collected)
+        return missing.map { range in
+            let which = range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
+            return Finding(
+                "gap", .trouble, "transactions \(which) of \(name) are in no sound file",
+                at: folder.peer(peer.id).path(of: LogFileName.self),
+                why: "they have not arrived, or were removed or damaged; what depends on them waits",
+                help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)")
+        }
+    }
+
+    /// Up to which sequence of a peer a whole snapshot stands for its log files.
+    func collected(_ snapshots: SnapshotLibrary, _ peer: PeerID, _ scan: ContainerScan) -> UInt64 {
+        snapshots.places(scan) { shown }.filter { !$0.isPartial }.map { $0.vector[peer] }.max() ?? 0
+    }
+
+    private func silence(_ peer: PeerScan) -> [Finding] {
+        guard !retired.contains(peer.id), peer.overview.published > 0, let seen = peer.overview.seenAt else {
+            return []
+        }
+        let now = configuration.now.milliseconds
+        let name = names[peer.id].name
+        let place = folder.peer(peer.id).receiptPath
+        if seen - now > configuration.storeConfiguration.maximumDrift {
+            return [
+                Finding(
+                    "clock", .trouble, "the clock of \(name) or of this machine is wrong", at: place,
+                    why: "its receipt was written at \(Timestamp(milliseconds: seen)), which is still to come here",
+                    help: "set the clocks; logsync peers accept-clock lets in what was made meanwhile")
+            ]
+        }
+        guard now - seen > Self.silence else { return [] }
+        return [
+            Finding(
+                "silent-peer", .trouble, "\(name) has not been heard of since \(Timestamp(milliseconds: seen))",
+                at: place, why: "nothing that it has not imported can be removed from the folder",
+                help: "run logsync sync on its store, or logsync peers retire STORE \(name) where it is no more")
+        ]
+    }
+
+    /// What a peer holds of the others', as its receipt says.
+    private func complaints(_ peer: PeerScan) -> [Finding] {
+        guard let receipt = peer.receipt.value, !retired.contains(peer.id) else { return [] }
+        return receipt.content.held.map { held in
+            let owner = names[held.peer].name
+            let file = held.file.map { " (\($0))" } ?? ""
+            return Finding(
+                "held-elsewhere", .trouble,
+                "\(names[peer.id].name) holds \(owner):\(held.sequence)\(file): \(held.reason)",
+                at: folder.peer(peer.id).receiptPath,
+                why: "it says so in its receipt, and what depends on that waits there",
+                help: Self.help(against: held.reason, owner))
+        }
+    }
+
+    private static func help(against reason: String, _ owner: String) -> String {
+        switch HeldItem.Reason(rawValue: reason) {
+        case .damaged, .incomplete, .gap, .missingBlob:
+            "run logsync sync on the store of \(owner), which writes it again"
+        case .newerFormat: "install a newer logsync there"
+        case .clock: "set the clocks, or let it in there with logsync peers accept-clock"
+        default: "run logsync doctor on the store that holds it"
+        }
+    }
+}

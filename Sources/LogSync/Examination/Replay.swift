@@ -1,0 +1,318 @@
+import Crypto
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+
+/// A history merged from the start into a scratch database, with stops wherever its state can be compared.
+struct Replay {
+    let replica: ReplicatedStore
+    private var plan: ImportPlan
+    private let scan: ContainerScan
+    private let folder: ContentFolder
+    private var transactions = 0
+    private var compared: [VerifyReport.Comparison] = []
+    private(set) var agreesWithStore: Bool?
+    private var findings: [Finding] = []
+    /// The states that were reached, and whether they were what was said of them.
+    private var reached: [(stop: Stop, isEqual: Bool)] = []
+
+    init(
+        _ path: String, folder: ContentFolder, _ scan: ContainerScan, configuration: SyncConfiguration,
+        files: StateFiles
+    ) throws {
+        var configuration = configuration
+        // A clock that was wrong is no damage.
+        configuration.maximumDrift = .seconds(1 << 40)
+        self.folder = folder
+        self.scan = scan
+        replica = try ReplicatedStore(
+            path: path, configuration: configuration, files: files, nonce: "verify",
+            library: FileLibrary(content: folder))
+        replica.blobs.content = folder
+        replica.blobs.look(scan, forgetsDoubts: true)
+        plan = try replica.plan(scan)
+    }
+
+    /// A state that somebody says to have been in.
+    private struct Stop {
+        var vector: VersionVector
+        var digest: String
+        var peer: PeerID
+        /// The state is that of the store that is being verified.
+        var isStore = false
+        /// The file that says so, where it is a snapshot.
+        var snapshot: String?
+    }
+
+    mutating func run(
+        comparing store: ReplicatedStore?, isolation: isolated (any Actor)? = #isolation,
+        _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws -> [Finding] {
+        for stop in try stops(store) {
+            guard stop.vector.includes(try replica.store.vector()) else { continue }
+            plan.limit = stop.vector
+            repeat {
+                try await importAll(store, progress)
+            } while try findBranches() || joinSnapshot(within: stop.vector, orPartial: stop.isStore)
+            guard try replica.store.vector() == stop.vector else { continue }
+            try compare(with: stop, store)
+        }
+        plan.limit = nil
+        repeat {
+            try await importAll(nil, progress)
+        } while try findBranches() || joinSnapshot(within: nil, orPartial: true)
+        try judge(store)
+        let names = try replica.names()
+        for held in plan.held {
+            let isDamage = held.reason == .fork || held.reason == .damaged
+            findings.append(
+                Finding(
+                    "held-\(held.reason.rawValue)", isDamage ? .damage : .trouble,
+                    "\(names[held.dot.peer].name):\(held.dot.sequence) cannot be replayed",
+                    at: held.blob.map { folder.peer(held.dot.peer).path($0) }
+                        ?? held.file.map { folder.peer(held.dot.peer).path($0) } ?? folder.path, why: held.detail,
+                    help: "run logsync doctor on the folder"))
+        }
+        return findings
+    }
+
+    func content(of scan: ContainerScan) -> VerifyReport.Content {
+        var content = VerifyReport.Content(content: folder.name.description, container: folder.container)
+        for peer in scan.peers.values {
+            let sizes = peer.logs.map(\.size) + peer.snapshots.map(\.size) + peer.schemas.map(\.size)
+            content.files += sizes.count + peer.blobs.count
+            content.bytes += (sizes + peer.blobs.map(\.size)).reduce(0, +)
+        }
+        content.transactions = transactions
+        // It was read a moment ago.
+        content.vector = (try? replica.store.vector()) ?? VersionVector()
+        content.digest = (try? replica.store.summary().digest) ?? ""
+        content.compared = compared
+        return content
+    }
+
+    /// In an order in which one can follow the other, as far as that goes.
+    private func stops(_ store: ReplicatedStore?) throws -> [Stop] {
+        var stops: [Stop] = []
+        for peer in scan.peers.values {
+            guard let receipt = peer.receipt.value?.content, !receipt.digest.isEmpty, receipt.held.isEmpty else {
+                continue
+            }
+            stops.append(Stop(vector: receipt.imported, digest: receipt.digest, peer: peer.id))
+        }
+        for place in replica.snapshots.places(scan) {
+            stops.append(
+                Stop(
+                    vector: place.vector, digest: Self.text(of: place.manifest.digest), peer: place.peer,
+                    snapshot: folder.peer(place.peer).path(place.file.name)))
+        }
+        if let store {
+            stops.append(
+                Stop(
+                    vector: try store.store.vector(), digest: try store.store.summary().digest, peer: store.peer,
+                    isStore: true))
+        }
+        func size(_ vector: VersionVector) -> UInt64 { vector.sequences.values.reduce(0, &+) }
+        return stops.sorted {
+            // The store's own receipt may be of the same state; the store is what was asked for.
+            (size($0.vector), $0.isStore ? 0 : 1, $0.peer, $0.snapshot ?? "")
+                < (size($1.vector), $1.isStore ? 0 : 1, $1.peer, $1.snapshot ?? "")
+        }
+    }
+
+    /// As receipts and ``StoreSummary`` have it.
+    private static func text(of digest: UInt64) -> String {
+        let digits = String(digest, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+
+    // MARK: Merging
+
+    private mutating func importAll(
+        _ store: ReplicatedStore?, isolation: isolated (any Actor)? = #isolation,
+        _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws {
+        while true {
+            switch try replica.importNext(plan) {
+            case .imported(let step): transactions += step.imported.count
+            case .undone: continue
+            case .finished:
+                guard let store, try importFromOutbox(of: store) else { return }
+                transactions += 1
+            }
+            progress(SyncProgress(imported: transactions, total: transactions + plan.remaining()))
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
+    private mutating func findBranches() throws -> Bool {
+        guard try replica.findBranches(plan, scan) else { return false }
+        let limit = plan.limit
+        plan = try replica.plan(scan)
+        plan.limit = limit
+        return true
+    }
+
+    /// What the store has recorded and not published is in no file.
+    private func importFromOutbox(of store: ReplicatedStore) throws -> Bool {
+        let next = try replica.store.vector()[store.peer] + 1
+        guard next <= plan.limit?[store.peer] ?? 0,
+            let kept = try store.store.outbox(of: store.peer, next...next).first
+        else { return false }
+        let named = try store.store.outboxBlobs(of: store.peer, next...next)
+        guard try named.allSatisfy({ try store.store.waitingBlobs(contain: $0) || isSound($0) }) else { return false }
+        var blocks: [[UInt8]] = []
+        try store.store.forEachOutboxBlock(of: kept.dot) { blocks.append($0) }
+        var rest = blocks[...]
+        let segment = try SegmentReader(peer: kept.dot.peer, previous: kept.chainBefore) { rest.popFirst() }
+        guard try replica.store.readiness(of: segment.header, chainBefore: kept.chainBefore) == .ready else {
+            return false
+        }
+        var incoming: IncomingTransaction? = IncomingTransaction(
+            header: segment.header, chainBefore: kept.chainBefore, chain: kept.chain,
+            blobs: { [blobs = replica.blobs] in try store.store.blobBytes(of: $0) ?? blobs.read($0) },
+            forEachGroup: { body in while let groups = try segment.nextFrame() { try groups.forEach(body) } })
+        _ = try replica.store.importStep {
+            defer { incoming = nil }
+            return incoming
+        }
+        return true
+    }
+
+    private func isSound(_ id: BlobID) throws -> Bool {
+        if case .sound = try replica.blobs.examine(id) { true } else { false }
+    }
+
+    /// Joins a snapshot where log files that were collected, or are missing, keep something from being replayed.
+    ///
+    /// - Parameter orPartial: whether one that lacks values will do where no whole one does: the rows compared are shown
+    ///   without them then.
+    private mutating func joinSnapshot(within limit: VersionVector?, orPartial: Bool) throws -> Bool {
+        let vector = try replica.store.vector()
+        if vector == limit { return false }
+        for place in try replica.places(scan) where orPartial || !place.isPartial {
+            guard !vector.includes(place.vector), limit?.includes(place.vector) ?? true,
+                case .ready = try replica.store.joinability(of: place.manifest),
+                try replica.snapshots.isIntact(place.file.name, of: place.peer)
+            else { continue }
+            do {
+                _ = try replica.store.join(blobs: { [blobs = replica.blobs] in try blobs.read($0) }) {
+                    try replica.snapshots.reader(place.file.name, of: place.peer)
+                }
+            } catch let error as LogSyncError where error.code == .malformedLog {
+                // A blob that it names is not here; the examination of the folder says so.
+                continue
+            }
+            let now = try replica.store.vector()
+            transactions += now.sequences.reduce(0) { $0 + Int(clamping: $1.value - min(vector[$1.key], $1.value)) }
+            return true
+        }
+        return false
+    }
+
+    // MARK: Comparing
+
+    private mutating func compare(with stop: Stop, _ store: ReplicatedStore?) throws {
+        let isEqual = try replica.store.summary().digest == stop.digest
+        reached.append((stop, isEqual))
+        guard stop.isStore, let store else { return }
+        agreesWithStore = isEqual
+        guard isEqual, try !store.store.hasPendingChanges() else { return }
+        try compareRows(with: store)
+    }
+
+    /// Says what was found where states were compared, when all branches are known.
+    private mutating func judge(_ store: ReplicatedStore?) throws {
+        let names = try replica.names()
+        let branches = try replica.store.branches()
+        for (stop, isEqual) in reached {
+            // Whoever did not know of a branch meant something else by its parent's id.
+            let isAmbiguous = branches.contains { branch in
+                let offset = branches.first { $0.id == branch.parent }?.offset ?? 0
+                return stop.vector[branch.parent] >= branch.start - offset && stop.vector[branch.id] == 0
+            }
+            if isAmbiguous, !stop.isStore { continue }
+            if !stop.isStore, stop.snapshot == nil {
+                compared.append(VerifyReport.Comparison(peer: names[stop.peer], equal: isEqual))
+            }
+            guard !isEqual else { continue }
+            let name = names[stop.peer].name
+            let place = stop.isStore ? store?.place.path ?? "" : folder.peer(stop.peer).receiptPath
+            let (what, help) =
+                if stop.snapshot != nil {
+                    (
+                        "a snapshot holds another state than its transactions make",
+                        "remove it, and run logsync snapshot on the store of \(name)"
+                    )
+                } else if stop.isStore {
+                    ("the store is in another state than its transactions make", "clone the content anew beside it")
+                } else {
+                    (
+                        "\(name) is in another state than the same transactions make here",
+                        "run logsync verify on the store of \(name)"
+                    )
+                }
+            findings.append(
+                Finding(
+                    "digest-differs", .damage, what, at: stop.snapshot ?? place,
+                    why: "equal version vectors must have equal digests", help: help))
+        }
+    }
+
+    private mutating func compareRows(with store: ReplicatedStore) throws {
+        let theirs = try store.store.shownTables()
+        for (table, mine) in try replica.store.shownTables().sorted(by: { $0.key < $1.key }) {
+            // A table of another shape shows something else, and rightly.
+            guard let shown = theirs[table], shown.columns == mine.columns, shown != mine else { continue }
+            agreesWithStore = false
+            findings.append(
+                Finding(
+                    "rows-differ", .trouble, "the store shows other rows than its transactions make",
+                    at: "\(store.place.path): \(table)",
+                    why:
+                        "\(shown.rows) rows here, \(mine.rows) in the replay, or other values: they were changed behind "
+                        + "the triggers' back", help: "run logsync rescan on the store, which records them"))
+        }
+    }
+}
+
+extension FolderExamination {
+    /// Reads schemas and snapshots, which no import reads from end to end.
+    func otherFiles(_ scan: ContainerScan) -> [Finding] {
+        var findings: [Finding] = []
+        func check<Name>(_ files: [FoundFile<Name>], of peer: PeerID) {
+            for file in files {
+                let place = folder.peer(peer)
+                do {
+                    guard try place.verify(file.name) == .damaged else { continue }
+                    findings.append(
+                        Finding(
+                            "damaged-file", .damage, "a file of \(names[peer].name) is damaged or not all here",
+                            at: place.path(file.name), why: "its bytes do not have the hash that its name says",
+                            help: "run logsync sync on the store of \(names[peer].name)"))
+                } catch {
+                    findings.append(Self.unavailable(LogSyncError(wrapping: error, at: place.path), at: place.path))
+                }
+            }
+        }
+        for peer in scan.peers.values {
+            check(peer.snapshots, of: peer.id)
+            for file in peer.schemas where !isSound(file.name, of: peer.id) {
+                findings.append(
+                    Finding(
+                        "damaged-file", .trouble, "a schema of \(names[peer.id].name) is damaged or not all here",
+                        at: folder.peer(peer.id).path(file.name), why: "its text has another fingerprint than its name",
+                        help: "run logsync sync on the store of \(names[peer.id].name)"))
+            }
+        }
+        return findings
+    }
+
+    private func isSound(_ name: SchemaFileName, of peer: PeerID) -> Bool {
+        // What cannot be read is not sound.
+        guard let bytes = try? folder.peer(peer).read(name, limit: 16 << 20) else { return false }
+        return SchemaFingerprint(bytes: Array(SHA256.hash(data: bytes)).prefix(16)) == name.fingerprint
+    }
+}

@@ -1,0 +1,243 @@
+import Glibc
+import LogSyncContainer
+import LogSyncModel
+import LogSyncStore
+
+/// Looks a store over, and its folder with it.
+struct StoreExamination {
+    let store: ReplicatedStore
+
+    private var path: String { store.place.path }
+
+    func findings() throws -> [Finding] {
+        var findings = place()
+        let health = try store.store.health()
+        findings += self.health(health)
+        // A database that SQLite calls damaged is not asked further.
+        guard health.integrity.isEmpty else { return findings + folder(nil) }
+        let look = Look(store, isFull: true)
+        let status = try store.status(look.scan)
+        let obstacle = obstacle(look)
+        if let obstacle { findings.append(obstacle) }
+        findings += inside(status, mayPublish: obstacle == nil)
+        guard let scan = look.scan else { return findings }
+        findings += try strangers(scan)
+        let outside = folder(scan)
+        // A file that is damaged is held for that; once is enough.
+        let known = Set(outside.map(\.place))
+        findings += status.held.filter { item in
+            item.file.map { !known.contains(store.content.peer(item.peer.id).path + "/logs/" + $0) } ?? true
+        }.map(held)
+        return findings + outside
+    }
+
+    private func folder(_ scan: ContainerScan?) -> [Finding] {
+        var examination = FolderExamination(folder: store.content, configuration: store.configuration)
+        // Without names and retirements there is less to say, and nothing wrong.
+        if let names = try? store.names() { examination.names = names }
+        if let retired = try? store.store.retiredPeers() { examination.retired = retired }
+        if let shown = try? scan.map(store.shown) { examination.shown = shown }
+        return scan.map(examination.findings) ?? examination.findings()
+    }
+
+    // MARK: The folder, as this store's
+
+    /// What keeps this store from publishing.
+    private func obstacle(_ look: Look) -> Finding? {
+        let path = store.content.path
+        if let error = look.error {
+            return FolderExamination.unavailable(LogSyncError(wrapping: error, at: path), at: path)
+        }
+        do throws(FileSystemError) {
+            try store.content.peer(store.peer).checkWritable()
+            return nil
+        } catch {
+            return unwritable(error)
+        }
+    }
+
+    private func unwritable(_ error: FileSystemError) -> Finding {
+        let code =
+            switch error.number {
+            case EROFS: "read-only"
+            case EACCES, EPERM: "permission-denied"
+            case ENOSPC, EDQUOT: "disk-full"
+            default: "io-error"
+            }
+        let explained = error.explained(kept: "recorded changes stay in the store's outbox")
+        return Finding(
+            code, .trouble, "the content folder cannot be written to", at: error.path, why: explained.message,
+            help: explained.help)
+    }
+
+    /// Whether the folder is of others only, whom this store has never heard of.
+    private func strangers(_ scan: ContainerScan) throws -> [Finding] {
+        do {
+            try store.checkHistory(of: scan, at: store.content.path)
+            return []
+        } catch let error as LogSyncError where error.code == .configuration {
+            return [
+                Finding(
+                    "other-content", .trouble, "no peer in the folder is known to this store", at: store.content.path,
+                    why: "another content of the same name has taken the place of this store's; or two machines began "
+                        + "the same content and have not met yet",
+                    help: "logsync attach STORE --container DIR names the folder that is meant; logsync sync puts the "
+                        + "rows of both together, so run it only where they are the same content")
+            ]
+        }
+    }
+
+    private func place() -> [Finding] {
+        do {
+            try StorePlace.checkSuitable(
+                path, container: store.registration.container, fileSystem: store.configuration.fileSystem)
+            return []
+        } catch {
+            let error = LogSyncError(wrapping: error, at: path)
+            return [
+                Finding(
+                    "unsuitable-place", .trouble, "the store is where it will be corrupted", at: path,
+                    why: error.message, help: error.help)
+            ]
+        }
+    }
+
+    // MARK: SQLite's view
+
+    private func health(_ health: StoreHealth) -> [Finding] {
+        var findings: [Finding] = []
+        if let first = health.integrity.first {
+            let more = health.integrity.count > 1 ? ", and \(health.integrity.count - 1) more" : ""
+            findings.append(
+                Finding(
+                    "corrupt-database", .damage, "the database is corrupt", at: path, why: "\(first)\(more)",
+                    help: "clone the content anew beside it; or sqlite3 .recover, put the result in its place and run "
+                        + "logsync rescan"))
+        }
+        findings += unfitting(health)
+        if !health.withoutTriggers.isEmpty {
+            findings.append(
+                Finding(
+                    "no-triggers", .trouble, "changes are not captured",
+                    at: "\(path): \(health.withoutTriggers.joined(separator: ", "))",
+                    why: "the triggers of these tables are gone, as after a table was rebuilt",
+                    help: "run logsync rescan on the store; logsync migrate keeps capture right through a migration"))
+        }
+        for (table, count) in health.differing.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "uncaptured-changes", .trouble, "\(count) rows differ from what was last recorded",
+                    at: "\(path): \(table)", why: "they were changed behind the triggers' back",
+                    help: "run logsync rescan on the store, which records them"))
+        }
+        for (table, count) in health.brokenForeignKeys.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "broken-foreign-key", .trouble, "\(count) rows refer to rows that are not there",
+                    at: "\(path): \(table)",
+                    why: "a program wrote with foreign_keys off; such a key is not enforced by logsync any more",
+                    help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them"))
+        }
+        for table in health.untracked {
+            findings.append(
+                Finding(
+                    "not-replicated", .trouble, "a table is not replicated", at: "\(path): \(table)",
+                    why: "it has no primary key, or cannot be written by logsync",
+                    help: "give it a PRIMARY KEY, or leave it out with logsync init --skip the next time"))
+        }
+        return findings
+    }
+
+    /// Sound rows that break what their tables declare.
+    private func unfitting(_ health: StoreHealth) -> [Finding] {
+        let checks = health.brokenChecks.sorted { $0.key < $1.key }.map { table, count in
+            Finding(
+                "broken-check", .trouble, "\(count) rows break a CHECK constraint", at: "\(path): \(table)",
+                why: "two peers wrote halves of a row that do not go together, or a program wrote with "
+                    + "ignore_check_constraints; the rows are sound, and nothing is lost",
+                help: "logsync conflicts list STORE shows those that peers broke together; write values that keep to it"
+            )
+        }
+        let values = health.unfitValues.sorted { $0.key < $1.key }.map { complaint, count in
+            Finding(
+                "unfit-value", .trouble, "\(count) values are not what their column is declared to hold", at: path,
+                why: "\(complaint), as after the table's declaration was changed; the database is sound",
+                help: "write values that fit; sqlite3 STORE 'PRAGMA quick_check' lists them")
+        }
+        return checks + values
+    }
+
+    // MARK: Our own view
+
+    private func inside(_ status: StoreStatus, mayPublish: Bool) -> [Finding] {
+        var findings: [Finding] = []
+        func add(
+            _ code: String, _ severity: Finding.Severity, _ count: Int, _ what: String, why: String, help: String?
+        ) {
+            guard count > 0 else { return }
+            findings.append(Finding(code, severity, "\(count) \(what)", at: path, why: why, help: help))
+        }
+        add(
+            "pending", .note, status.pending, "changes are not recorded yet", why: "no logsync has run since",
+            help: "run logsync sync or logsync watch on the store")
+        add(
+            "outbox", .trouble, status.outbox, "transactions are not published yet",
+            why: mayPublish
+                ? "the container was not there or could not be written to, or no logsync has run since"
+                : "they wait until the content folder can be used",
+            help: "run logsync sync or logsync watch on the store")
+        add(
+            "conflicts", .note, status.conflicts, "cells were written on two peers at once",
+            why: "one version is shown, all are kept", help: "logsync conflicts lists them")
+        add(
+            "parked", .trouble, status.parked, "rows cannot stand in their tables",
+            why: "they would break a constraint; they are kept beside the table and come back when they can",
+            help: "logsync conflicts lists them, conflicts set and conflicts drop settle them")
+        add(
+            "kept-for-schema", .trouble, status.keptForSchema, "cells are kept for tables and columns not here yet",
+            why: "another peer has a newer schema", help: "let the app migrate this store as well")
+        for key in status.unenforced {
+            findings.append(
+                Finding(
+                    "unenforced", .note, "a foreign key is not enforced", at: "\(path): \(key)",
+                    why: "somebody's rows break it"))
+        }
+        if !status.lacks.isEmpty { findings.append(lacking(status.lacks)) }
+        if let trouble = status.identity {
+            findings.append(
+                Finding("identity", .note, "the store was \(trouble.kind.rawValue)", at: path, why: trouble.detail))
+        }
+        return findings
+    }
+
+    private func lacking(_ lacks: [LackedColumn]) -> Finding {
+        let peers = lacks.peers.map(\.name).joined(separator: ", ")
+        return Finding(
+            "column-dropped", .trouble,
+            "this store has no values of \(lacks.columns) any more, and \(peers) may show them",
+            at: path,
+            why: "a snapshot of this store would lack them, so it takes none to stand for log files: none of them goes "
+                + "until a peer that has all values takes a snapshot",
+            help:
+                "update the program of \(peers); or run logsync snapshot on a store that has all values, or logsync peers "
+                + "retire STORE PEER where one is no more")
+    }
+
+    private func held(_ item: HeldItem) -> Finding {
+        let help =
+            switch item.reason {
+            case .incomplete, .gap, .dependency, .missingBlob:
+                "wait for the sync engine; if it stays so, run logsync sync on the store of \(item.peer.name)"
+            case .damaged: "run logsync sync on the store of \(item.peer.name), which writes it again"
+            case .clock: "set the clocks, or let it in with logsync peers accept-clock STORE \(item.peer.name)"
+            case .newerFormat: "install a newer logsync on this machine"
+            case .fork: "run logsync status on every store of this content to see which two share an id"
+            }
+        return Finding(
+            "held-\(item.reason.rawValue)",
+            item.reason == .damaged || item.reason == .fork ? .damage : .trouble,
+            "\(item.peer.name):\(item.sequence) cannot be imported",
+            at: item.file.map { store.content.peer(item.peer.id).path(named: $0) } ?? store.content.path,
+            why: item.detail ?? item.reason.rawValue, help: help)
+    }
+}

@@ -1,0 +1,289 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+
+/// Chooses what to merge next from what lies in the container: each peer's transactions in sequence, each after its
+/// dependencies, the peers in turn.
+///
+/// It runs ahead of the store within a step, whose connection is busy then: ``begin(vector:chain:)`` takes where the
+/// store stands, ``next()`` advances, and what was advanced counts only when the step has committed.
+final class ImportPlan {
+    let library: FileLibrary
+    private let blobs: BlobLibrary
+    private let clock: any WallClock
+    private let maximumDrift: Int64
+    private var queues: [PeerQueue]
+    /// Nothing beyond this is handed out; nil for no limit.
+    var limit: VersionVector?
+    private var cursor = 0
+    /// Where the store stood when it last refused a transaction.
+    private var refusedAt: VersionVector?
+    private var vector = VersionVector()
+    private var chains: [PeerID: ChainHash] = [:]
+    /// The file that the transaction handed out last is from; a step that throws failed in it.
+    private(set) var current: (peer: PeerID, file: FoundFile<LogFileName>, sequence: UInt64)?
+    /// Why the stream of that transaction broke off, where the file is to blame.
+    private(set) var streamFailure: LogFileError?
+    /// Whether it broke off because a blob could not be read, which the next look at that blob tells.
+    private(set) var isBlobToBlame = false
+
+    /// The branches that were known when the plan was made.
+    private let branches: [Branch]
+    /// Peers under whose ids two stores seem to have written.
+    private(set) var suspects: Set<PeerID> = []
+
+    init(
+        _ scan: ContainerScan, except own: PeerID, library: FileLibrary, blobs: BlobLibrary,
+        configuration: SyncConfiguration, branches: [Branch] = []
+    ) {
+        self.library = library
+        self.blobs = blobs
+        clock = configuration.clock
+        maximumDrift = configuration.storeConfiguration.maximumDrift
+        self.branches = branches
+        queues = scan.peers.values.filter { $0.id != own && !$0.logs.isEmpty }.flatMap { peer in
+            [PeerQueue(peer, of: branches)]
+                + branches.filter { $0.origin == peer.id }.map { PeerQueue(peer, $0, of: branches) }
+        }.sorted { $0.line < $1.line }
+    }
+
+    /// Takes where the store stands, before a step and after one that was undone.
+    func begin(vector: VersionVector, chain: (PeerID) throws -> ChainHash) throws {
+        if vector != self.refusedAt {
+            for queue in queues { queue.refused = nil }
+        }
+        self.vector = vector
+        current = nil
+        streamFailure = nil
+        isBlobToBlame = false
+        for queue in queues {
+            chains[queue.line] = try chain(queue.line)
+        }
+    }
+
+    /// The next transaction that is ready, or nil where there is none.
+    func next() throws -> IncomingTransaction? {
+        guard let (queue, place) = try nextPlace(), let file = queue.file else { return nil }
+        let dot = place.header.dot
+        current = (queue.line, file, dot.sequence)
+        advance(place)
+        return IncomingTransaction(
+            header: place.header, chainBefore: place.chainBefore, chain: place.chain,
+            blobs: place.blobs.isEmpty ? nil : { [unowned self] in try self.read($0) },
+            forEachGroup: { [unowned self] body in
+                let segment = try self.open(queue, file, place)
+                let named = Set(place.blobs)
+                while let groups = try self.guarding({ try segment.nextFrame() }) {
+                    guard segment.blobs.isSubset(of: named) else { throw self.misnaming(file) }
+                    for group in groups { try body(group) }
+                }
+                guard try self.guarding({ try segment.finish() }).chain == place.chain else {
+                    throw self.changed(file)
+                }
+            })
+    }
+
+    /// Whether anything is ready.
+    func hasNext() throws -> Bool { try nextPlace() != nil }
+
+    /// As ``next()``, without handing anything out: to see what could be imported and what is held.
+    func skip() throws -> Bool {
+        guard let (_, place) = try nextPlace() else { return false }
+        advance(place)
+        return true
+    }
+
+    /// How many transactions lie in files beyond where the store stands.
+    func remaining() -> Int {
+        queues.filter { !$0.hasBranches }.reduce(0) { $0 + Int(clamping: $1.reach - min($1.reach, vector[$1.peer])) }
+    }
+
+    /// What the last calls found no way past.
+    var held: [HeldTransaction] { queues.compactMap(\.held) + queues.compactMap(\.contradiction) }
+
+    /// Holds the file that a step failed in; the other files of its peer may do.
+    func block(_ reason: HeldItem.Reason, _ detail: String) {
+        guard let current, let queue = queues.first(where: { $0.line == current.peer }) else { return }
+        queue.bad[current.file.name] = (reason, detail)
+        queue.file = nil
+    }
+
+    /// Reads a file again that changed while it was read.
+    ///
+    /// - Returns: false where that was done before.
+    func readAgain() -> Bool {
+        guard let current, let queue = queues.first(where: { $0.line == current.peer }),
+            queue.readAgain.insert(current.file.name).inserted
+        else { return false }
+        library.forget(current.file.name, of: queue.peer)
+        queue.file = nil
+        return true
+    }
+
+    /// Times of this peer are accepted, however far ahead they lie.
+    func acceptClock(of peer: PeerID) {
+        queues.first { $0.line == peer }?.acceptsClock = true
+    }
+
+    /// The transactions that wait for nothing but the clock, to ask the store whether it lets them in.
+    var waitingForClock: [TransactionPlace] {
+        queues.compactMap { $0.held?.reason == .clock ? $0.held?.place : nil }
+    }
+
+    // MARK: Choosing
+
+    private func nextPlace() throws -> (PeerQueue, TransactionPlace)? {
+        for _ in queues.indices {
+            let queue = queues[cursor]
+            if let place = try ready(queue) { return (queue, place) }
+            cursor = (cursor + 1) % queues.count
+        }
+        return nil
+    }
+
+    private func advance(_ place: TransactionPlace) {
+        let dot = place.header.dot
+        vector[dot.peer] = dot.sequence
+        chains[dot.peer] = place.chain
+    }
+
+    private func ready(_ queue: PeerQueue) throws -> TransactionPlace? {
+        queue.held = queue.refused
+        if queue.refused != nil { return nil }
+        let own = vector[queue.line] + 1
+        let sequence = own + queue.offset
+        guard sequence <= queue.reach, own <= limit?[queue.line] ?? .max else { return nil }
+        guard var place = try queue.place(sequence, after: chains[queue.line] ?? .zero, library) else {
+            if queue.contradiction != nil { suspects.insert(queue.peer) }
+            return nil
+        }
+        if queue.contradiction != nil { suspects.insert(queue.peer) }
+        place.header.dot = Dot(queue.line, own)
+        let missing = place.header.dependencyChanges.map(\.dot).filter { !isSeen($0) && $0.peer != queue.peer }
+        if let first = missing.first {
+            queue.hold(sequence, .dependency, "it waits for \(first)", place)
+            queue.held?.waitsFor = first
+            return nil
+        }
+        let ahead = place.header.time.milliseconds - clock.now()
+        if ahead > maximumDrift, !queue.acceptsClock {
+            queue.hold(sequence, .clock, "its time lies \(ahead / 1000) seconds ahead of this machine's clock", place)
+            return nil
+        }
+        guard try hasBlobs(place, queue) else { return nil }
+        return place
+    }
+
+    /// Whether every blob that a transaction names is here and sound; else it is held.
+    private func hasBlobs(_ place: TransactionPlace, _ queue: PeerQueue) throws -> Bool {
+        for id in place.blobs {
+            guard let obstacle = try blobs.obstacle(id) else { continue }
+            queue.hold(place.header.dot.sequence, obstacle.reason, obstacle.detail, place)
+            queue.held?.blob = BlobName(id)
+            return false
+        }
+        return true
+    }
+
+    /// Whether a dependency may have been imported; where the peer's history forks, the store says for certain.
+    private func isSeen(_ dot: Dot) -> Bool {
+        if vector.covers(dot) { return true }
+        let named = branches.first { $0.id == dot.peer }
+        let origin = named?.origin ?? dot.peer
+        let place = dot.sequence + (named?.offset ?? 0)
+        return vector[origin] >= place
+            || branches.contains { $0.origin == origin && place > $0.offset && vector[$0.id] >= place - $0.offset }
+    }
+
+    /// Lets the transaction handed out last wait until something else has been imported.
+    ///
+    /// - Parameter vector: where the store stands.
+    func wait(_ reason: NotReady, at vector: VersionVector) {
+        guard let current, let queue = queues.first(where: { $0.line == current.peer }) else { return }
+        let what = reason.waitsFor.map(\.description) ?? "others"
+        queue.refused = HeldTransaction(
+            dot: Dot(queue.peer, current.sequence + queue.offset), file: current.file.name, reason: .dependency,
+            detail: reason.isOtherBranch ? "it has seen another transaction \(what)" : "it waits for \(what)",
+            waitsFor: reason.isOtherBranch ? nil : reason.waitsFor)
+        refusedAt = vector
+        guard reason.isOtherBranch, let peer = reason.waitsFor?.peer else { return }
+        suspects.insert(branches.first { $0.id == peer }?.origin ?? peer)
+    }
+
+    /// Every transaction in a peer's files, however many of one dot.
+    func allPlaces(of peer: PeerID) throws -> [BranchPlace] {
+        guard let queue = queues.first(where: { $0.peer == peer }) else { return [] }
+        return try queue.allPlaces(library).map {
+            BranchPlace(sequence: $0.header.dot.sequence, before: $0.chainBefore, after: $0.chain)
+        }
+    }
+
+    // MARK: Streaming
+
+    private func read(_ id: BlobID) throws -> Bytes {
+        do {
+            return try blobs.read(id)
+        } catch let error as LogSyncError where error.code == .malformedLog {
+            isBlobToBlame = true
+            throw error
+        }
+    }
+
+    private func misnaming(_ file: FoundFile<LogFileName>) -> LogFileError {
+        let error = LogFileError.damaged("it names a blob that its end does not list", offset: 0)
+        streamFailure = error
+        return error
+    }
+
+    private func open(_ queue: PeerQueue, _ file: FoundFile<LogFileName>, _ place: TransactionPlace) throws
+        -> SegmentReader
+    {
+        let sequence = place.header.dot.sequence + queue.offset
+        if queue.reader?.file != file.name || (queue.reader?.next ?? .max) > sequence {
+            queue.reader = PeerQueue.OpenFile(
+                reader: try guarding { try library.reader(file.name, of: queue.peer) }, file: file.name,
+                next: file.name.first)
+        }
+        while var open = queue.reader, open.next <= sequence {
+            guard let segment = try guarding({ try open.reader.nextTransaction() }) else { break }
+            open.next += 1
+            queue.reader = open
+            if segment.header.dot.sequence == sequence, segment.chainBefore == place.chainBefore { return segment }
+        }
+        throw changed(file)
+    }
+
+    private func changed(_ file: FoundFile<LogFileName>) -> LogFileError {
+        let error = LogFileError.damaged("it changed while it was read", offset: 0)
+        streamFailure = error
+        return error
+    }
+
+    /// Notes that the file is to blame for what is thrown, however far up it is caught.
+    private func guarding<T>(_ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch let error as LogFileError {
+            streamFailure = error
+            throw error
+        } catch let error as LogSyncError where error.code != .containerUnavailable {
+            // It was there a moment ago, and whole.
+            streamFailure = .incomplete(found: 0, expected: nil)
+            throw error
+        }
+    }
+}
+
+/// A transaction that cannot be imported, before its peer has a name.
+struct HeldTransaction {
+    var dot: Dot
+    var file: LogFileName?
+    var reason: HeldItem.Reason
+    var detail: String
+    var place: TransactionPlace?
+    /// The blob that it waits for.
+    var blob: BlobName?
+    /// The transaction that it waits for.
+    var waitsFor: Dot?
+}

@@ -1,0 +1,152 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+
+/// The log files of one peer, or of one branch of its history, and how far they were read.
+///
+/// Sequences are those that files have; a branch's own are lower by its offset.
+final class PeerQueue {
+    struct OpenFile {
+        var reader: LogFileReader
+        var file: LogFileName
+        /// The sequence that comes next in it.
+        var next: UInt64
+    }
+
+    /// In whose folder the files are.
+    let peer: PeerID
+    /// The peer, or the branch, whose transactions are taken from them.
+    let line: PeerID
+    let offset: UInt64
+    /// Whether the files hold other branches too.
+    let hasBranches: Bool
+    /// Which transaction goes on where the history forks, by sequence.
+    private let required: [UInt64: ChainMark]
+    private let files: LogFileSet
+    private let found: [LogFileName: FoundFile<LogFileName>]
+    /// The file that transactions are taken from.
+    var file: FoundFile<LogFileName>?
+    private var places: [TransactionPlace] = []
+    var reader: OpenFile?
+    var acceptsClock = false
+    /// Why the next transaction cannot be imported.
+    var held: HeldTransaction?
+    /// The next transaction, where the store refused it.
+    var refused: HeldTransaction?
+    /// A branch of this peer's history that contradicts the one imported.
+    var contradiction: HeldTransaction?
+    /// Files that a step failed in.
+    var bad: [LogFileName: (reason: HeldItem.Reason, detail: String)] = [:]
+    /// Files that were read a second time because they changed under the first reading.
+    var readAgain: Set<LogFileName> = []
+
+    /// - Parameters:
+    ///   - branch: nil for the peer itself.
+    ///   - branches: all that are known.
+    init(_ scan: PeerScan, _ branch: Branch? = nil, of branches: [Branch] = []) {
+        let line = branch?.id ?? scan.id
+        var required = Dictionary(
+            branches.filter { $0.parent == line }.map { ($0.start, $0.kept) }, uniquingKeysWith: min)
+        if let branch { required[branch.start] = branch.mark }
+        self.required = required
+        self.line = line
+        offset = branch?.offset ?? 0
+        hasBranches = branches.contains { $0.origin == scan.id }
+        peer = scan.id
+        files = scan.logFiles
+        found = Dictionary(scan.logs.map { ($0.name, $0) }) { first, _ in first }
+    }
+
+    var reach: UInt64 { files.reach }
+
+    func hold(
+        _ sequence: UInt64, _ reason: HeldItem.Reason, _ detail: String, _ place: TransactionPlace? = nil,
+        file: LogFileName? = nil
+    ) {
+        held = HeldTransaction(
+            dot: Dot(peer, sequence), file: file ?? self.file?.name, reason: reason, detail: detail, place: place)
+    }
+
+    /// Finds a transaction that follows on a chain, in whichever sound file holds it; holds it where there is none.
+    func place(_ sequence: UInt64, after chain: ChainHash, _ library: FileLibrary) throws -> TransactionPlace? {
+        if let file, file.name.covers(sequence) {
+            let place = places[Int(sequence - file.name.first)]
+            if chain.means(place.chainBefore), isWanted(place) { return place }
+        }
+        let before = file
+        file = nil
+        var failures: [HeldTransaction] = []
+        var fork: (file: LogFileName, chain: ChainHash)?
+        var chosen: TransactionPlace?
+        for name in files.candidates(for: sequence) {
+            if chosen != nil, !isNews(name) { continue }
+            guard let places = try sound(name, sequence, library, &failures) else { continue }
+            let place = places[Int(sequence - name.first)]
+            if hasBranches, !chain.means(place.chainBefore) || !isWanted(place) {
+                // Another branch's, or it is found to be a new one when all files are compared.
+                continue
+            } else if !chain.means(place.chainBefore) {
+                fork = (name, place.chainBefore)
+            } else if let chosen {
+                if chosen.chain != place.chain { fork = (name, place.chain) }
+            } else {
+                chosen = place
+                file = found[name]
+                self.places = places
+            }
+        }
+        if let before, before != file { library.forget(before.name, of: peer) }
+        if let fork {
+            let detail = "one dot, different bytes: two stores wrote under the id of \(peer)"
+            contradiction = HeldTransaction(
+                dot: Dot(peer, sequence), file: fork.file, reason: .fork, detail: detail, place: nil)
+        }
+        if chosen == nil, fork == nil { held = failures.first ?? (hasBranches ? nil : gap(sequence)) }
+        return chosen
+    }
+
+    private func isWanted(_ place: TransactionPlace) -> Bool {
+        required[place.header.dot.sequence].map { $0 == place.chain.mark } ?? true
+    }
+
+    /// Every transaction in the files that can be read, however many of one dot.
+    func allPlaces(_ library: FileLibrary) throws -> [TransactionPlace] {
+        var all: [TransactionPlace] = []
+        for file in found.values {
+            if case .sound(let places) = try library.examine(file, of: peer) { all += places }
+        }
+        return all
+    }
+
+    private var seen: Set<LogFileName> = []
+
+    /// A second file that holds the same is read only once, to see whether it says the same.
+    private func isNews(_ name: LogFileName) -> Bool { seen.insert(name).inserted }
+
+    private func gap(_ sequence: UInt64) -> HeldTransaction {
+        HeldTransaction(
+            dot: Dot(peer, sequence), file: nil, reason: .gap,
+            detail: "no file holds it, and later ones are here", place: nil)
+    }
+
+    private func sound(
+        _ name: LogFileName, _ sequence: UInt64, _ library: FileLibrary, _ failures: inout [HeldTransaction]
+    ) throws -> [TransactionPlace]? {
+        func fail(_ reason: HeldItem.Reason, _ detail: String) {
+            failures.append(
+                HeldTransaction(dot: Dot(peer, sequence), file: name, reason: reason, detail: detail, place: nil))
+        }
+        if let bad = bad[name] {
+            fail(bad.reason, bad.detail)
+            return nil
+        }
+        guard let file = found[name] else { return nil }
+        switch try library.examine(file, of: peer) {
+        case .sound(let places): return places
+        case .incomplete(let detail): fail(.incomplete, detail)
+        case .damaged(let detail): fail(.damaged, detail)
+        case .newerFormat(let detail): fail(.newerFormat, detail)
+        }
+        return nil
+    }
+}

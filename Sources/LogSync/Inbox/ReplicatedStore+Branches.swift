@@ -1,0 +1,88 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+import Logging
+
+/// Finding that two stores wrote under one id, and going on with both histories.
+extension ReplicatedStore {
+    /// Log files of one look whose ends are noted in the store, so that the next process need not look at them again.
+    private static let manyFiles = 64
+
+    /// Compares what lies in the folder with what was imported, as far as its names are news, and gives branches that
+    /// were not known ids of their own.
+    ///
+    /// - Parameter plan: has nothing left that is ready.
+    /// - Returns: whether there were any: what could not be imported can be now.
+    func findBranches(_ plan: ImportPlan, _ scan: ContainerScan) throws -> Bool {
+        var found: [Branch] = []
+        var compared: [PeerID: UInt64] = [:]
+        var count = 0
+        let known = try comparedFiles ?? store.comparedFiles()
+        comparedFiles = known
+        let contradicted = try contradictedReceipts(scan)
+        self.contradicted = contradicted
+        // A file that has gone holds nothing any more.
+        unexplained = unexplained.filter { id, name in scan.peers[id]?.logs.contains { $0.name == name } ?? false }
+        let suspects = plan.suspects.union(contradicted)
+        for id in scan.peers.keys.sorted() where id != peer {
+            guard let other = scan.peers[id], !other.logs.isEmpty else { continue }
+            let names = other.logs.reduce(into: 0 as UInt64) { $0 &+= $1.name.fileHash.high }
+            let isSuspect = suspects.contains(other.id)
+            if !isSuspect, known[other.id] == names { continue }
+            let (stranger, isComplete) = try compare(other)
+            unexplained[other.id] = nil
+            if isSuspect || stranger != nil {
+                let new = try store.adoptBranches(of: other.id, plan.allPlaces(of: other.id))
+                found += new
+                // Where it goes off is in a file that is not here, or cannot be read yet: it is looked for again.
+                if new.isEmpty {
+                    unexplained[other.id] = stranger
+                    continue
+                }
+            }
+            count += other.logs.count
+            if isComplete { compared[other.id] = names }
+        }
+        comparedFiles?.merge(compared) { _, new in new }
+        if count >= Self.manyFiles { try store.setComparedFiles(compared) }
+        guard !found.isEmpty else { return false }
+        let names = try names()
+        for branch in found {
+            logger.warning(
+                "Two stores wrote under the id of \(names[branch.origin].name): from transaction \(branch.start) on, one of them goes by another id",
+                metadata: ["peer": "\(branch.origin)", "branch": "\(branch.id)"])
+        }
+        return true
+    }
+
+    /// From which transaction on the files of peers hold more than one history.
+    func forks() throws -> [PeerID: UInt64] {
+        Dictionary(try store.branches().map { ($0.origin, $0.start) }, uniquingKeysWith: min)
+    }
+
+    /// The peers that say they have published another transaction than the one imported here.
+    func contradictedReceipts(_ scan: ContainerScan) throws -> Set<PeerID> {
+        var said: [PeerID: (sequence: UInt64, mark: ChainMark)] = [:]
+        for other in scan.peers.values where other.id != peer {
+            guard let gist = other.said, let mark = gist.mark else { continue }
+            said[other.id] = (gist.published, mark)
+        }
+        return try store.contradicted(said)
+    }
+
+    /// Compares the ends of a peer's files with what was imported.
+    ///
+    /// - Returns: a file that ends on another transaction than the one imported here, and whether all could be read.
+    private func compare(_ other: PeerScan) throws -> (stranger: LogFileName?, isComplete: Bool) {
+        var isComplete = true
+        for file in other.logs {
+            guard let end = library.end(of: file.name, of: other.id) else {
+                isComplete = false
+                continue
+            }
+            if try store.knows(other.id, file.name.last, end.mark) == .contradicted { return (file.name, isComplete) }
+        }
+        return (nil, isComplete)
+    }
+}

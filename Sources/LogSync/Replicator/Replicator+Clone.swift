@@ -1,0 +1,265 @@
+import Foundation
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+import Logging
+
+/// Making a new store from a container.
+extension Replicator {
+    /// Makes a new store from the container.
+    ///
+    /// The store is made beside its place and put there when everything that can be imported is in it; one that was
+    /// killed leaves nothing at the place, and the next one clears up behind it.
+    ///
+    /// - Parameter progress: is told after each step.
+    /// - Throws: `cannotCreate` where the file exists; `containerUnavailable` where the content is not there or nobody
+    ///   has published its schema yet; `configuration` where the place is in a shared folder or on a network file
+    ///   system.
+    public static func clone(
+        to store: String, container: String, content: String, peerName: String? = nil,
+        configuration: SyncConfiguration, progress: @escaping @Sendable (SyncProgress) -> Void = { _ in }
+    ) async throws -> CloneReport {
+        let founder = Founder(configuration: configuration, container: container, content: content)
+        var report = try await founder.clone(to: store, peerName: peerName, progress)
+        // Tells the others that there is one more, and takes what has come meanwhile.
+        let replicator = try await founder.open(report.store)
+        let result = try await replicator.sync()
+        await replicator.close()
+        report.imported += result.imported
+        report.held = result.held
+        return report
+    }
+}
+
+extension Founder {
+    fileprivate func clone(
+        to path: String, peerName: String?, _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws -> CloneReport {
+        let target = StorePlace.absolute(path)
+        let folder = ContentFolder(
+            container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem,
+            purpose: .founding)
+        try StorePlace.checkSuitable(target, container: container, fileSystem: configuration.fileSystem)
+        try folder.checkAvailable()
+        let files = StateFiles(directory: configuration.stateDirectory)
+        try files.create()
+        let locks = try StoreLocks(files, store: target, wait: configuration.wait)
+        try await locks.step.acquire(wait: configuration.wait, of: target)
+        defer { locks.step.release() }
+        try refuseExisting(target)
+
+        let scan = try ContainerScanner(content: folder).scan(full: true)
+        let name = try self.peerName(peerName, scan)
+        let plan = try plan(InitializeOptions(), name: name, scan, folder)
+        let temporary = target + ".logsync-clone"
+        // From the newest whole snapshot that proves sound, else from the logs alone. What only a partial one has, the new
+        // store waits for like any other; whether one is, shows when there is a store to ask.
+        let places: [SnapshotPlace?] = SnapshotLibrary(content: folder).places(scan).filter { !$0.isPartial }
+        for place in places + [nil] {
+            do {
+                let resumes = try resumes(temporary, plan, asked: peerName, place)
+                if !resumes {
+                    Self.removeStore(temporary)
+                    let schema = try schema(in: folder, scan, place)
+                    closeQuietly(
+                        try Store.create(
+                            temporary, schema: schema, plan: plan, configuration: configuration.storeConfiguration))
+                }
+                let filled = try await fill(temporary, target, scan, place, files, progress)
+                try Self.putInPlace(temporary, target)
+                let store = try Store.open(target, configuration: configuration.storeConfiguration)
+                defer { closeQuietly(store) }
+                try saveState(of: store, at: StorePlace(target), in: files)
+                return CloneReport(
+                    store: target, content: content, container: container,
+                    peer: PeerName(id: filled.peer, name: try store.registration().name), imported: filled.imported)
+            } catch let error as CancellationError {
+                // The next clone goes on from here.
+                throw error
+            } catch let error as UnusableSnapshot {
+                Self.removeStore(temporary)
+                configuration.logger.warning("A snapshot was passed over: \(error.reason)")
+            } catch {
+                Self.removeStore(temporary)
+                throw error
+            }
+        }
+        throw LogSyncError(
+            .containerUnavailable, "\(folder.path) has nothing to make a store of; nothing was done",
+            help: "Wait for the sync engine to deliver it; logsync doctor \(folder.path) says what is there")
+    }
+
+    /// A snapshot turned out not to be what it seemed.
+    private struct UnusableSnapshot: Error {
+        var reason: String
+    }
+
+    /// Whether what a clone that was interrupted has left can be gone on with.
+    private func resumes(
+        _ temporary: String, _ plan: InitializePlan, asked: String?, _ place: SnapshotPlace?
+    ) throws -> Bool {
+        guard FileManager.default.fileExists(atPath: temporary) else { return false }
+        // What cannot be opened was killed while it was made.
+        guard let store = try? Store.open(temporary, configuration: configuration.storeConfiguration) else {
+            return false
+        }
+        defer { closeQuietly(store) }
+        let registration = try store.registration()
+        guard registration.content == plan.content, registration.container == plan.container,
+            asked == nil || asked == registration.name
+        else { return false }
+        guard let filling = try store.fillingHash() else {
+            // It has been filled, or is one that goes without a snapshot.
+            return try place == nil || store.vector().sequences.count > 1
+        }
+        return filling.hasPrefix(place?.file.name.fileHash.description ?? "none")
+    }
+
+    /// Imports everything there is, and says where the store is going to be.
+    private func fill(
+        _ temporary: String, _ target: String, _ scan: ContainerScan, _ place: SnapshotPlace?, _ files: StateFiles,
+        _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws -> (peer: PeerID, imported: Int) {
+        let store = try ReplicatedStore(path: temporary, configuration: configuration, files: files, nonce: "clone")
+        defer { closeQuietly(store.store) }
+        store.blobs.look(scan, forgetsDoubts: true)
+        if let place { try await fill(store, from: place, scan, progress) }
+        let plan = try store.plan(scan)
+        var imported = Int(clamping: place?.reach ?? 0)
+        loop: while true {
+            switch try store.importNext(plan) {
+            case .imported(let step):
+                imported += step.imported.count
+                progress(SyncProgress(imported: imported, total: imported + plan.remaining()))
+            case .undone: continue
+            case .finished: break loop
+            }
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        try store.store.continueSequences()
+        // Its inode goes along when it is renamed, so that it is known for itself at its place.
+        try store.store.setLocation(path: target, inode: store.place.inode, machineID: configuration.machineID)
+        return (store.peer, imported)
+    }
+
+    private func fill(
+        _ store: ReplicatedStore, from place: SnapshotPlace, _ scan: ContainerScan,
+        _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws {
+        // One that was interrupted later has been filled.
+        guard try store.store.fillingHash() != nil || store.store.vector().sequences.count <= 1,
+            case .ready = try store.store.joinability(of: place.manifest)
+        else { return }
+        guard try !store.shown(scan).show(place.manifest.lost, besides: place.peer) else {
+            throw UnusableSnapshot(reason: "\(place.file.name) lacks values that are shown")
+        }
+        do {
+            guard try store.snapshots.isIntact(place.file.name, of: place.peer) else {
+                throw LogFileError.damaged("its bytes do not have the hash that its name says", offset: 0)
+            }
+            let reader = try store.snapshots.reader(place.file.name, of: place.peer)
+            for id in try reader.blobs() where !store.blobs.isListed(id) {
+                throw LogFileError.damaged("the blob \(id) that it names is not here", offset: 0)
+            }
+            let total = Int(clamping: place.reach)
+            try store.store.fill(
+                from: try reader.verify(), blobs: { [blobs = store.blobs] in try blobs.read($0) },
+                { try store.snapshots.reader(place.file.name, of: place.peer) }
+            ) { frames in
+                // How many frames there are shows at the end only; what was done counts.
+                progress(SyncProgress(imported: 0, total: total, frames: frames))
+                try Task.checkCancellation()
+            }
+            store.sayJoined(place, transactions: place.reach)
+        } catch let error as LogFileError {
+            throw UnusableSnapshot(reason: "\(error)")
+        } catch let error as LogSyncError where [.malformedLog, .ioError].contains(error.code) {
+            throw UnusableSnapshot(reason: "\(error)")
+        }
+    }
+
+    private func refuseExisting(_ target: String) throws {
+        // A symbolic link that leads nowhere exists too.
+        var status = stat()
+        guard lstat(target, &status) != 0 else {
+            throw LogSyncError(
+                .cannotCreate, "\(target) exists; nothing was overwritten",
+                help: "Choose another name, or make it a store with logsync init")
+        }
+    }
+
+    /// The app's schema as the others have it: the newest by its version and its file's time, of those that peers have now
+    /// where they say so.
+    func schema(in folder: ContentFolder, _ scan: ContainerScan, _ place: SnapshotPlace? = nil) throws -> String {
+        var best: (text: String, version: Int, modified: Int64)?
+        if let place {
+            best = (place.manifest.schemaText, Self.userVersion(place.manifest.schemaText), place.file.modified)
+        }
+        func choose(_ counts: (PeerScan, FoundFile<SchemaFileName>) -> Bool) {
+            for peer in scan.peers.values {
+                for file in peer.schemas where counts(peer, file) {
+                    guard let text = folder.schema(file.name, of: peer.id) else { continue }
+                    let version = Self.userVersion(text)
+                    if let best, (best.version, best.modified) >= (version, file.modified) { continue }
+                    best = (text, version, file.modified)
+                }
+            }
+        }
+        // A schema that a peer came back to has an old file.
+        choose { peer, file in
+            peer.description.value?.schema.map { $0 == file.name.fingerprint } ?? true
+        }
+        if best == nil { choose { _, _ in true } }
+        guard let best else {
+            throw LogSyncError(
+                .containerUnavailable,
+                "\(folder.path) has no schema yet, so no store can be made of it; nothing was done",
+                help: "Wait for the sync engine to deliver another peer's files, and run the command again")
+        }
+        return best.text
+    }
+
+    private static func userVersion(_ schema: String) -> Int {
+        let line = schema.split(separator: "\n").first { $0.hasPrefix("PRAGMA user_version = ") }
+        return line.flatMap { Int($0.dropFirst("PRAGMA user_version = ".count).dropLast()) } ?? 0
+    }
+
+    /// Gives the finished file its name, and never the name of another.
+    private static func putInPlace(_ temporary: String, _ target: String) throws {
+        // Closing says nothing of a checkpoint that could not be made, and the journal stays behind under its old name.
+        for suffix in ["-wal", "-journal"] {
+            var status = stat()
+            guard lstat(temporary + suffix, &status) == 0, status.st_size > 0 else { continue }
+            throw LogSyncError(
+                .ioError, "\(target) could not be made: what was written is not all in \(temporary); nothing is there",
+                help: "Free some space, close whatever has \(temporary) open, and run the command again")
+        }
+        if link(temporary, target) == 0 {
+            unlink(temporary)
+        } else if [EPERM, ENOTSUP, ENOSYS, EOPNOTSUPP, EMLINK].contains(errno) {
+            // A file system without hard links; the lock keeps other logsync processes out.
+            var status = stat()
+            guard lstat(target, &status) != 0, rename(temporary, target) == 0 else { throw failure(target) }
+        } else {
+            throw failure(target)
+        }
+        let directory = Foundation.open(
+            (target as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw failure(target) }
+        defer { Foundation.close(directory) }
+        guard fsync(directory) == 0 else { throw failure(target) }
+    }
+
+    private static func failure(_ target: String) -> LogSyncError {
+        LogSyncError(
+            .cannotCreate, "\(target) could not be made: \(String(cString: strerror(errno))); nothing is there",
+            help: "Choose a place that this user may write, with room for the whole database")
+    }
+
+    /// Removes what a clone that was killed has left.
+    private static func removeStore(_ path: String) {
+        for suffix in ["", "-wal", "-shm", "-journal"] { unlink(path + suffix) }
+    }
+}

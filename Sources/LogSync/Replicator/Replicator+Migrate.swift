@@ -1,0 +1,94 @@
+import LogSyncContainer
+public import LogSyncModel
+import LogSyncStore
+import Logging
+
+extension Replicator {
+    /// Runs a migration of the app's schema with capture kept right through it, and records what it did to rows.
+    ///
+    /// All of the script is one SQLite transaction: it takes hold whole or not at all. A rebuilt or renamed table goes on
+    /// being captured; names that a rebuild gives, which nothing in the database says, are told by `renames`. What is
+    /// recorded is published with the next ``sync()``. Other processes are asked to let go of the store.
+    ///
+    /// - Parameters:
+    ///   - sql: the script.
+    ///   - renames: `TABLE.OLD=NEW` for a column, `OLD=NEW` for a table.
+    ///   - dryRun: whether to undo everything, and only say what would be.
+    /// - Throws: `invalidScript` where a statement fails or rows would lose their parents; `usage` where a rename names
+    ///   what is not there; `locked`. Nothing is then changed.
+    public func migrate(_ sql: String, renames: [String] = [], dryRun: Bool = false) async throws -> MigrationReport {
+        let renamings = try renames.map(Renaming.init(argument:))
+        try await takeAlone()
+        do {
+            let report = try await step(settles: true) { store in
+                let look = store.isSettledWithFolder ? nil : Look(store, isFull: false)
+                try store.settleIdentity(look?.scan)
+                let result = try store.store.migrate(sql, renamings: renamings, isDry: dryRun)
+                try store.noteRecorded()
+                return MigrationReport(result, store: store.place.path, dryRun: dryRun)
+            }
+            giveBack()
+            close()
+            return report
+        } catch {
+            giveBack()
+            close()
+            throw error
+        }
+    }
+}
+
+/// What ``Replicator/migrate(_:renames:dryRun:)`` did.
+public struct MigrationReport: Sendable, Encodable {
+    /// A column or table with its names before and after.
+    public struct Renamed: Hashable, Sendable, Encodable {
+        /// As it is called now.
+        public var table: String
+        public var from: String
+        public var to: String
+    }
+
+    public let format = 1
+    public var store: String
+    public var dryRun: Bool
+    public var statements: Int
+    /// What had been captured before and was recorded first, by table.
+    public var pending: [String: ChangeCounts]
+    /// What the migration changed in rows, by table as logs have it.
+    public var recorded: [String: ChangeCounts]
+    public var renamed: [Renamed]
+    /// Tables that came without a primary key.
+    public var notReplicated: [String]
+
+    init(_ result: MigrationResult, store: String, dryRun: Bool) {
+        func counts(_ recorded: RecordedTransaction?) -> [String: ChangeCounts] {
+            (recorded?.counts ?? [:]).filter { $0.key != ContentSettings.table }
+        }
+        self.store = store
+        self.dryRun = dryRun
+        statements = result.statements
+        pending = counts(result.pending)
+        recorded = counts(result.recorded)
+        renamed = result.renamed.map { Renamed(table: $0.table, from: $0.from, to: $0.to) }
+        notReplicated = result.notReplicated
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, dryRun, statements, pending, recorded, renamed, notReplicated
+    }
+}
+
+extension Renaming {
+    /// - Throws: `usage`.
+    fileprivate init(argument: String) throws {
+        let sides = argument.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
+        let place = (sides.first ?? "").split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+            .map(String.init)
+        guard sides.count == 2, !sides[1].isEmpty, place.allSatisfy({ !$0.isEmpty }) else {
+            throw LogSyncError(
+                .usage, "\(argument.debugDescription) is no renaming; nothing was changed",
+                help: "Write --rename TABLE.OLD=NEW for a column, --rename OLD=NEW for a table")
+        }
+        self.init(table: place[0], column: place.count == 2 ? place[1] : nil, to: sides[1])
+    }
+}

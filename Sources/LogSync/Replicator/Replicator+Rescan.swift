@@ -1,0 +1,126 @@
+import LogSyncContainer
+import LogSyncFormat
+public import LogSyncModel
+import LogSyncStore
+import Logging
+
+extension Replicator {
+    /// Finds what was changed behind the triggers' back and records it: after `sqlite3 .recover`, a restored table, a
+    /// program that dropped the triggers or turned them off.
+    ///
+    /// Every row is compared with the digests kept with its clocks. What it records is published with the next
+    /// ``sync()``. Of a table with a text key only a digest of each key is kept: rows of it that are gone are named from
+    /// the logs in the outbox and the container, and those that these do not name are counted in
+    /// ``RescanReport/nameless``, not passed over.
+    ///
+    /// - Throws: `containerUnavailable` where only the container could tell who the store is; `locked`; `ioError`.
+    public func rescan() async throws -> RescanReport {
+        try await step(settles: true) { store in
+            let look = Look(store, isFull: true)
+            try store.settleIdentity(look.scan)
+            let report = try store.rescan(look.scan)
+            try store.noteRecorded()
+            return report
+        }
+    }
+}
+
+/// What ``Replicator/rescan()`` found.
+public struct RescanReport: Sendable, Encodable {
+    public struct Nameless: Hashable, Sendable, Encodable {
+        public var table: String
+        public var rows: Int
+    }
+
+    public let format = 1
+    public var store: String
+    /// What had been captured before and was recorded first, by table.
+    public var pending: [String: ChangeCounts]
+    /// What the comparison found, by table.
+    public var found: [String: ChangeCounts]
+    /// The tables whose triggers were gone and are back.
+    public var capturedAgain: [String]
+    /// Rows that are gone and that nothing within reach names: this store does not show them, and the others go on
+    /// showing them.
+    public var nameless: [Nameless]
+    /// The container was there, so that its logs could be asked for names.
+    public var containerAvailable: Bool
+
+    /// Held where rows are left that nobody can name.
+    public var outcome: Outcome { nameless.isEmpty ? .complete : .held }
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, pending, found, capturedAgain, nameless, containerAvailable
+    }
+}
+
+extension ReplicatedStore {
+    fileprivate func rescan(_ scan: ContainerScan?) throws -> RescanReport {
+        let (pending, capturedAgain, nameless) = try store.prepareRescan()
+        let names = try nameless.isEmpty ? [:] : names(of: nameless, scan)
+        let (found, left) = try store.rescan(naming: names)
+        for table in capturedAgain {
+            logger.notice("\(place.path): the triggers of \(table) were gone; they are back")
+        }
+        func counts(_ recorded: RecordedTransaction?) -> [String: ChangeCounts] {
+            (recorded?.counts ?? [:]).filter { $0.key != ContentSettings.table }
+        }
+        return RescanReport(
+            store: place.path, pending: counts(pending), found: counts(found), capturedAgain: capturedAgain,
+            nameless: left.sorted { $0.key < $1.key }.map { RescanReport.Nameless(table: $0.key, rows: $0.value) },
+            containerAvailable: scan != nil)
+    }
+
+    /// The identities that logs within reach give to rows of which the store has digests only.
+    private func names(of nameless: [NamelessRows], _ scan: ContainerScan?) throws -> [String: Set<RowIdentity>] {
+        let wanted = Dictionary(nameless.map { ($0.table, $0) }, uniquingKeysWith: { first, _ in first })
+        var names: [String: Set<RowIdentity>] = [:]
+        func read(_ segment: SegmentReader) throws {
+            while let groups = try segment.nextFrame() {
+                for group in groups {
+                    guard let rows = wanted[group.table] else { continue }
+                    names[group.table, default: []].formUnion(group.identities.filter(rows.mayContain))
+                }
+            }
+        }
+        for transaction in try store.outbox(unpublishedOnly: false) {
+            var blocks: [[UInt8]] = []
+            try store.forEachOutboxBlock(of: transaction.dot) { blocks.append($0) }
+            var rest = blocks[...]
+            try read(
+                SegmentReader(peer: transaction.dot.peer, previous: transaction.chainBefore) { rest.popFirst() })
+        }
+        for place in scan.map(snapshots.places) ?? [] {
+            do {
+                let reader = try snapshots.reader(place.file.name, of: place.peer)
+                while let rows = try reader.next() {
+                    guard let sought = wanted[rows.table] else { continue }
+                    names[rows.table, default: []].formUnion(rows.identities.filter(sought.mayContain))
+                }
+            } catch let error as LogFileError {
+                logger.info("\(content.peer(place.peer).path(place.file.name)) was passed over: \(error)")
+            }
+        }
+        for peer in scan?.peers.values.sorted(by: { $0.id < $1.id }) ?? [] {
+            for file in peer.logs {
+                do {
+                    let reader = try library.reader(file.name, of: peer.id)
+                    while let segment = try reader.nextTransaction() { try read(segment) }
+                } catch let error as LogFileError {
+                    // Another file may hold the same; what nobody names is counted.
+                    logger.info("\(content.peer(peer.id).path(file.name)) was passed over: \(error)")
+                }
+            }
+        }
+        return names
+    }
+}
+
+extension SnapshotRows {
+    fileprivate var identities: [RowIdentity] {
+        switch self {
+        case .plain(let rows): rows.identities
+        case .spelled(let rows): rows.rows.map(\.identity)
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import GRDB
+import LogSyncContainer
+import LogSyncModel
+import LogSyncStore
+import Logging
+
+extension Replicator {
+    /// Brings a packaged database's rows in as one transaction.
+    ///
+    /// The transaction is that of a pseudo-peer whose id is the hash of the rows, at time 0 and with no dependencies: the
+    /// same file seeded on two peers is the same transaction, so its rows come once, and it never beats an edit. It is
+    /// published with the next ``sync()``.
+    ///
+    /// - Parameter file: a plain SQLite database whose tables are named as in the store; it is only read.
+    /// - Throws: `noStore` where there is no such file; `invalidStore` where it is no database; `configuration` where it
+    ///   is a store; `unsupportedTable` where a table's rows cannot be told apart; `ioError`; `locked`.
+    public func seed(from file: String) async throws -> SeedReport {
+        try await step(settles: true) { store in
+            let look = Look(store, isFull: false)
+            try store.settleIdentity(look.scan)
+            let report = try store.seed(from: file)
+            try store.noteRecorded()
+            return report
+        }
+    }
+}
+
+/// What ``Replicator/seed(from:)`` brought in.
+public struct SeedReport: Sendable, Encodable {
+    public let format = 1
+    public var store: String
+    public var from: String
+    /// The pseudo-peer.
+    public var peer: PeerName
+    /// The same rows had been seeded before, here or on another peer.
+    public var alreadySeeded: Bool
+    /// The rows in the file, by table.
+    public var rows: [String: Int]
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, from, peer, alreadySeeded, rows
+    }
+}
+
+extension ReplicatedStore {
+    fileprivate func seed(from file: String) throws -> SeedReport {
+        let scratch = try ScratchFolder("seed", kept: "nothing was changed")
+        defer { scratch.remove() }
+        let copy = scratch.path + "/seed.db"
+        try Self.copy(file, to: copy)
+        let rows = try packed(copy, file)
+        // It goes with its folder.
+        defer { try? rows.close() }
+        let peer = try rows.peer()
+        let name = PeerName(id: peer, name: Self.seedName(peer))
+        let imported = try store.seed(rows, as: peer, name: name.name)
+        let counts = imported?.tables.mapValues(\.counts.inserted) ?? [:]
+        if imported != nil { logger.info("\(place.path) was seeded from \(file) as \(peer)") }
+        return SeedReport(
+            store: place.path, from: StorePlace.absolute(file), peer: name, alreadySeeded: imported == nil, rows: counts
+        )
+    }
+
+    static func seedName(_ peer: PeerID) -> String { "seed-\(peer.description.prefix(8))" }
+
+    private func packed(_ copy: String, _ file: String) throws -> PackagedRows {
+        do {
+            return try PackagedRows(
+                copy, settings: try store.contentSettings(), configuration: configuration.storeConfiguration)
+        } catch let error as LogSyncError {
+            // Of the copy nobody has ever heard.
+            throw LogSyncError(
+                error.code, error.message.replacing(copy, with: file), help: error.help?.replacing(copy, with: file))
+        }
+    }
+
+    /// Copies a database as SQLite sees it, with what is still in its write-ahead log.
+    private static func copy(_ file: String, to copy: String) throws {
+        let source = try StorePlace(file).path
+        do {
+            var configuration = GRDB.Configuration()
+            configuration.readonly = true
+            configuration.busyMode = .timeout(5)
+            let from = try DatabaseQueue(path: source, configuration: configuration)
+            let to = try DatabaseQueue(path: copy)
+            try from.backup(to: to)
+            try from.close()
+            try to.close()
+        } catch let error as DatabaseError {
+            let code: LogSyncError.Code =
+                switch error.resultCode {
+                case .SQLITE_NOTADB, .SQLITE_CORRUPT: .invalidStore
+                case .SQLITE_BUSY: .locked
+                case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM: .noPermission
+                default: .ioError
+                }
+            throw LogSyncError(
+                code,
+                "\(file) could not be read: \(error.message ?? error.resultCode.description); nothing was changed",
+                help: "Give the path of a SQLite database")
+        }
+    }
+
+    // MARK: Publishing
+
+    /// Puts seeds into their folders and puts them back: a pseudo-peer has no store that would.
+    func mendSeeds(_ scan: ContainerScan) throws {
+        let own = Set(registration.succeeds).union([peer])
+        let others = try store.outboxPeers().filter { !own.contains($0) }
+        for kept in try others.flatMap({ try store.outbox(of: $0, 1...UInt64.max) }) {
+            let seed = scan.peers[kept.dot.peer]
+            if seed?.description.value == nil {
+                try content.peer(kept.dot.peer).write(
+                    PeerDescription(name: Self.seedName(kept.dot.peer), created: 0))
+            }
+            if case .file? = seed?.logFiles.choice(for: kept.dot.sequence) { continue }
+            // Where it was collected, a snapshot stands for it.
+            if kept.isPublished, try standsFor(kept.dot.peer, scan) >= kept.dot.sequence { continue }
+            try write([kept])
+            if !kept.isPublished { try store.markPublished([kept.dot]) }
+        }
+    }
+}

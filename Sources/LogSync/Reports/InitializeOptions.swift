@@ -1,0 +1,88 @@
+import LogSyncModel
+
+/// How ``Replicator/initialize(_:container:content:options:configuration:)`` is told to treat a database.
+public struct InitializeOptions: Sendable {
+    /// What says that two rows of a table are the same row (DESIGN.md, section 5).
+    public enum Identity: Hashable, Sendable {
+        case natural
+        case surrogate
+        case columns([String])
+    }
+
+    /// A foreign key that the schema does not declare.
+    public struct Reference: Hashable, Sendable {
+        public var table: String
+        public var column: String
+        public var parent: String
+
+        public init(table: String, column: String, parent: String) {
+            self.table = table
+            self.column = column
+            self.parent = parent
+        }
+    }
+
+    /// The peer's name for people; the machine's host name where nil.
+    public var peerName: String?
+    public var identities: [String: Identity] = [:]
+    public var references: [Reference] = []
+    /// (`TABLE` or `TABLE.COLUMN`, policy), in the order given.
+    public var policies: [(target: String, policy: String)] = []
+    /// Tables that are copied by `clone` and never replicated.
+    public var local: [String] = []
+    /// Tables that are left alone.
+    public var skip: [String] = []
+    /// Whether to leave the journal mode as it is; otherwise it becomes WAL.
+    public var keepJournal = false
+    /// Whether only to say what would be done.
+    public var dryRun = false
+
+    public init() {}
+
+    /// Takes `TABLE=natural`, `TABLE=surrogate` or `TABLE=COLUMN,…`. Throws `usage` for anything else.
+    public mutating func addIdentity(_ argument: String) throws {
+        let (table, choice) = try Self.split(argument, expecting: "TABLE=natural, TABLE=surrogate or TABLE=COLUMN,…")
+        switch choice {
+        case "natural": identities[table] = .natural
+        case "surrogate": identities[table] = .surrogate
+        default:
+            let columns = choice.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            guard !columns.contains("") else {
+                throw LogSyncError(
+                    .usage, "\(argument.debugDescription) names an empty column; nothing was done",
+                    help: "Write --identity TABLE=COLUMN,…")
+            }
+            identities[table] = .columns(columns)
+        }
+    }
+
+    /// Takes `CHILD.COLUMN=PARENT`. Throws `usage` for anything else.
+    public mutating func addReference(_ argument: String) throws {
+        let (child, parent) = try Self.split(argument, expecting: "CHILD.COLUMN=PARENT")
+        guard let dot = child.lastIndex(of: "."), dot > child.startIndex, child.index(after: dot) < child.endIndex
+        else {
+            throw LogSyncError(
+                .usage, "\(argument.debugDescription) is not CHILD.COLUMN=PARENT; nothing was done",
+                help: "Write --reference with the child's table and column, and the parent's table")
+        }
+        references.append(
+            Reference(table: String(child[..<dot]), column: String(child[child.index(after: dot)...]), parent: parent))
+    }
+
+    /// Takes `TABLE[.COLUMN]=POLICY`. Throws `usage` for anything else.
+    public mutating func addPolicy(_ argument: String) throws {
+        let (target, policy) = try Self.split(argument, expecting: "TABLE[.COLUMN]=POLICY")
+        policies.append((target, policy))
+    }
+
+    private static func split(_ argument: String, expecting form: String) throws -> (String, String) {
+        guard let equals = argument.lastIndex(of: "="), equals > argument.startIndex,
+            argument.index(after: equals) < argument.endIndex
+        else {
+            throw LogSyncError(
+                .usage, "\(argument.debugDescription) is not \(form); nothing was done",
+                help: "logsync init --help has an example")
+        }
+        return (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
+    }
+}

@@ -1,0 +1,30 @@
+public import LogSyncStore
+
+/// What `init` did, or with `dryRun` would do.
+public struct InitializeReport: Sendable, Encodable {
+    public let format = 1
+    public var store: String
+    public var content: String
+    /// The container's path.
+    public var container: String
+    /// This store's peer; nil for a dry run of a database that is no store yet.
+    public var peer: PeerName?
+    public var dryRun = false
+    /// The database already was a store of this content; nothing was changed.
+    public var alreadyInitialized = false
+    /// The content was there already, and what it holds was merged.
+    public var joined = false
+    public var tables: [TableReport] = []
+    /// How many transactions were recorded, published and imported.
+    public var recorded = 0
+    public var published = 0
+    public var imported = 0
+    public var held: [HeldItem] = []
+
+    public var outcome: Outcome { Outcome(held: held) }
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, content, container, peer, dryRun, alreadyInitialized, joined, tables, recorded, published
+        case imported, held
+    }
+}

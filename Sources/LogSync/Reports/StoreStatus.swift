@@ -1,0 +1,75 @@
+public import LogSyncModel
+
+/// Where a store stands: what `logsync status` prints.
+public struct StoreStatus: Sendable, Encodable {
+    public struct ContainerStatus: Hashable, Sendable, Encodable {
+        public var path: String
+        /// Whether the content's marker is there.
+        public var available: Bool
+    }
+
+    /// Another peer, as its folder and its receipt show it.
+    public struct Peer: Hashable, Sendable, Encodable {
+        public var id: PeerID
+        public var name: String
+        /// The highest sequence it says it has published.
+        public var published: UInt64
+        /// The highest sequence of it that is in this store.
+        public var imported: UInt64
+        /// How many of its transactions are not in this store.
+        public var behind: UInt64
+        /// When its receipt was last seen to change; nil where it has none.
+        public var seenAt: Timestamp?
+        /// It takes no part any more: retired by hand, a former self of some peer, or gone from the folder.
+        public var retired: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case id, name, published, imported, behind, seenAt, retired
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(id, forKey: .id)
+            try container.encode(name, forKey: .name)
+            try container.encode(published, forKey: .published)
+            try container.encode(imported, forKey: .imported)
+            try container.encode(behind, forKey: .behind)
+            try container.encode(seenAt, forKey: .seenAt)
+            try container.encode(retired, forKey: .retired)
+        }
+    }
+
+    public let format = 1
+    public var store: String
+    public var content: String
+    public var container: ContainerStatus
+    public var peer: PeerName
+    /// Captured changes that have not been recorded.
+    public var pending: Int
+    /// Transactions that have not been published.
+    public var outbox: Int
+    /// The store's own sequence included.
+    public var vector: VersionVector
+    public var peers: [Peer]
+    public var held: [HeldItem]
+    public var conflicts: Int
+    public var parked: Int
+    /// Of the replicated state; the same on peers with the same vector.
+    public var digest: String
+    /// Cells kept for tables and columns that this store does not have yet.
+    public var keptForSchema: Int
+    /// Foreign keys that somebody's data breaks, as `TABLE.COLUMN`.
+    public var unenforced: [String]
+    /// The peers this store was before it was copied or restored, newest last.
+    public var succeeds: [PeerName]
+    /// What was last found out about who this store is: that it was moved, copied or restored; nil where nothing was.
+    public var identity: IdentityTrouble?
+
+    /// What a snapshot of this store would lack of what live peers show, because its app dropped it.
+    public var lacks: [LackedColumn]
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
+        case keptForSchema, unenforced, succeeds, identity, lacks
+    }
+}

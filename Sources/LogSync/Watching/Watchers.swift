@@ -1,0 +1,118 @@
+import Foundation
+import LogSyncContainer
+import LogSyncModel
+import Logging
+
+/// Turns what happens outside a replicator into wakes.
+struct Watchers: Sendable {
+    let configuration: SyncConfiguration
+    let wakes: Wakes
+
+    /// Without events, the store is looked at this often; a look is one `stat` a file.
+    private static let storePolling = Duration.milliseconds(500)
+    private static let folderPolling = Duration.seconds(2)
+    private static let retry = Duration.seconds(1)
+
+    /// Commits of other processes, seen by what is written to the store's files.
+    ///
+    /// - Parameter place: the path of the store.
+    func watchStore(_ path: String) async {
+        let url = URL(fileURLWithPath: path)
+        let names = ["", "-wal", "-journal"].map { url.lastPathComponent + $0 }
+        let directory = url.deletingLastPathComponent().path
+        await watch(
+            { directory }, recursive: false, only: Set(names),
+            polling: configuration.pollInterval.map { min($0, Self.storePolling) } ?? Self.storePolling,
+            polls: configuration.pollInterval != nil
+        ) { _ in wakes.wake(.local) }
+    }
+
+    /// Whatever arrives in the content folder, save what this peer itself puts there.
+    ///
+    /// - Parameter folder: is asked when a watch begins.
+    func watchContainer(_ folder: @escaping @Sendable () async -> (path: String, own: String)?) async {
+        var watched: (path: String, own: String)?
+        await watch(
+            {
+                watched = await folder()
+                return watched?.path
+            }, recursive: true, only: nil,
+            polling: configuration.pollInterval ?? Self.folderPolling, polls: configuration.pollInterval != nil
+        ) { hint in
+            switch hint {
+            case nil: wakes.wake(.folder)
+            case .overflow: wakes.wake(.full)
+            case .changed(let directory, let name):
+                guard let watched else { return wakes.wake(.folder) }
+                if directory == watched.own || directory.hasPrefix(watched.own + "/") { return }
+                wakes.wake(.folder, in: Self.peer(directory, name, content: watched.path))
+            }
+        }
+    }
+
+    /// The peer in whose folder something changed; nil where it was beside the peers' folders.
+    static func peer(_ directory: String, _ name: String?, content: String) -> PeerID? {
+        let place = (name.map { "\(directory)/\($0)" } ?? directory).dropFirst(content.count)
+        guard directory.hasPrefix(content) else { return nil }
+        let parts = place.split(separator: "/")
+        return parts.count >= 2 && parts[0] == ContentFolder.peersName ? PeerID(parts[1]) : nil
+    }
+
+    /// Requests by other processes to let go of the store.
+    func watchRequests(_ files: StateFiles, _ path: String) async {
+        await watch(
+            { files.locks }, recursive: false, only: [StoreLocks.requestName(path)], polling: Self.retry, polls: false
+        ) { hint in if hint != nil { wakes.wake(.request) } }
+    }
+
+    /// A full look once a minute, whatever events have said.
+    func watchTime() async {
+        // A sleep fails when the task is cancelled, and only then.
+        while (try? await Task.sleep(for: .seconds(60))) != nil { wakes.wake(.full) }
+    }
+
+    /// Watches a directory until the task is cancelled, again and again where it goes away and comes back.
+    ///
+    /// - Parameter body: is told each hint, and nil when a watch begins.
+    private func watch(
+        _ directory: () async -> String?, recursive: Bool, only names: Set<String>?, polling: Duration, polls: Bool,
+        _ body: (FolderHint?) async -> Void
+    ) async {
+        var reportsFailure = true
+        var isMissing = false
+        while !Task.isCancelled {
+            if let directory = await directory() {
+                do {
+                    let hints = try hints(directory, recursive, names, polling, polls)
+                    (reportsFailure, isMissing) = (true, false)
+                    await body(nil)
+                    for await hint in hints { await body(hint) }
+                } catch  where error.code != .containerUnavailable && reportsFailure {
+                    configuration.logger.warning("\(error)")
+                    reportsFailure = false
+                } catch {
+                    // What is not there is said by the round that finds it missing: it may have gone after the last one.
+                    if !isMissing { await body(nil) }
+                    isMissing = true
+                }
+            }
+            // Cancelled: the loop's condition ends it.
+            try? await Task.sleep(for: Self.retry)
+        }
+    }
+
+    /// Hints from the kernel where it hears of every change, otherwise by polling.
+    private func hints(
+        _ directory: String, _ recursive: Bool, _ names: Set<String>?, _ polling: Duration, _ polls: Bool
+    ) throws(LogSyncError) -> AsyncStream<FolderHint> {
+        if !polls, let events = configuration.events, reportsRemoteChanges(directory) {
+            do throws(LogSyncError) {
+                return try events.watch(directory: directory, recursive: recursive, only: names)
+            } catch  where error.code == .ioError {
+                configuration.logger.notice("\(directory) is polled: \(error)")
+            }
+        }
+        return try PollingFolderEvents(interval: polling).watch(
+            directory: directory, recursive: recursive, only: names)
+    }
+}

@@ -1,0 +1,72 @@
+import Glibc
+package import LogSyncModel
+
+/// A file operation that failed: which, on what, and the errno.
+package struct FileSystemError: Error, Hashable, Sendable {
+    /// What was being done, as it reads after "could not": `open`, `write to`, `rename`.
+    package let operation: String
+    package let path: String
+    /// The errno.
+    package let number: CInt
+
+    package init(_ operation: String, _ path: String, number: CInt) {
+        self.operation = operation
+        self.path = path
+        self.number = number
+    }
+
+    /// The errno in words.
+    package var reason: String { String(cString: strerror(number)) }
+
+    /// Whether the file, or a directory on the way to it, is not there.
+    package var isAbsence: Bool { number == ENOENT || number == ENOTDIR }
+
+    /// The error as users get it.
+    ///
+    /// - Parameters:
+    ///   - kept: what is safe in spite of it, as the end of a sentence.
+    ///   - isRoot: whether the path is the container, the content folder or its marker, whose absence
+    ///     means that the container is unavailable.
+    ///   - unavailableHelp: what helps where the container is unavailable.
+    package func explained(
+        kept: String, isRoot: Bool = false, unavailableHelp: String = Self.unavailableHelp
+    ) -> LogSyncError {
+        let what = "could not \(operation) \(path)"
+        switch number {
+        case ENOSPC, EDQUOT:
+            return LogSyncError(
+                .ioError, "\(what): disk full (\(reason)); \(kept)",
+                help: "Free some space there and run the command again")
+        case EACCES, EPERM, EROFS:
+            return LogSyncError(
+                .noPermission, "\(what): \(reason); \(kept)",
+                help: "Give this user write access to the container, or mount it read-write")
+        case ENOENT where isRoot, ENOTDIR where isRoot:
+            return LogSyncError(
+                .containerUnavailable, "\(what): it is not there; \(kept)", help: unavailableHelp)
+        case ENOTCONN, ESTALE, EHOSTDOWN, EHOSTUNREACH, ETIMEDOUT, ENODEV, ENXIO:
+            return LogSyncError(.containerUnavailable, "\(what): \(reason); \(kept)", help: unavailableHelp)
+        case EIO:
+            return LogSyncError(
+                .ioError, "\(what): \(reason), or the disk full or failing; \(kept)",
+                help: "Check the disk and the kernel's log, then run the command again")
+        default:
+            return LogSyncError(
+                .ioError, "\(what): \(reason); \(kept)", help: "Run logsync doctor on the folder and try again")
+        }
+    }
+
+    package static let unavailableHelp =
+        "Mount it or let its sync engine bring it back; logsync attach names another path, "
+        + "logsync rebuild writes the folder anew from the store"
+}
+
+extension FileSystemError: CustomStringConvertible {
+    package var description: String { "could not \(operation) \(path): \(reason)" }
+}
+
+/// What is kept, said in errors.
+enum Kept {
+    static let store = "nothing in the store was changed"
+    static let outbox = "recorded changes stay in the store's outbox"
+}

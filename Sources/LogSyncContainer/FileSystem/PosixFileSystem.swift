@@ -1,0 +1,220 @@
+import CLogSyncFileSystem
+import Glibc
+
+/// The machine's own file system, by plain POSIX calls. A call that a signal interrupts is made again.
+package struct PosixFileSystem: FileSystem {
+    package init() {}
+
+    package func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
+        let descriptor = try Posix.open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, "list")
+        guard let stream = fdopendir(descriptor) else {
+            let number = errno
+            _ = close(descriptor)
+            throw FileSystemError("list", directory, number: number)
+        }
+        defer { closedir(stream) }
+        var entries: [DirectoryEntry] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else {
+                if errno == 0 { return entries }
+                throw FileSystemError("list", directory, number: errno)
+            }
+            let name = UnsafeRawPointer(entry).advanced(by: Posix.nameOffset).assumingMemoryBound(to: CChar.self)
+            if Posix.isDotOrDotDot(name) { continue }
+            var status: FileStatus?
+            if statuses {
+                var raw = stat()
+                if fstatat(descriptor, name, &raw, AT_SYMLINK_NOFOLLOW) == 0 {
+                    status = FileStatus(raw)
+                } else if errno == ENOENT {
+                    continue
+                }
+            }
+            entries.append(DirectoryEntry(name: String(cString: name), status: status))
+        }
+    }
+
+    package func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
+        var raw = stat()
+        guard (followingLinks ? stat(path, &raw) : lstat(path, &raw)) == 0 else {
+            throw FileSystemError("look at", path, number: errno)
+        }
+        return FileStatus(raw)
+    }
+
+    package func open(_ path: String) throws(FileSystemError) -> any ReadableFile {
+        let file = PosixFile(try Posix.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, "read"), path)
+        guard try file.status().isFile else { throw FileSystemError("read", path, number: EINVAL) }
+        return file
+    }
+
+    package func create(_ path: String) throws(FileSystemError) -> any WritableFile {
+        PosixFile(try Posix.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, "create"), path)
+    }
+
+    package func rename(_ path: String, to newPath: String) throws(FileSystemError) {
+        try Posix.check("rename \(path) to", newPath) { Glibc.rename(path, newPath) }
+    }
+
+    package func remove(_ path: String) throws(FileSystemError) {
+        try Posix.check("remove", path) { unlink(path) }
+    }
+
+    package func makeDirectory(_ path: String) throws(FileSystemError) {
+        try Posix.check("create", path) { mkdir(path, 0o777) }
+    }
+
+    package func removeDirectory(_ path: String) throws(FileSystemError) {
+        try Posix.check("remove", path) { rmdir(path) }
+    }
+
+    package func synchronizeDirectory(_ path: String) throws(FileSystemError) {
+        let descriptor = try Posix.open(path, O_RDONLY | O_DIRECTORY, "synchronize")
+        defer { _ = close(descriptor) }
+        do throws(FileSystemError) {
+            try Posix.check("synchronize", path) { fsync(descriptor) }
+        } catch let error where [EINVAL, ENOTSUP, ENOSYS].contains(error.number) {
+            // NB: some FUSE and SMB mounts do not know fsync on a directory; there is nothing stronger to ask of them.
+        }
+    }
+
+    package func kind(_ path: String) throws(FileSystemError) -> FileSystemKind {
+        var raw = statfs()
+        try Posix.check("look at the file system of", path) { statfs(path, &raw) }
+        return FileSystemKind(magic: UInt64(UInt32(truncatingIfNeeded: raw.f_type)))
+    }
+
+    package func checkWritable(_ directory: String) throws(FileSystemError) {
+        var raw = statvfs()
+        try Posix.check("look at the file system of", directory) { statvfs(directory, &raw) }
+        // Some FUSE mounts let access(2) allow everything.
+        if raw.f_flag & UInt(ST_RDONLY) != 0 { throw FileSystemError("write to", directory, number: EROFS) }
+        try Posix.check("write to", directory) { faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) }
+        if Posix.isFull(raw) { throw FileSystemError("write to", directory, number: ENOSPC) }
+    }
+}
+
+/// A descriptor and the path to name it by in errors; closed at the latest when let go of.
+private final class PosixFile: ReadableFile, WritableFile {
+    private var descriptor: CInt
+    private let path: String
+
+    init(_ descriptor: CInt, _ path: String) {
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    deinit {
+        if descriptor >= 0 { _ = Glibc.close(descriptor) }
+    }
+
+    func status() throws(FileSystemError) -> FileStatus {
+        var raw = stat()
+        guard fstat(descriptor, &raw) == 0 else { throw FileSystemError("look at", path, number: errno) }
+        return FileStatus(raw)
+    }
+
+    func read(at offset: UInt64, count: Int) throws(FileSystemError) -> [UInt8] {
+        guard let offset = Int(exactly: offset) else { throw FileSystemError("read", path, number: EINVAL) }
+        var failure: CInt?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                let got = pread(
+                    descriptor, buffer.baseAddress.map { $0 + filled }, count - filled, off_t(offset + filled))
+                if got > 0 {
+                    filled += got
+                } else if got == 0 {
+                    return
+                } else if errno != EINTR {
+                    failure = errno
+                    return
+                }
+            }
+        }
+        if let failure { throw FileSystemError("read", path, number: failure) }
+        return bytes
+    }
+
+    func write(_ bytes: [UInt8]) throws(FileSystemError) {
+        var written = 0
+        while written < bytes.count {
+            let put = bytes.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress.map { $0 + written }, $0.count - written)
+            }
+            if put >= 0 {
+                written += put
+            } else if errno != EINTR {
+                throw FileSystemError("write to", path, number: errno)
+            }
+        }
+    }
+
+    func synchronize() throws(FileSystemError) {
+        try Posix.check("synchronize", path) { fsync(descriptor) }
+    }
+
+    func close() throws(FileSystemError) {
+        guard descriptor >= 0 else { return }
+        let result = Glibc.close(descriptor)
+        descriptor = -1
+        // On Linux the descriptor is gone even when close was interrupted, so it is not closed again.
+        if result != 0, errno != EINTR { throw FileSystemError("close", path, number: errno) }
+    }
+}
+
+private enum Posix {
+    static let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name) ?? 19
+
+    static func isDotOrDotDot(_ name: UnsafePointer<CChar>) -> Bool {
+        let dot = CChar(UInt8(ascii: "."))
+        return name[0] == dot && (name[1] == 0 || (name[1] == dot && name[2] == 0))
+    }
+
+    /// With less than this left, the next log file or receipt will hardly fit.
+    private static let leastRoom: UInt64 = 16 << 10
+
+    static func isFull(_ raw: statvfs) -> Bool {
+        // Some blocks are kept for the superuser.
+        let isRoot = geteuid() == 0
+        let blocks = UInt64(isRoot ? raw.f_bfree : raw.f_bavail)
+        let files = isRoot ? raw.f_ffree : raw.f_favail
+        let (room, isHuge) = blocks.multipliedReportingOverflow(by: UInt64(raw.f_frsize))
+        // A file system that has none at all does not count them.
+        return raw.f_blocks > 0 && !isHuge && room < leastRoom || raw.f_files > 0 && files == 0
+    }
+
+    static func open(_ path: String, _ flags: CInt, _ operation: String) throws(FileSystemError) -> CInt {
+        while true {
+            let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o666)
+            if descriptor >= 0 { return descriptor }
+            if errno != EINTR { throw FileSystemError(operation, path, number: errno) }
+        }
+    }
+
+    static func check(_ operation: String, _ path: String, _ call: () -> CInt) throws(FileSystemError) {
+        while call() != 0 {
+            if errno != EINTR { throw FileSystemError(operation, path, number: errno) }
+        }
+    }
+}
+
+extension FileStatus {
+    fileprivate init(_ raw: stat) {
+        let kind: Kind =
+            switch raw.st_mode & S_IFMT {
+            case S_IFREG: .file
+            case S_IFDIR: .directory
+            case S_IFLNK: .symbolicLink
+            default: .other
+            }
+        self.init(
+            kind: kind, size: UInt64(max(0, raw.st_size)),
+            modified: Self.nanoseconds(raw.st_mtim), changed: Self.nanoseconds(raw.st_ctim),
+            inode: UInt64(raw.st_ino), device: UInt64(raw.st_dev), linkCount: UInt64(raw.st_nlink))
+    }
+
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+        Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+}

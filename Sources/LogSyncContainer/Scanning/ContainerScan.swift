@@ -1,0 +1,127 @@
+package import LogSyncModel
+
+/// What one scan of a content folder found.
+package struct ContainerScan: Sendable {
+    package var peers: [PeerID: PeerScan]
+    /// What is not of the grammar, by path: ignored by import, listed by `doctor`.
+    package var strange: [StrangeEntry]
+    /// What could not be read this time. A peer whose folder is among it keeps what was found before.
+    package var failures: [LogSyncError]
+    /// The peers where anything differs from the scan before; all of them in the first.
+    package var changed: Set<PeerID>
+}
+
+/// What one scan found in one peer's folder.
+package struct PeerScan: Sendable {
+    package var id: PeerID
+    /// Each kind by name.
+    package var logs: [FoundFile<LogFileName>] = []
+    package var snapshots: [FoundFile<SnapshotName>] = []
+    package var schemas: [FoundFile<SchemaFileName>] = []
+    package var blobs: [FoundFile<BlobName>] = []
+    package var description: Found<PeerDescription> = .missing
+    /// The receipt as it stands; whether it is the newest ever seen is a ``ReceiptShelf``'s business.
+    package var receipt: Found<Receipt> = .missing {
+        didSet { said = receipt.value.map { ReceiptGist($0) } }
+    }
+    /// What it says, short of its vectors; nil where there is none that can be read.
+    package internal(set) var said: ReceiptGist?
+    /// Where the receipt was not read again: who read it before, and how far it says that this one was imported.
+    var rememberedImport: Dot?
+
+    /// How far the receipt says its peer has imported another. Of a receipt that was not read again that is known for whoever
+    /// read it before.
+    package func imported(of other: PeerID) -> UInt64 {
+        if let receipt = receipt.value { return receipt.content.imported[other] }
+        return rememberedImport?.peer == other ? rememberedImport?.sequence ?? 0 : 0
+    }
+
+    /// When the receipt's file was last modified, in Unix milliseconds by the file system's clock.
+    package var receiptModified: Int64?
+
+    /// How a JSON document was found.
+    package enum Found<Document: Sendable & Hashable>: Sendable, Hashable {
+        case valid(Document)
+        case missing
+        /// Incomplete, damaged, or another peer's.
+        case damaged
+        case newerFormat
+        /// It stands as it stood when an earlier process read it, and was not read again: ``PeerScan/said`` has the gist.
+        case unread
+
+        package var value: Document? {
+            if case .valid(let document) = self { document } else { nil }
+        }
+    }
+
+    package var logFiles: LogFileSet { LogFileSet(logs.map(\.name)) }
+
+    /// What `status` says of this peer.
+    package var overview: PeerOverview {
+        let seen = [said?.written, receiptModified].compactMap { $0 }.max()
+        return PeerOverview(
+            id: id, name: description.value?.name,
+            published: max(said?.published ?? 0, logs.map(\.name.last).max() ?? 0), seenAt: seen,
+            succeeds: description.value?.succeeds, imported: receipt.value?.content.imported)
+    }
+}
+
+/// One published file in a listing. That it is there does not mean that it is complete.
+package struct FoundFile<Name: PublishedName>: Hashable, Sendable {
+    package var name: Name
+    /// Bytes.
+    package var size: UInt64
+    /// Unix time in nanoseconds.
+    package var modified: Int64
+    package var inode: UInt64
+}
+
+/// What the folder says of a peer.
+package struct PeerOverview: Hashable, Sendable {
+    package var id: PeerID
+    /// nil until its description has arrived.
+    package var name: String?
+    /// The highest sequence that its receipt or its log files speak of.
+    package var published: UInt64
+    /// Unix milliseconds of its last receipt, by its own clock or the file's, whichever is later; nil for none.
+    package var seenAt: Int64?
+    package var succeeds: PeerID?
+    package var imported: VersionVector?
+}
+
+/// Something in the content folder that is not of the grammar.
+package struct StrangeEntry: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
+        /// A file on its way: ours, or a sync engine's.
+        case temporary
+        /// A sync engine kept two versions of one file.
+        case conflictCopy
+        /// A good name on something that is not a file or not a directory, as a symbolic link.
+        case wrongType
+        case unknown
+    }
+
+    /// Relative to the content folder.
+    package var path: String
+    package var kind: Kind
+
+    init(path: String, kind: Kind) {
+        self.path = path
+        self.kind = kind
+    }
+
+    /// Tells the kind of a name that is not of the grammar.
+    init(path: String, name: String) {
+        let lower = name.lowercased()
+        self.path = path
+        if lower.contains("sync-conflict") || lower.contains("conflicted copy") || lower.contains("(conflict") {
+            kind = .conflictCopy
+        } else if StagingName.isStaged(name) || name.hasPrefix(".syncthing.") || name.hasPrefix("~syncthing~")
+            || lower.hasSuffix(".tmp") || lower.hasSuffix(".part") || lower.hasSuffix(".partial") || name.hasSuffix("~")
+        {
+            kind = .temporary
+        } else {
+            kind = .unknown
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import CLogSyncZstd
+
+/// One zstd compression context, used again and again.
+final class Compressor {
+    private let context: OpaquePointer?
+    private var scratch: [UInt8] = []
+
+    static let level: Int32 = 3
+    /// Shorter payloads are not worth a try.
+    private static let minimumLength = 64
+
+    init() { context = ZSTD_createCCtx() }
+    deinit { ZSTD_freeCCtx(context) }
+
+    /// Calls `body` with the compressed bytes; with nil where they would not be fewer.
+    func compress<R>(_ raw: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer?) throws -> R) rethrows -> R {
+        guard let context, raw.count >= Self.minimumLength else { return try body(nil) }
+        let capacity = raw.count - 1
+        if scratch.count < capacity { scratch = [UInt8](repeating: 0, count: capacity) }
+        return try scratch.withUnsafeMutableBytes { scratch in
+            // Fails with "destination too small" where compression gains nothing.
+            let count = ZSTD_compressCCtx(
+                context, scratch.baseAddress, capacity, raw.baseAddress, raw.count, Self.level)
+            guard ZSTD_isError(count) == 0 else { return try body(nil) }
+            return try body(UnsafeRawBufferPointer(rebasing: scratch[..<count]))
+        }
+    }
+}
+
+/// One zstd decompression context, used again and again.
+final class Decompressor {
+    private let context: OpaquePointer?
+
+    init() { context = ZSTD_createDCtx() }
+    deinit { ZSTD_freeDCtx(context) }
+
+    /// Decompresses into exactly `target`. Returns false where the bytes are not one zstd frame of that length.
+    func decompress(_ stored: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) -> Bool {
+        guard let context, ZSTD_getFrameContentSize(stored.baseAddress, stored.count) == UInt64(target.count),
+            ZSTD_findFrameCompressedSize(stored.baseAddress, stored.count) == stored.count
+        else { return false }
+        let count = ZSTD_decompressDCtx(context, target.baseAddress, target.count, stored.baseAddress, stored.count)
+        return ZSTD_isError(count) == 0 && count == target.count
+    }
+}

@@ -1,0 +1,133 @@
+import LogSyncModel
+
+/// How a column's values are encoded (Documentation/log-format.md, values).
+enum ValueEncoding: UInt8 {
+    case nulls = 0
+    case integers = 1
+    case integerDeltas = 2
+    case reals = 3
+    case texts = 4
+    case blobs = 5
+    case references = 6
+    case mixed = 7
+    /// The same as a part of each row's natural key.
+    case keyPart = 8
+    /// One value for all rows.
+    case constant = 9
+}
+
+/// The storage classes, as they stand in a mixed column.
+enum ValueTag {
+    static let null: UInt8 = 0
+    static let integer: UInt8 = 1
+    static let real: UInt8 = 2
+    static let text: UInt8 = 3
+    static let blob: UInt8 = 4
+    static let reference: UInt8 = 5
+    /// A text, and a BLOB, whose bytes are in a blob file.
+    static let externalText: UInt8 = 6
+    static let externalBlob: UInt8 = 7
+}
+
+/// How times are encoded.
+enum TimeEncoding: UInt8 {
+    /// One for all rows.
+    case constant = 0
+    /// Differences of milliseconds; every counter is 0.
+    case milliseconds = 1
+    /// Differences of milliseconds, then counters.
+    case counters = 2
+}
+
+enum GroupFlags {
+    static let integers: UInt8 = 1
+    static let known: UInt8 = 1
+}
+
+enum ColumnFlags {
+    static let referencedTable: UInt8 = 1
+    static let times: UInt8 = 2
+    static let bases: UInt8 = 4
+    static let known: UInt8 = 7
+}
+
+/// Encodes rows of a group, columns together.
+struct GroupEncoder {
+    let out: ByteWriter
+    /// The transaction's time, against which the rows' are written.
+    let time: HybridTime
+
+    func encode(_ group: RowGroup, rows: Range<Int>) throws {
+        out.append(group.kind.rawValue)
+        out.append(group.integers.isEmpty ? 0 : GroupFlags.integers)
+        out.append(group.table)
+        out.append(varint: UInt64(rows.count))
+        try group.identities.withUnsafeBufferPointer { identities in
+            let identities = UnsafeBufferPointer(rebasing: identities[rows])
+            try IdentityEncoder(out: out).encode(identities)
+            encode(group.times[rows])
+            if !group.integers.isEmpty { encode(integers: group.integers[rows]) }
+            out.append(varint: UInt64(group.columns.count))
+            for column in group.columns { try encode(column, rows: rows, identities: identities) }
+        }
+    }
+
+    private func encode(
+        _ column: RowGroup.Column, rows: Range<Int>, identities: UnsafeBufferPointer<RowIdentity>
+    ) throws {
+        out.append(column.name)
+        out.append(column.operation.rawValue)
+        out.append(
+            (column.referencedTable == nil ? 0 : ColumnFlags.referencedTable)
+                | (column.times.isEmpty ? 0 : ColumnFlags.times) | (column.bases.isEmpty ? 0 : ColumnFlags.bases))
+        if let table = column.referencedTable { out.append(table) }
+        try column.values.withUnsafeBufferPointer { values in
+            try ColumnEncoder(out: out).encode(UnsafeBufferPointer(rebasing: values[rows]), identities: identities)
+        }
+        if !column.times.isEmpty { encode(column.times[rows]) }
+        if !column.bases.isEmpty { encode(bases: column.bases[rows]) }
+    }
+
+    private func encode(_ times: ArraySlice<HybridTime>) {
+        guard let first = times.first else { return }
+        if times.allSatisfy({ $0 == first }) {
+            out.append(TimeEncoding.constant.rawValue)
+            out.append(zigzag: first.milliseconds - time.milliseconds)
+            out.append(varint: UInt64(first.counter))
+            return
+        }
+        let hasCounters = times.contains { $0.counter != 0 }
+        out.append((hasCounters ? TimeEncoding.counters : .milliseconds).rawValue)
+        var previous = time.milliseconds
+        for time in times {
+            out.append(zigzag: time.milliseconds - previous)
+            previous = time.milliseconds
+        }
+        if hasCounters {
+            for time in times { out.append(varint: UInt64(time.counter)) }
+        }
+    }
+
+    private func encode(integers: ArraySlice<Int64>) {
+        var previous: Int64 = 0
+        for integer in integers {
+            out.append(zigzag: integer &- previous)
+            previous = integer
+        }
+    }
+
+    private func encode(bases: ArraySlice<Dot>) {
+        var numbers: [PeerID: UInt64] = [:]
+        var peers: [PeerID] = []
+        for base in bases where numbers[base.peer] == nil {
+            numbers[base.peer] = UInt64(peers.count)
+            peers.append(base.peer)
+        }
+        out.append(varint: UInt64(peers.count))
+        for peer in peers { out.append(peer.bytes) }
+        for base in bases {
+            out.append(varint: numbers[base.peer] ?? 0)
+            out.append(varint: base.sequence)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import LogSyncModel
+
+/// The header block's payload (Documentation/log-format.md, header payload).
+extension TransactionHeader {
+    private enum Flags {
+        static let schema: UInt8 = 1
+        static let author: UInt8 = 2
+        static let context: UInt8 = 4
+        /// Each dependency says which transaction of its dot it means.
+        static let marks: UInt8 = 8
+        static let known: UInt8 = 15
+    }
+
+    func encode(to out: ByteWriter) throws {
+        let changes = dependencyChanges.sorted { $0.dot < $1.dot }
+        let areDistinct = zip(changes, changes.dropFirst()).allSatisfy { $0.dot.peer != $1.dot.peer }
+        guard dot.sequence >= 1, areDistinct,
+            changes.allSatisfy({ $0.dot.peer != dot.peer && $0.dot.sequence >= 1 })
+        else {
+            throw LogSyncError(
+                .malformedLog, "Transaction \(dot) has impossible dependencies; no log was made of it")
+        }
+        let areMarked = !changes.isEmpty && changes.allSatisfy { $0.mark != nil }
+        out.append(word: dot.sequence)
+        out.append(word: time.rawValue)
+        out.append(
+            (schema == nil ? 0 : Flags.schema) | (author == nil ? 0 : Flags.author)
+                | (context == nil ? 0 : Flags.context) | (areMarked ? Flags.marks : 0))
+        out.append(varint: UInt64(changes.count))
+        for change in changes {
+            out.append(change.dot.peer.bytes)
+            out.append(varint: change.dot.sequence)
+            if areMarked, let mark = change.mark { out.append(word: mark.rawValue) }
+        }
+        if let schema { out.append(schema.bytes) }
+        if let author { out.append(author) }
+        if let context { out.append(context) }
+        guard out.count <= Limits.recordLength else {
+            throw LogSyncError(.usage, "The context of transaction \(dot) is longer than a log can hold")
+        }
+    }
+
+    init(from reader: inout ByteReader, peer: PeerID) throws {
+        let dot = Dot(peer, try reader.word())
+        guard dot.sequence >= 1 else { throw reader.damaged("there is no transaction 0") }
+        let time = HybridTime(rawValue: try reader.word())
+        let flags = try reader.byte()
+        guard flags & ~Flags.known == 0 else { throw reader.newer("transaction flags \(flags)") }
+        var changes: [Dependency] = []
+        for _ in 0..<(try reader.count(of: "dependencies", size: flags & Flags.marks == 0 ? 17 : 25)) {
+            guard let other = PeerID(bytes: reader.bytes(try reader.take(16))) else {
+                throw reader.damaged("no peer id")
+            }
+            let change = Dot(other, try reader.varint())
+            guard change.sequence >= 1, other != peer, changes.last.map({ $0.dot.peer < other }) ?? true else {
+                throw reader.damaged("a dependency on \(change) cannot stand here")
+            }
+            let mark = flags & Flags.marks == 0 ? nil : ChainMark(rawValue: try reader.word())
+            changes.append(Dependency(change, mark: mark))
+        }
+        let schema =
+            flags & Flags.schema == 0 ? nil : SchemaFingerprint(bytes: reader.bytes(try reader.take(16)))
+        let author = flags & Flags.author == 0 ? nil : try reader.text("the author")
+        let context = flags & Flags.context == 0 ? nil : try reader.text("the context")
+        guard reader.isAtEnd else { throw reader.damaged("bytes after a transaction's header") }
+        self.init(
+            dot: dot, time: time, dependencyChanges: changes, schema: schema, author: author, context: context)
+    }
+}
+
+/// The end block's payload.
+struct SegmentEnd: Equatable {
+    var frames: Int
+    var counts: [String: ChangeCounts]
+    /// The blobs that its frames name, by ascending hash.
+    var blobs: [BlobID] = []
+
+    init(frames: Int, counts: [String: ChangeCounts]) {
+        self.frames = frames
+        self.counts = counts
+    }
+
+    /// The blobs are those that were named in what the writer wrote.
+    func encode(to out: ByteWriter) {
+        out.append(varint: UInt64(frames))
+        out.append(varint: UInt64(counts.count))
+        for (table, count) in counts.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+            out.append(table)
+            out.append(varint: UInt64(count.inserted))
+            out.append(varint: UInt64(count.updated))
+            out.append(varint: UInt64(count.deleted))
+        }
+        out.append(sorted: out.blobs)
+    }
+
+    init(from reader: inout ByteReader) throws {
+        func number(_ reader: inout ByteReader) throws -> Int {
+            let value = try reader.varint()
+            // Leaves room to add counts up without overflow.
+            guard value < 1 << 48 else { throw reader.damaged("a count cannot be \(value)") }
+            return Int(value)
+        }
+        frames = try number(&reader)
+        counts = [:]
+        var previous: String?
+        for _ in 0..<(try reader.count(of: "tables", size: 5)) {
+            let table = try reader.name("table")
+            if let previous, !previous.utf8.lexicographicallyPrecedes(table.utf8) {
+                throw reader.damaged("the tables are out of order")
+            }
+            previous = table
+            counts[table] = ChangeCounts(
+                inserted: try number(&reader), updated: try number(&reader), deleted: try number(&reader))
+        }
+        blobs = try reader.sortedBlobs()
+        guard reader.isAtEnd else { throw reader.damaged("bytes after a transaction's end") }
+    }
+}

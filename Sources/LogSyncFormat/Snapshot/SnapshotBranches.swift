@@ -1,0 +1,68 @@
+import LogSyncModel
+
+/// The end of a manifest, which is there where the vector has branches or more than one transaction of somebody's
+/// (Documentation/snapshot-format.md).
+extension SnapshotManifest {
+    func encodeBranches(to out: ByteWriter) {
+        out.append(varint: UInt64(branches.count))
+        for branch in branches {
+            out.append(branch.origin.bytes)
+            out.append(varint: branch.start)
+            out.append(word: branch.mark.rawValue)
+            out.append(branch.parent.bytes)
+            out.append(word: branch.kept.rawValue)
+        }
+        out.append(varint: UInt64(marks.count))
+        for run in marks {
+            out.append(run.peer.bytes)
+            out.append(varint: run.first)
+            out.append(varint: UInt64(run.marks.count))
+            for mark in run.marks { out.append(word: mark.rawValue) }
+        }
+    }
+
+    static func branches(from reader: inout ByteReader) throws -> ([Branch], [Marks]) {
+        var branches: [Branch] = []
+        for _ in 0..<(try reader.count(of: "branches", size: 49)) {
+            let origin = try peer(from: &reader)
+            let start = try sequence(from: &reader)
+            let mark = ChainMark(rawValue: try reader.word())
+            let parent = try peer(from: &reader)
+            let kept = ChainMark(rawValue: try reader.word())
+            let branch = Branch(origin: origin, start: start, mark: mark, parent: parent, kept: kept)
+            guard kept < mark, branches.last.map({ $0.id < branch.id }) ?? true else {
+                throw reader.damaged("a branch of \(origin) cannot stand here")
+            }
+            branches.append(branch)
+        }
+        let known = Set(branches.flatMap { [$0.id, $0.origin] })
+        guard branches.allSatisfy({ known.contains($0.parent) }) else {
+            throw reader.damaged("a branch off a peer that has none")
+        }
+        var marks: [Marks] = []
+        for _ in 0..<(try reader.count(of: "runs of marks", size: 18)) {
+            let peer = try peer(from: &reader)
+            let first = try sequence(from: &reader)
+            let count = try reader.count(of: "marks", size: 8)
+            guard first <= UInt64(Int64.max) - UInt64(count) else { throw reader.damaged("marks beyond the last") }
+            marks.append(
+                Marks(
+                    peer: peer, first: first,
+                    marks: try (0..<count).map { _ in ChainMark(rawValue: try reader.word()) }))
+        }
+        return (branches, marks)
+    }
+
+    private static func peer(from reader: inout ByteReader) throws -> PeerID {
+        guard let peer = PeerID(bytes: reader.bytes(try reader.take(16))) else { throw reader.damaged("no peer id") }
+        return peer
+    }
+
+    private static func sequence(from reader: inout ByteReader) throws -> UInt64 {
+        let sequence = try reader.varint()
+        guard sequence >= 1, sequence <= UInt64(Int64.max) else {
+            throw reader.damaged("there is no transaction \(sequence)")
+        }
+        return sequence
+    }
+}

@@ -1,0 +1,106 @@
+import LogSyncModel
+
+/// The pending table and triggers by which any program's writes to a table are noted, in its own transaction.
+///
+/// The triggers name no column outside the key and no table but their own and its pending table, so that the app may
+/// add, rename, drop and rebuild freely (DESIGN.md section 4). Pending columns have no types: NEW and OLD already have
+/// the column's affinity, and the value is to stay what it is.
+enum Capture {
+    enum Kind: Int64 {
+        case insert = 1
+        case update = 2
+        case delete = 3
+        /// The key moved away from here; the next row says where to.
+        case rekeyedFrom = 4
+        case rekeyedTo = 5
+        /// Found by a comparison, not by a trigger.
+        case found = 6
+    }
+
+    static let triggerNames = ["insert", "update", "rekey", "delete"]
+
+    static func pendingTable(_ table: TrackedTable) -> String {
+        var columns = "number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, row INTEGER, ms INTEGER NOT NULL"
+        if table.capturesKey {
+            for index in table.key.indices {
+                columns += ", k\(index) COLLATE \(table.key[index].collation.rawValue)"
+            }
+        }
+        return "CREATE TABLE \(table.pending)(\(columns))"
+    }
+
+    static func triggers(_ table: TrackedTable) -> [String] {
+        let names = table.capturesKey ? table.keyColumnNames.map(SQL.name) : []
+        let targets = "(kind, row, ms\(names.indices.map { ", k\($0)" }.joined()))"
+        let hasRowid = table.hasRowid
+        func values(_ kind: Kind, _ side: String) -> String {
+            let row = hasRowid ? "\(side).\(table.rowid)" : "NULL"
+            let key = names.map { ", \(side).\($0)" }.joined()
+            return
+                "INSERT INTO \(table.pending)\(targets) VALUES (\(kind.rawValue), \(row), \(SQL.milliseconds)\(key));"
+        }
+        let moved =
+            table.capturesKey
+            ? names.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
+            : "OLD.\(table.rowid) IS NOT NEW.\(table.rowid)"
+        func trigger(_ name: String, _ event: String, _ condition: String, _ body: String) -> String {
+            "CREATE TRIGGER logsync_\(name)_\(table.id) AFTER \(event) ON \(table.quoted) \(condition)BEGIN \(body) END"
+        }
+        return [
+            trigger("insert", "INSERT", "", values(.insert, "NEW")),
+            trigger("update", "UPDATE", "WHEN NOT (\(moved)) ", values(.update, "NEW")),
+            trigger(
+                "rekey", "UPDATE", "WHEN \(moved) ", values(.rekeyedFrom, "OLD") + " " + values(.rekeyedTo, "NEW")),
+            trigger("delete", "DELETE", "", values(.delete, "OLD")),
+        ]
+    }
+
+    static func install(_ table: TrackedTable, on connection: Connection) throws {
+        for name in triggerNames { try connection.execute("DROP TRIGGER IF EXISTS logsync_\(name)_\(table.id)") }
+        for trigger in triggers(table) { try connection.execute(trigger) }
+    }
+
+    static func isInstalled(_ table: TrackedTable, on connection: Connection) throws -> Bool {
+        let present = try connection.integer(
+            """
+            SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE
+              AND name IN (\(triggerNames.map { "'logsync_\($0)_\(table.id)'" }.joined(separator: ", ")))
+            """, .text(table.schema.name))
+        return present == Int64(triggerNames.count)
+    }
+
+    /// Notes every row of the table as possibly changed, and every clock record whose row is gone as deleted:
+    /// recording then finds by comparison what really changed.
+    ///
+    /// - Parameter milliseconds: SQL for the time at which it is taken to have happened.
+    static func noteEverything(
+        _ table: TrackedTable, on connection: Connection, milliseconds: String = SQL.milliseconds
+    ) throws {
+        let keys = table.capturesKey ? table.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
+        let targets = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
+        try connection.execute(
+            """
+            INSERT INTO \(table.pending)(kind, row, ms\(targets))
+            SELECT \(Kind.found.rawValue), \(table.hasRowid ? table.rowid : "NULL"), \(milliseconds)\(keys)
+            FROM \(table.quoted)
+            """)
+    }
+
+    /// Notes one row as possibly changed.
+    static func note(at position: Int64, identity: RowIdentity?, in table: TrackedTable, _ session: Session) throws {
+        let keys = table.capturesKey ? table.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
+        let targets = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
+        let key =
+            try table.hasRowid
+            ? [.integer(position)] : identity.flatMap { try Standing(session).localKey($0, in: table) } ?? []
+        guard !key.isEmpty else { return }
+        let statement = try session.connection.prepare(
+            """
+            INSERT INTO \(table.pending)(kind, row, ms\(targets))
+            SELECT \(Kind.found.rawValue), \(table.hasRowid ? table.rowid : "NULL"), \(SQL.milliseconds)\(keys)
+            FROM \(table.quoted) WHERE \(table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition)
+            """)
+        for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+        try statement.run()
+    }
+}

@@ -1,0 +1,94 @@
+import LogSyncModel
+
+/// Reads rows of a tracked table as they are, with the identities that their keys and references stand for.
+struct TableReader {
+    let table: TrackedTable
+    let session: Session
+
+    private var connection: Connection { session.connection }
+
+    /// A row's values by column position, with their digests.
+    struct Row {
+        var values: [Value]
+        var digests: [UInt64]
+
+        init(_ statement: Statement, count: Int) {
+            values = (0..<count).map(statement.value)
+            digests = values.map(Digest.of)
+        }
+
+        init(values: [Value]) {
+            self.values = values
+            digests = values.map(Digest.of)
+        }
+    }
+
+    func row(at rowid: Int64) throws -> Row? {
+        let statement = try connection.prepare(table.selectByRowid)
+        statement.bind(rowid, at: 1)
+        defer { statement.reset() }
+        return try statement.step() ? Row(statement, count: table.columns.count) : nil
+    }
+
+    /// Takes the local values of the key columns.
+    func row(withKey key: [Value]) throws -> Row? {
+        let statement = try connection.prepare(table.selectByKey)
+        for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+        defer { statement.reset() }
+        return try statement.step() ? Row(statement, count: table.columns.count) : nil
+    }
+
+    func rowid(withKey key: [Value]) throws -> Int64? {
+        let statement = try connection.prepare(table.rowidByKey)
+        for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+        defer { statement.reset() }
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
+    func exists(_ rowid: Int64) throws -> Bool {
+        let statement = try connection.prepare(table.existsByRowid)
+        statement.bind(rowid, at: 1)
+        defer { statement.reset() }
+        return try statement.step()
+    }
+
+    /// The digest of a whole row, from its columns' digests by position.
+    ///
+    /// - Parameter columns: the column ids that the row's record knows; those from there on came later.
+    func digest(_ digests: [UInt64], columns: Int = .max) -> UInt64 {
+        var sum: UInt64 = 0
+        for (position, digest) in digests.enumerated() where table.columns[position].id < columns {
+            sum &+= Digest.mix(digest, UInt64(table.columns[position].id))
+        }
+        return sum
+    }
+
+    /// The digests that a clock record keeps, by column id.
+    func columnDigests(_ digests: [UInt64]) -> [UInt32] {
+        var result = [UInt32](repeating: 0, count: table.columnCount)
+        for (position, digest) in digests.enumerated() {
+            result[table.columns[position].id] = UInt32(truncatingIfNeeded: digest)
+        }
+        return result
+    }
+
+    /// The identity that a row's key columns make, given the values with references translated.
+    /// nil where a key column is NULL: such a row has a surrogate identity.
+    func naturalIdentity(_ value: (Int) throws -> Value) rethrows -> RowIdentity? {
+        var parts: [KeyPart] = []
+        for key in table.key {
+            guard let part = KeyPart(try value(key.index), collation: key.collation) else { return nil }
+            parts.append(part)
+        }
+        return RowIdentity(natural: parts)
+    }
+}
+
+extension TrackedTable {
+    /// A row's primary key as the app has it; the rowid where it has none.
+    func primaryKey(of row: TableReader.Row, at rowid: Int64?) -> [Value] {
+        if schema.integerKey != nil { return [.integer(rowid ?? 0)] }
+        let key = primaryKeyPositions
+        return key.isEmpty ? rowid.map { [.integer($0)] } ?? [] : key.map { row.values[$0] }
+    }
+}

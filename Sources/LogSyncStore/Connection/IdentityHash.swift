@@ -1,0 +1,81 @@
+import Crypto
+import LogSyncModel
+
+/// Makes surrogate identities: the same inputs give the same identity, so that a restored store which records the same
+/// pending row again makes no second row (MODEL.md, surrogate identities).
+struct IdentityHash {
+    private var hash = SHA256()
+
+    init(_ purpose: String) { combine(purpose) }
+
+    mutating func combine(_ text: String) { combine(Array(text.utf8)[...]) }
+
+    mutating func combine(_ bytes: Bytes) {
+        combine(UInt64(bytes.count))
+        bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
+    }
+
+    mutating func combine(_ word: UInt64) {
+        withUnsafeBytes(of: word.bigEndian) { hash.update(bufferPointer: $0) }
+    }
+
+    mutating func combine(_ value: Value) {
+        switch value {
+        case .null: combine(0)
+        case .integer(let integer):
+            combine(1)
+            combine(UInt64(bitPattern: integer))
+        case .real(let real):
+            combine(2)
+            combine(real.bitPattern)
+        case .text(let bytes):
+            combine(3)
+            combine(bytes)
+        case .blob(let bytes):
+            combine(4)
+            combine(bytes)
+        case .reference(let identity):
+            combine(5)
+            combine(identity.bytes)
+        case .external: preconditionFailure("identities are of what a table returns")
+        }
+    }
+
+    var bytes: [UInt8] { Array(hash.finalize().prefix(16)) }
+
+    /// - Parameter prefix: its low 48 bits come first, so that identities made one after the other
+    ///   stand side by side in an index.
+    func identity(prefix: UInt64) -> RowIdentity {
+        let head = withUnsafeBytes(of: prefix.bigEndian) { Array($0.dropFirst(2)) }
+        return RowIdentity(surrogate: head + hash.finalize().prefix(10))
+    }
+}
+
+/// Makes the surrogate identities of captured rows, many of one table.
+struct SurrogateHash {
+    /// What all of them begin with, and then the row's number and milliseconds.
+    private var input: [UInt8]
+
+    init(_ session: Session, _ table: TrackedTable) {
+        input = []
+        for part in [Array("row".utf8)[...], session.salt, Array(table.name.utf8)[...]] {
+            withUnsafeBytes(of: UInt64(part.count).bigEndian) { input.append(contentsOf: $0) }
+            input += part
+        }
+        input += [UInt8](repeating: 0, count: 16)
+    }
+
+    /// Appends the bytes of an identity.
+    ///
+    /// - Parameter number: the pending row's.
+    mutating func append(number: Int64, milliseconds: Int64, to target: inout ByteArena) {
+        input.withUnsafeMutableBytes { input in
+            input.storeBytes(of: number.bigEndian, toByteOffset: input.count - 16, as: Int64.self)
+            input.storeBytes(of: milliseconds.bigEndian, toByteOffset: input.count - 8, as: Int64.self)
+        }
+        target.append(0)
+        withUnsafeBytes(of: milliseconds.bigEndian) { target.append(UnsafeRawBufferPointer(rebasing: $0[2...])) }
+        let digest = input.withUnsafeBytes { SHA256.hash(data: $0) }
+        digest.withUnsafeBytes { target.append(UnsafeRawBufferPointer(rebasing: $0[..<10])) }
+    }
+}

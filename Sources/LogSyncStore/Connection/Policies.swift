@@ -1,0 +1,115 @@
+import LogSyncModel
+
+/// The merge policies in force, as the content's settings have them.
+struct Policies {
+    /// What was read, to tell whether something changed.
+    private var rows: [[Value]] = []
+    private var byColumn: [String: MergePolicy] = [:]
+    private var byTable: [String: MergePolicy] = [:]
+    private var names: [PeerID: String] = [:]
+    private var folding: Set<String> = []
+    private var reviving: Set<String> = []
+    /// The foreign keys that somebody's own data broke, as ``ForeignRule/target`` in lower case.
+    private(set) var unenforced: Set<String> = []
+
+    /// What is said of whole tables, beside the policies of their columns.
+    static let tablePolicies: Set<String> = ["delete-wins", "delete-loses", "unique-park", "unique-merge"]
+
+    /// Whether a policy cannot be that of one column.
+    static func isOfTables(_ policy: String) -> Bool {
+        tablePolicies.contains(policy) || policy == MergePolicy.lastWriterRow.name
+    }
+
+    /// The setting's kinds, by what a policy is about; a table may have one of each.
+    static func kind(of policy: String) -> String {
+        switch policy {
+        case "delete-wins", "delete-loses": "delete-policy"
+        case "unique-park", "unique-merge": "unique-policy"
+        default: "policy"
+        }
+    }
+
+    init(on connection: Connection, custom: [String: MergePolicy]) throws {
+        rows = try connection.rows(
+            """
+            SELECT kind, target, value FROM logsync_setting
+            WHERE kind IN ('peer', 'policy', 'delete-policy', 'unique-policy', 'foreign-key') ORDER BY kind, target
+            """)
+        for row in rows {
+            let target = String(text: row[1])
+            let value = String(text: row[2])
+            switch String(text: row[0]) {
+            case "peer":
+                if let peer = PeerID(target) { names[peer] = value }
+            case "policy":
+                // A policy registered in code that is not registered here shows the last writer's.
+                guard let policy = MergePolicy(named: value) ?? custom[value] else { continue }
+                if target.contains(".") {
+                    byColumn[target.lowercased()] = policy
+                } else {
+                    byTable[target.lowercased()] = policy
+                }
+                if policy.name == MergePolicy.sum.name { hasCounters = true }
+            case "delete-policy":
+                if value == "delete-loses" { reviving.insert(target.lowercased()) }
+            case "unique-policy":
+                if value == "unique-merge" { folding.insert(target.lowercased()) }
+            case ForeignRule.setting:
+                if value == ForeignRule.unenforced { unenforced.insert(target.lowercased()) }
+            default: continue
+            }
+        }
+    }
+
+    /// Whether a row whose unique key an older one has is folded into it (`unique-merge`).
+    func folds(_ table: String) -> Bool { folding.contains(table.lowercased()) }
+
+    /// Whether a row that a delete took is brought back by those who had edited it (`delete-loses`).
+    func revives(_ table: String) -> Bool { reviving.contains(table.lowercased()) }
+
+    func policy(_ table: String, _ column: String) -> MergePolicy {
+        guard hasAny else { return .lastWriter }
+        return byColumn["\(table).\(column)".lowercased()] ?? byTable[table.lowercased()] ?? .lastWriter
+    }
+
+    /// Whether some column or table has another policy than the default.
+    var hasAny: Bool { !byColumn.isEmpty || !byTable.isEmpty }
+
+    private(set) var hasCounters = false
+
+    func isCounter(_ table: String, _ column: String) -> Bool {
+        hasCounters && policy(table, column).name == MergePolicy.sum.name
+    }
+
+    /// Whether a change of a row is recorded with all its columns.
+    func recordsWholeRows(_ table: String) -> Bool {
+        byTable[table.lowercased()]?.name == MergePolicy.lastWriterRow.name
+    }
+
+    func name(of peer: PeerID) -> String? { names[peer] }
+
+    func saysTheSame(as other: Policies) -> Bool { rows == other.rows }
+}
+
+extension Session {
+    /// What a cell shows; nil where it has no version.
+    func shown(_ cell: CellState, _ table: String, _ column: String) -> Value? {
+        let base = resolved(cell, table, column)
+        guard !cell.additions.isEmpty, let base else { return base }
+        return Counter.sum(base, cell.additions, of: cell.versions, in: self)
+    }
+
+    private func resolved(_ cell: CellState, _ table: String, _ column: String) -> Value? {
+        guard cell.versions.count > 1 else { return cell.versions.first?.value }
+        guard policies.hasAny else {
+            return cell.versions.max { precedes($0.stamp, $1.stamp) }.map { $0.value ?? .null }
+        }
+        let versions = cell.versions.map { version in
+            let peer = peers.id(version.stamp.peer)
+            return MergePolicy.Version(
+                value: version.value ?? .null, dot: Dot(peer, version.stamp.sequence), time: version.stamp.time,
+                peerName: policies.name(of: peer))
+        }
+        return policies.policy(table, column).resolve(versions.sorted { $0.precedes($1) })
+    }
+}

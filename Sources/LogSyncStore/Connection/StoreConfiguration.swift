@@ -1,0 +1,27 @@
+package import LogSyncModel
+
+/// What a store takes from outside.
+package struct StoreConfiguration: Sendable {
+    package var clock: any WallClock = SystemClock()
+    /// 64 random bits a call.
+    package var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
+    /// How long to wait for another writer, in seconds, before ``LogSyncError/Code/locked`` is thrown.
+    package var busyTimeout: Double = 5
+    /// How far ahead of this machine's clock a transaction's time may lie before it is held, in milliseconds.
+    package var maximumDrift: Int64 = 24 * 3600 * 1000
+    /// After how long the write lock is given up between transactions, in seconds.
+    package var lockBudget: Double = 0.05
+    /// Texts and BLOBs of more bytes than this are recorded as blob files. 0 … 2³¹ − 1.
+    package var blobThreshold = StoreConfiguration.defaultBlobThreshold
+    /// About how many bytes of rows a recording holds in memory before it writes them into the log.
+    package var recordingMemory = 64 << 20
+    /// Whether inserts leave key columns out where the row's identity says what they hold. Seeds have always done so, and
+    /// have the same bytes whoever makes them.
+    var leavesOutKeys = false
+    /// Merge policies registered in code, by name.
+    package var policies: [String: MergePolicy] = [:]
+
+    package static let defaultBlobThreshold = 256 << 10
+
+    package init() {}
+}

@@ -1,0 +1,173 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import LogSyncModel
+
+/// The store's one connection, the transactions on it, and the session that is kept between them.
+final class StoreConnection: Sendable {
+    let path: String
+    let configuration: StoreConfiguration
+    private let queue: DatabaseQueue
+    private let box = Box()
+
+    /// What only the queue touches.
+    ///
+    /// Unchecked because it is read and written within the queue's closures alone, which run one at a time.
+    private final class Box: @unchecked Sendable {
+        var connection: Connection?
+        var session: Session?
+        var generation: Int64 = -1
+    }
+
+    init(_ path: String, configuration: StoreConfiguration, mayCreate: Bool = false) throws {
+        self.path = path
+        self.configuration = configuration
+        if !mayCreate { try Self.checkFile(path) }
+        var database = GRDB.Configuration()
+        database.busyMode = .timeout(configuration.busyTimeout)
+        database.foreignKeysEnabled = false
+        database.label = "logsync"
+        database.prepareDatabase { db in
+            // What is published must not be lost by a power cut afterwards.
+            try db.execute(sql: "PRAGMA synchronous = FULL")
+            try db.execute(sql: "PRAGMA cache_size = -65536")
+            try db.execute(sql: "PRAGMA temp_store = MEMORY")
+        }
+        do {
+            queue = try DatabaseQueue(path: path, configuration: database)
+        } catch let error as DatabaseError {
+            throw SQLiteFailure.error(
+                code: error.extendedResultCode.rawValue, message: error.message ?? "", file: path, sql: error.sql ?? "")
+        }
+    }
+
+    private static func checkFile(_ path: String) throws {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw OpenFailure.missing(path, errno) }
+        if status.st_mode & S_IFMT == S_IFDIR {
+            throw LogSyncError(
+                .noStore, "\(path) is a directory, not a database", help: "Give the path of the database in it.")
+        }
+    }
+
+    deinit {
+        // SQLite keeps a connection, and its files, open for as long as it has statements; nobody else has this one now.
+        box.session = nil
+        box.connection?.finalizeStatements()
+    }
+
+    func close() throws {
+        queue.inDatabase { _ in
+            box.session = nil
+            box.connection?.finalizeStatements()
+            box.connection = nil
+        }
+        try queue.close()
+    }
+
+    // MARK: Transactions
+
+    /// Runs `body` without a transaction, the main schema's triggers off.
+    func withConnection<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        do {
+            return try queue.inDatabase { db in try body(try connection(db)) }
+        } catch let error as DatabaseError {
+            throw SQLiteFailure.error(
+                code: error.extendedResultCode.rawValue, message: error.message ?? "", file: path, sql: error.sql ?? "")
+        }
+    }
+
+    /// Runs `body` in a write transaction; undoes everything where it throws.
+    func write<Result>(_ body: (Session) throws -> Result) throws -> Result {
+        try withConnection { connection in
+            try connection.execute("BEGIN IMMEDIATE")
+            do {
+                let session = try currentSession(connection)
+                let before = connection.totalChanges
+                let result = try body(session)
+                if connection.totalChanges != before {
+                    box.generation += 1
+                    try session.facts.set("generation", .integer(box.generation))
+                    try session.saveDigest()
+                }
+                try connection.execute("COMMIT")
+                return result
+            } catch {
+                try undo(connection, after: error)
+                throw error
+            }
+        }
+    }
+
+    /// Runs `body` in a write transaction of which nobody needs to know: what sessions keep in memory is not touched.
+    func writeAside<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        try write(endsSession: false, body)
+    }
+
+    /// Runs `body` on one state of the store.
+    func read<Result>(_ body: (Session) throws -> Result) throws -> Result {
+        try withConnection { connection in
+            try connection.execute("BEGIN")
+            do {
+                let result = try body(try currentSession(connection))
+                try connection.execute("COMMIT")
+                return result
+            } catch {
+                try undo(connection, after: error)
+                throw error
+            }
+        }
+    }
+
+    /// Runs `body` in a write transaction on a database that is not a store yet, or is to be none any more.
+    func writeRaw<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        try write(endsSession: true, body)
+    }
+
+    private func write<Result>(endsSession: Bool, _ body: (Connection) throws -> Result) throws -> Result {
+        try withConnection { connection in
+            try connection.execute("BEGIN IMMEDIATE")
+            do {
+                let result = try body(connection)
+                try connection.execute("COMMIT")
+                if endsSession { box.session = nil }
+                return result
+            } catch {
+                try undo(connection, after: error)
+                throw error
+            }
+        }
+    }
+
+    private func undo(_ connection: Connection, after error: any Error) throws {
+        box.session = nil
+        connection.finalizeStatements()
+        // Some errors (a full disk, an I/O error) have already rolled back.
+        if connection.isInTransaction { try connection.execute("ROLLBACK") }
+    }
+
+    private func connection(_ db: Database) throws -> Connection {
+        if let connection = box.connection { return connection }
+        guard let handle = db.sqliteConnection else {
+            throw LogSyncError(.invalidStore, "the connection to \(path) is closed")
+        }
+        let connection = Connection(handle)
+        try connection.setTriggersEnabled(false)
+        // GRDB's authorizer tells its observers which tables a statement touches; nobody observes here, and it would be
+        // asked for every column of every statement.
+        sqlite3_set_authorizer(handle, nil, nil)
+        box.connection = connection
+        return connection
+    }
+
+    /// The session, read anew where another logsync wrote the store meanwhile.
+    private func currentSession(_ connection: Connection) throws -> Session {
+        let generation = try Facts(connection).value("generation")?.asInteger ?? 0
+        if let session = box.session, generation == box.generation { return session }
+        connection.finalizeStatements()
+        let session = try Session(connection, configuration: configuration)
+        box.session = session
+        box.generation = generation
+        return session
+    }
+}

@@ -1,0 +1,204 @@
+import LogSyncModel
+
+/// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
+enum StoreSchema {
+    /// Raised when an older logsync could no longer work with the tables; an older binary then refuses the store.
+    static let formatVersion: Int64 = 5
+
+    static let sql = """
+        -- Facts about this store: who it is, where its container is.
+        CREATE TABLE logsync_store(key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
+        -- Every peer known here. Clock records name peers by number.
+        CREATE TABLE logsync_peer(
+            number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE,
+            sequence INTEGER NOT NULL DEFAULT 0,  -- imported up to here: the version vector
+            chain BLOB,                           -- its chain hash there
+            declared INTEGER NOT NULL DEFAULT 0,  -- its sequence in the dependencies of our last transaction
+            accepts_clock INTEGER NOT NULL DEFAULT 0,
+            joined INTEGER NOT NULL DEFAULT 0,    -- up to here a snapshot brought it
+            files INTEGER);                       -- its log files whose ends were compared with what was imported
+        -- The dependencies of each peer's last imported transaction.
+        CREATE TABLE logsync_dependency(
+            peer INTEGER NOT NULL, other INTEGER NOT NULL, sequence INTEGER NOT NULL,
+            PRIMARY KEY(peer, other)) WITHOUT ROWID;
+        CREATE TABLE logsync_table(
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+            log_name TEXT NOT NULL,               -- as logs have it: its first name, whatever it is called here by now
+            identity TEXT NOT NULL, key_columns TEXT,  -- by their names in logs
+            shape TEXT,                           -- how its clock records are laid out
+            recorded INTEGER NOT NULL DEFAULT 0,  -- the last pending number that was recorded
+            high INTEGER NOT NULL DEFAULT 0);     -- the greatest integer that a row ever had
+        -- Stable column ids: a column keeps its id through renames; ids are not used again.
+        CREATE TABLE logsync_column(
+            table_id INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, log_name TEXT NOT NULL,
+            type TEXT NOT NULL, ordinal INTEGER NOT NULL, dropped INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY(table_id, id)) WITHOUT ROWID;
+        -- Encoded transactions of this peer (and of those it was before).
+        CREATE TABLE logsync_outbox(
+            peer INTEGER NOT NULL, sequence INTEGER NOT NULL, chain_before BLOB NOT NULL, chain BLOB NOT NULL,
+            byte_count INTEGER NOT NULL, published INTEGER NOT NULL DEFAULT 0,
+            PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
+        \(outboxIndex)
+        CREATE TABLE logsync_outbox_block(
+            peer INTEGER NOT NULL, sequence INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL,
+            PRIMARY KEY(peer, sequence, part));
+        -- The history: every transaction recorded or imported here.
+        CREATE TABLE logsync_transaction(
+            token INTEGER PRIMARY KEY, peer INTEGER NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL,
+            author TEXT, context TEXT, changes TEXT NOT NULL,
+            mark INTEGER,                         -- the start of the peer's chain hash there
+            dependencies BLOB);                   -- what moved in its dependencies, as it named it
+        CREATE UNIQUE INDEX logsync_transaction_dot ON logsync_transaction(peer, sequence);
+        \(branches)
+        \(blobs)
+        \(looks)
+        \(shown)
+        -- Integers promised to rows that have not come: references that dangle.
+        CREATE TABLE logsync_reserved(
+            table_id INTEGER NOT NULL, integer INTEGER NOT NULL, identity BLOB NOT NULL,
+            PRIMARY KEY(table_id, integer)) WITHOUT ROWID;
+        CREATE INDEX logsync_reserved_identity ON logsync_reserved(identity);
+        -- Rows that do not stand in a table of this store: parked, dead with edits left, or of an unknown table.
+        CREATE TABLE logsync_kept(
+            id INTEGER PRIMARY KEY, table_name TEXT NOT NULL, identity BLOB NOT NULL, state TEXT NOT NULL,
+            reason TEXT, clock BLOB NOT NULL, integer INTEGER,
+            folded BLOB,                          -- the identity of the row that shows in its place
+            -- What keeps it out as long as nothing there changes: the row of a table by number with its mark, or one
+            -- that does not stand by identity. NULL where it has to be decided again each time.
+            waits_table INTEGER, waits_row INTEGER, waits_mark INTEGER, waits_identity BLOB);
+        CREATE UNIQUE INDEX logsync_kept_row ON logsync_kept(table_name, identity);
+        CREATE INDEX logsync_kept_state ON logsync_kept(state, table_name);
+        CREATE INDEX logsync_kept_waits_row ON logsync_kept(waits_table, waits_row) WHERE waits_row IS NOT NULL;
+        CREATE INDEX logsync_kept_waits_identity ON logsync_kept(waits_identity) WHERE waits_identity IS NOT NULL;
+        CREATE INDEX logsync_kept_folded ON logsync_kept(folded) WHERE folded IS NOT NULL;
+        -- Settings of the content: replicated like any row.
+        CREATE TABLE logsync_setting(
+            kind TEXT NOT NULL, target TEXT NOT NULL, value TEXT, PRIMARY KEY(kind, target));
+        """
+
+    private static let branches = """
+        -- What peers had seen where they stood at logsync_peer.joined.
+        CREATE TABLE logsync_joined(
+            peer INTEGER NOT NULL, other INTEGER NOT NULL, sequence INTEGER NOT NULL,
+            PRIMARY KEY(peer, other)) WITHOUT ROWID;
+        -- Parts of a peer's history that go by another id, because two stores wrote under the peer's.
+        CREATE TABLE logsync_branch(
+            number INTEGER PRIMARY KEY, origin INTEGER NOT NULL, start INTEGER NOT NULL, mark INTEGER NOT NULL,
+            parent INTEGER NOT NULL, kept INTEGER NOT NULL);
+        -- Marks that a snapshot brought.
+        CREATE TABLE logsync_mark(
+            peer INTEGER NOT NULL, sequence INTEGER NOT NULL, mark INTEGER NOT NULL,
+            PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
+        """
+
+    /// Large values outside logs; from format 3 on.
+    private static let blobs = """
+        -- Large values that this peer recorded or put into a snapshot, by the SHA-256 of their bytes.
+        CREATE TABLE logsync_blob(
+            id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL,
+            waits INTEGER NOT NULL DEFAULT 0,      -- its bytes are kept below until their file has been read back
+            published INTEGER NOT NULL DEFAULT 0,  -- this peer's folder holds it
+            -- A cell that held the bytes.
+            table_name TEXT NOT NULL, identity BLOB NOT NULL, column_name TEXT NOT NULL);
+        CREATE TABLE logsync_blob_part(
+            blob INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(blob, part));
+        -- The blobs that transactions in the outbox name.
+        CREATE TABLE logsync_outbox_blob(
+            peer INTEGER NOT NULL, sequence INTEGER NOT NULL, blob INTEGER NOT NULL,
+            PRIMARY KEY(peer, sequence, blob)) WITHOUT ROWID;
+        """
+
+    /// Made when it is first needed in a store that is older.
+    static let looks = """
+        -- What was found in peers' folders, for the next process to go by where nothing has changed.
+        CREATE TABLE IF NOT EXISTS logsync_look(peer BLOB PRIMARY KEY NOT NULL, found BLOB NOT NULL);
+        """
+
+    /// The keys under which rows stand whose own keys name a folded row; from format 4 on.
+    private static let shown = """
+        CREATE TABLE logsync_shown(
+            table_id INTEGER NOT NULL, row INTEGER NOT NULL,
+            identity BLOB NOT NULL,                -- the one that the key spells under which the row stands
+            PRIMARY KEY(table_id, row)) WITHOUT ROWID;
+        CREATE INDEX logsync_shown_identity ON logsync_shown(identity);
+        """
+
+    /// Every round asks for what waits, which is little, however long the history.
+    private static let outboxIndex =
+        "CREATE INDEX IF NOT EXISTS logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
+
+    /// Brings the tables of an older store up to date.
+    ///
+    /// - Parameter version: the format that it says it has.
+    static func upgrade(from version: Int64, on connection: Connection) throws {
+        if version < 2 { try addBranches(on: connection) }
+        if version < 3 { try connection.execute(blobs + outboxIndex) }
+        if version < 4 { try connection.execute(shown) }
+        if version < 5 { try keepKeys(on: connection) }
+        try Facts(connection).set("format", .integer(formatVersion))
+    }
+
+    private static func addBranches(on connection: Connection) throws {
+        try connection.execute(
+            """
+            ALTER TABLE logsync_peer ADD COLUMN joined INTEGER NOT NULL DEFAULT 0;
+            ALTER TABLE logsync_peer ADD COLUMN files INTEGER;
+            ALTER TABLE logsync_transaction ADD COLUMN mark INTEGER;
+            ALTER TABLE logsync_transaction ADD COLUMN dependencies BLOB;
+            \(branches)
+            -- Which transactions were imported before nobody noted.
+            UPDATE logsync_peer SET joined = sequence;
+            INSERT INTO logsync_joined SELECT * FROM logsync_dependency;
+            """)
+    }
+
+    /// Keeps the keys of rows whose records are found by their digests, for when the rows are gone. What went before that,
+    /// or was written behind the triggers' back, has no name.
+    private static func keepKeys(on connection: Connection) throws {
+        for table in try Catalog.load(on: connection).tables where table.findsByKeyDigest {
+            let rows = try connection.prepare(
+                """
+                SELECT c.row, \(SQL.list(table.keyColumnNames)) FROM \(table.clock) AS c
+                JOIN \(table.quoted) AS t ON t.\(table.rowid) = c.row WHERE c.identity IS NULL
+                """)
+            defer { rows.reset() }
+            while try rows.step() {
+                let row = rows.integer(0)
+                let parts = table.key.enumerated().compactMap { index, key in
+                    KeyPart(rows.value(index + 1), collation: key.collation)
+                }
+                guard parts.count == table.key.count else { continue }
+                let identity = RowIdentity(natural: parts)
+                guard
+                    try connection.integer(
+                        "SELECT 1 FROM \(table.unique) WHERE digest = ? AND row = ?",
+                        .integer(Int64(table.keyDigest(identity))), .integer(row)) != nil
+                else { continue }
+                try connection.run(
+                    "UPDATE \(table.clock) SET uniques = ?2 WHERE row = ?1", .integer(row), .blob(identity.bytes))
+            }
+        }
+    }
+
+    /// The clock records of one tracked table, and the digests of unique keys where it needs them.
+    static func clockTable(_ id: Int64, hasUniqueDigests: Bool) -> String {
+        var sql = """
+            CREATE TABLE logsync_clock_\(id)(
+                row INTEGER PRIMARY KEY, identity BLOB, peer INTEGER NOT NULL, sequence INTEGER NOT NULL,
+                time INTEGER NOT NULL, digest INTEGER NOT NULL, digests BLOB NOT NULL, extra BLOB,
+                uniques BLOB,       -- the digests of unique keys; the natural key where that alone has a digest
+                conflict INTEGER);  -- 1: contested; 2: a reference shows something else; 4: breaks a CHECK
+            CREATE UNIQUE INDEX logsync_clock_\(id)_identity ON logsync_clock_\(id)(identity)
+                WHERE identity IS NOT NULL;
+            CREATE INDEX logsync_clock_\(id)_conflict ON logsync_clock_\(id)(conflict) WHERE conflict IS NOT NULL;
+            """
+        if hasUniqueDigests {
+            sql += """
+
+                CREATE TABLE logsync_unique_\(id)(
+                    digest INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY(digest, row)) WITHOUT ROWID;
+                """
+        }
+        return sql
+    }
+}

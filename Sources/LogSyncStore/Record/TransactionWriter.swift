@@ -1,0 +1,167 @@
+import LogSyncFormat
+import LogSyncModel
+
+/// Puts one transaction of this peer into the outbox, block by block, as its row changes come.
+final class TransactionWriter {
+    let session: Session
+    let header: TransactionHeader
+    let stamp: Stamp
+    private var encoder: TransactionEncoder
+    private let chainBefore: ChainHash
+    private let sink: BlockSink
+    private var groups: [GroupKey: RowGroup] = [:]
+    private var sizes: [GroupKey: Int] = [:]
+
+    private struct GroupKey: Hashable {
+        var table: Int64
+        var kind: RowGroup.Kind
+        var columns: [String]
+        var operations: [RowGroup.Operation]
+        var areTimed: [Bool]
+    }
+
+    /// One cell of a row change.
+    struct Cell {
+        var column: String
+        var reference: String?
+        var operation = RowGroup.Operation.set
+        var value: Value
+        /// The cell's own time, where it is not the row change's.
+        var time: HybridTime?
+        /// For ``RowGroup/Operation/add``.
+        var base: Dot?
+    }
+
+    /// Where blocks go; a class because the encoder keeps its closure.
+    private final class BlockSink {
+        let connection: Connection
+        let peer: Int64
+        let sequence: Int64
+        var part: Int64 = 0
+        var byteCount = 0
+
+        init(_ connection: Connection, peer: Int64, sequence: Int64) {
+            self.connection = connection
+            self.peer = peer
+            self.sequence = sequence
+        }
+
+        func write(_ block: EncodedBlock) throws {
+            try connection.run(
+                "INSERT INTO logsync_outbox_block(peer, sequence, part, bytes) VALUES(?, ?, ?, ?)",
+                .integer(peer), .integer(sequence), .integer(part), .blob(block.bytes[...]))
+            part += 1
+            byteCount += block.bytes.count
+        }
+    }
+
+    init(_ session: Session, milliseconds: Int64, schema: SchemaFingerprint?, author: String?, context: String?) throws
+    {
+        self.session = session
+        let connection = session.connection
+        let own = session.peers.entries[session.own]
+        let sequence = (own?.sequence ?? 0) + 1
+        let last = try session.facts.value("last_time")?.asInteger ?? 0
+        let time = max(
+            HybridTime(milliseconds: milliseconds), HybridTime(rawValue: UInt64(bitPattern: last)).successor)
+        header = TransactionHeader(
+            dot: Dot(session.ownID, sequence), time: time,
+            dependencyChanges: try session.peers.declareDependencies(of: session.own, on: connection),
+            schema: schema, author: author, context: context)
+        stamp = Stamp(peer: session.own, sequence: sequence, time: time)
+        chainBefore = own?.chain ?? .zero
+        let sink = BlockSink(connection, peer: session.own, sequence: Int64(sequence))
+        self.sink = sink
+        encoder = try TransactionEncoder(header: header, previous: chainBefore) { try sink.write($0) }
+    }
+
+    func append(
+        _ table: TrackedTable, _ kind: RowGroup.Kind, _ identity: RowIdentity, time: HybridTime, integer: Int64?,
+        cells: [Cell]
+    ) throws {
+        let key = GroupKey(
+            table: table.id, kind: kind, columns: cells.map(\.column), operations: cells.map(\.operation),
+            areTimed: cells.map { $0.time != nil })
+        var size = 40 + identity.bytes.count
+        if groups[key] == nil {
+            groups[key] = RowGroup(
+                table: table.name, kind: kind,
+                columns: cells.map {
+                    RowGroup.Column(name: $0.column, operation: $0.operation, referencedTable: $0.reference)
+                })
+        }
+        groups[key]?.identities.append(identity)
+        groups[key]?.times.append(time)
+        if let integer { groups[key]?.integers.append(integer) }
+        for (index, cell) in cells.enumerated() {
+            let value = try logged(cell.value, cell.column, of: identity, in: table)
+            groups[key]?.columns[index].values.append(value)
+            if let time = cell.time { groups[key]?.columns[index].times.append(time) }
+            if let base = cell.base { groups[key]?.columns[index].bases.append(base) }
+            size += value.size
+        }
+        sizes[key, default: 0] += size
+        if sizes[key, default: 0] > 1 << 19 { try flush(key) }
+    }
+
+    /// Encodes a whole group at once.
+    func append(_ group: RowGroup) throws { try encoder.append(group) }
+
+    /// A cell's value as the log has it: a large one is in a blob file, unless identities have it anyway.
+    @inline(__always)
+    func logged(_ value: Value, _ column: String, of identity: RowIdentity, in table: TrackedTable) throws -> Value {
+        guard isLarge(value.size), !table.keyNames.contains(column) else { return value }
+        return try KeptBlobs(session: session).reference(
+            to: value, at: KeptBlobs.Place(table: table.name, identity: identity, column: column),
+            in: table, of: header.dot)
+    }
+
+    @inline(__always)
+    func isLarge(_ byteCount: Int) -> Bool { byteCount > session.configuration.blobThreshold }
+
+    /// Encodes what has been collected; called when a table is done.
+    func flush() throws {
+        // In one order wherever it is made: a seed has the same bytes on every peer.
+        for key in groups.keys.sorted(by: { a, b in
+            let (left, right) = ((a.kind.rawValue, a.columns.count), (b.kind.rawValue, b.columns.count))
+            return left == right ? a.columns.lexicographicallyPrecedes(b.columns) : left < right
+        }) {
+            try flush(key)
+        }
+    }
+
+    private func flush(_ key: GroupKey) throws {
+        guard let group = groups.removeValue(forKey: key) else { return }
+        sizes[key] = nil
+        try encoder.append(group)
+    }
+
+    /// Closes the transaction: outbox, history and our own place in the vector.
+    func finish() throws -> RecordedTransaction {
+        try flush()
+        let (chain, counts) = try encoder.finish()
+        let connection = session.connection
+        try connection.run(
+            """
+            INSERT INTO logsync_outbox(peer, sequence, chain_before, chain, byte_count) VALUES(?, ?, ?, ?, ?)
+            """, .integer(session.own), .integer(Int64(header.dot.sequence)), .blob(chainBefore.bytes[...]),
+            .blob(chain.bytes[...]), .integer(Int64(sink.byteCount)))
+        try session.peers.advance(session.own, to: header.dot.sequence, chain: chain, on: connection)
+        try session.facts.set("last_time", .integer(Int64(bitPattern: header.time.rawValue)))
+        try History.append(header, peer: session.own, chain: chain, counts: counts, session)
+        return RecordedTransaction(dot: header.dot, chain: chain, counts: counts)
+    }
+}
+
+extension Value {
+    /// About how many bytes it takes.
+    var size: Int {
+        switch self {
+        case .null: 1
+        case .integer, .real: 8
+        case .text(let bytes), .blob(let bytes): bytes.count + 2
+        case .reference(let identity): identity.bytes.count
+        case .external: 48
+        }
+    }
+}

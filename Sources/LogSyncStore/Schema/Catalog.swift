@@ -1,0 +1,231 @@
+import Foundation
+import LogSyncModel
+
+/// The tracked tables of a store, as declared now.
+struct Catalog {
+    /// Referenced tables before those that refer to them, as far as cycles allow.
+    let tables: [TrackedTable]
+    private let byName: [String: TrackedTable]
+
+    init(_ tables: [TrackedTable]) {
+        self.tables = Self.sorted(tables)
+        byName = Dictionary(tables.map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// By the name in logs.
+    subscript(name: String) -> TrackedTable? { byName[name.lowercased()] }
+
+    /// Whether a table of this name in the database is tracked.
+    func hasLocal(_ name: String) -> Bool { tables.contains { $0.schema.name.lowercased() == name.lowercased() } }
+
+    /// The columns whose integers name rows of `table`.
+    func referrers(of table: TrackedTable) -> [(table: TrackedTable, column: TrackedTable.Column)] {
+        tables.flatMap { child in
+            child.columns.filter { $0.reference == table.name }.map { (child, $0) }
+        }
+    }
+
+    private static func sorted(_ tables: [TrackedTable]) -> [TrackedTable] {
+        var sorted: [TrackedTable] = []
+        var visited: Set<String> = []
+        let byName = Dictionary(tables.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        func visit(_ table: TrackedTable) {
+            guard visited.insert(table.name).inserted else { return }
+            for case let parent? in table.columns.map(\.reference) {
+                if let parent = byName[parent] { visit(parent) }
+            }
+            sorted.append(table)
+        }
+        for table in tables.sorted(by: { $0.name < $1.name }) { visit(table) }
+        return sorted
+    }
+}
+
+extension Catalog {
+    /// Reads the registered tables. A table that is registered but not there now is left out.
+    static func load(on connection: Connection) throws -> Catalog {
+        var registered: [Registered] = []
+        for row in try connection.rows(
+            "SELECT id, name, log_name, identity, key_columns, recorded, high FROM logsync_table ORDER BY id")
+        {
+            guard let schema = try TableSchema.read(String(text: row[1]), on: connection) else { continue }
+            let columns = try connection.rows(
+                "SELECT name, log_name, dropped FROM logsync_column WHERE table_id = ? ORDER BY id", row[0])
+            registered.append(
+                Registered(
+                    id: row[0].asInteger, name: String(text: row[2]), schema: schema,
+                    kind: TrackedTable.IdentityKind(rawValue: String(text: row[3])) ?? .natural,
+                    key: row[4].isNull ? [] : try KeyList.decode(String(text: row[4])),
+                    columns: columns.map { (String(text: $0[0]), String(text: $0[1]), $0[2].asInteger != 0) },
+                    recorded: row[5].asInteger, high: row[6].asInteger))
+        }
+        let resolver = ReferenceResolver(
+            schemas: Dictionary(registered.map { ($0.local, $0.schema) }, uniquingKeysWith: { first, _ in first }),
+            kinds: Dictionary(registered.map { ($0.local, $0.kind) }, uniquingKeysWith: { first, _ in first }),
+            aliases: Dictionary(
+                registered.map { ($0.name.lowercased(), $0.local) }, uniquingKeysWith: { first, _ in first }),
+            declared: try declaredReferences(among: registered, on: connection))
+        let names = Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first })
+        return Catalog(registered.map { table($0, resolver: resolver, names: names) })
+    }
+
+    /// Registered tables that are not there any more, as far as their registration says what they were: which columns they
+    /// had, and how their clock records are laid out.
+    static func absentTables(on connection: Connection) throws -> [TrackedTable] {
+        try connection.rows(
+            "SELECT id, name, log_name, identity, key_columns, shape FROM logsync_table ORDER BY id"
+        ).compactMap { row in
+            let name = String(text: row[1])
+            guard try TableSchema.read(name, on: connection) == nil else { return nil }
+            let kind = TrackedTable.IdentityKind(rawValue: String(text: row[3])) ?? .natural
+            let key = row[4].isNull ? [] : try KeyList.decode(String(text: row[4]))
+            let columns = try connection.rows(
+                "SELECT log_name FROM logsync_column WHERE table_id = ? ORDER BY id", row[0]
+            ).map { String(text: $0[0]) }
+            let shape = TrackedTable.Shape(String(text: row[5]))
+            var schema = TableSchema(
+                name: name, columns: [], isWithoutRowid: !shape.hasRowid, isStrict: false, isAutoincrement: false,
+                integerKey: nil, rowidName: shape.hasRowid ? "rowid" : nil, uniqueIndexes: [], foreignKeys: [])
+            if kind != .natural || !shape.storesIdentity && !shape.findsByKeyDigest { schema.integerKey = "rowid" }
+            if shape.storesIdentity {
+                schema.uniqueIndexes = [
+                    TableSchema.UniqueIndex(name: "", isPrimaryKey: false, columns: nil, foreignCollations: [])
+                ]
+            }
+            return TrackedTable(
+                id: row[0].asInteger, name: String(text: row[2]), kind: kind, schema: schema, columns: [],
+                columnNames: columns, formerKey: key)
+        }
+    }
+
+    /// A row of `logsync_table` with its columns.
+    private struct Registered {
+        var id: Int64
+        /// In logs.
+        var name: String
+        var schema: TableSchema
+        var kind: TrackedTable.IdentityKind
+        /// By names in logs.
+        var key: [String]
+        /// Of every column id ever given.
+        var columns: [(local: String, name: String, isDropped: Bool)]
+        var recorded: Int64
+        var high: Int64
+
+        /// The name in the database, in lower case.
+        var local: String { schema.name.lowercased() }
+    }
+
+    /// - Parameter names: tables' names in logs, by their lower-case names in the database.
+    private static func table(
+        _ row: Registered, resolver: ReferenceResolver, names: [String: String]
+    ) -> TrackedTable {
+        var ids: [String: Int] = [:]
+        for (id, column) in row.columns.enumerated() where !column.isDropped { ids[column.local.lowercased()] = id }
+        let keySet = Set(row.key.map { $0.lowercased() })
+        var columns: [TrackedTable.Column] = []
+        for column in row.schema.columns where !column.isGenerated {
+            if row.kind != .natural && column.name == row.schema.integerKey { continue }
+            guard let id = ids[column.name.lowercased()] else { continue }
+            let name = row.columns[id].name
+            columns.append(
+                TrackedTable.Column(
+                    id: id, name: name, local: column.name,
+                    reference: resolver.parent(of: column.name, in: row.schema.name).flatMap { names[$0.lowercased()] },
+                    collation: Collation(rawValue: column.collation) ?? .binary,
+                    isKey: keySet.contains(name.lowercased())))
+        }
+        let keyNames = Set(columns.filter(\.isKey).map { $0.local.lowercased() })
+        let key = row.key.compactMap { name in
+            columns.firstIndex { $0.name.lowercased() == name.lowercased() }.map { index in
+                TrackedTable.KeyColumn(
+                    index: index,
+                    collation: Self.keyCollation(columns[index].local, keyNames: keyNames, schema: row.schema))
+            }
+        }
+        return TrackedTable(
+            id: row.id, name: row.name, kind: row.kind, schema: row.schema, columns: columns,
+            columnNames: row.columns.map(\.name), key: key, recorded: row.recorded, high: row.high)
+    }
+
+    /// The collation under which a key column is unique: its index's, which may differ from the column's.
+    private static func keyCollation(_ name: String, keyNames: Set<String>, schema: TableSchema) -> Collation {
+        for index in schema.uniqueIndexes {
+            guard let parts = index.columns, Set(parts.map { $0.name.lowercased() }) == keyNames else { continue }
+            if let part = parts.first(where: { $0.name.lowercased() == name.lowercased() }) { return part.collation }
+        }
+        return schema.column(name).flatMap { Collation(rawValue: $0.collation) } ?? .binary
+    }
+
+    /// Undeclared references by names in the database. Settings have names in logs.
+    private static func declaredReferences(
+        among registered: [Registered], on connection: Connection
+    ) throws -> [String: String] {
+        var columns: [String: String] = [:]
+        var tables: [String: String] = [:]
+        for table in registered {
+            tables[table.name.lowercased()] = table.local
+            for column in table.columns where !column.isDropped {
+                columns["\(table.name).\(column.name)".lowercased()] = "\(table.local).\(column.local.lowercased())"
+            }
+        }
+        var declared: [String: String] = [:]
+        let rows = try connection.rows(
+            """
+            SELECT target, value FROM logsync_setting WHERE kind = 'reference'
+            UNION SELECT substr(key, 11), value FROM logsync_store WHERE key LIKE 'reference %'
+            """)
+        for row in rows {
+            guard let column = columns[String(text: row[0]).lowercased()],
+                let parent = tables[String(text: row[1]).lowercased()]
+            else { continue }
+            declared[column] = parent
+        }
+        return declared
+    }
+}
+
+/// Finds the table whose local integers a column holds, through any number of keys in between.
+struct ReferenceResolver {
+    var schemas: [String: TableSchema]
+    var kinds: [String: TrackedTable.IdentityKind]
+    /// Names by first names: a table renamed under `legacy_alter_table` goes on being referred to by the former one.
+    var aliases: [String: String]
+    /// Undeclared references, `child.column` in lower case → parent.
+    var declared: [String: String]
+
+    func parent(of column: String, in table: String) -> String? {
+        var visited: Set<String> = []
+        return parent(of: column.lowercased(), in: table.lowercased(), visited: &visited)
+    }
+
+    private func parent(of column: String, in table: String, visited: inout Set<String>) -> String? {
+        guard visited.insert("\(table).\(column)").inserted, let schema = schemas[table] else { return nil }
+        if let parent = declared["\(table).\(column)"] { return schemas[parent.lowercased()]?.name }
+        for foreignKey in schema.foreignKeys {
+            let name = foreignKey.parent.lowercased()
+            guard let parent = schemas[name] ?? aliases[name].flatMap({ schemas[$0] }) else { continue }
+            for (index, from) in foreignKey.from.enumerated() where from.lowercased() == column {
+                let to =
+                    foreignKey.to.indices.contains(index)
+                    ? foreignKey.to[index] : parent.keyColumns.dropFirst(index).first?.name
+                guard let to = to?.lowercased() else { continue }
+                let kind = kinds[parent.name.lowercased()]
+                if kind != .natural, kind != nil, parent.integerKey?.lowercased() == to { return parent.name }
+                if let found = self.parent(of: to, in: parent.name.lowercased(), visited: &visited) { return found }
+            }
+        }
+        return nil
+    }
+}
+
+/// Column names in one text, for `logsync_table.key_columns`: a JSON array, because a name may hold anything.
+enum KeyList {
+    static func encode(_ names: [String]) throws -> String {
+        String(decoding: try JSONEncoder().encode(names), as: UTF8.self)
+    }
+
+    static func decode(_ text: String) throws -> [String] {
+        try JSONDecoder().decode([String].self, from: Data(text.utf8))
+    }
+}

@@ -1,0 +1,71 @@
+import LogSyncModel
+
+/// Counters: cells under the policy `sum` (MODEL.md, shown state, 2, and particular rules).
+enum Counter {
+    /// A base and what was added to it, in the order of base and peer; additions to bases that are gone do not count.
+    static func sum(_ base: Value, _ additions: [Addition], of versions: [Version], in session: Session) -> Value {
+        let bases = Set(versions.map { Base(peer: $0.stamp.peer, sequence: $0.stamp.sequence) })
+        let counted = additions.filter { bases.contains(Base(peer: $0.basePeer, sequence: $0.baseSequence)) }
+        let sorted = counted.sorted { a, b in
+            (session.peers.id(a.basePeer), a.baseSequence, session.peers.id(a.peer))
+                < (session.peers.id(b.basePeer), b.baseSequence, session.peers.id(b.peer))
+        }
+        return sorted.reduce(base) { add($0, $1.cumulative) ?? $0 }
+    }
+
+    private struct Base: Hashable {
+        var peer: Int64
+        var sequence: UInt64
+    }
+
+    /// Integers while they fit, else reals, as SQLite adds. Nil where one is no number.
+    static func add(_ a: Value, _ b: Value) -> Value? {
+        if case .integer(let a) = a, case .integer(let b) = b {
+            let (sum, overflows) = a.addingReportingOverflow(b)
+            if !overflows { return .integer(sum) }
+        }
+        guard let a = number(a), let b = number(b) else { return nil }
+        return .real(a + b)
+    }
+
+    /// By how much a counter was changed. Nil where it cannot be told as an amount: no number, or too large a step.
+    static func difference(from old: Value, to new: Value) -> Value? {
+        if case .integer(let old) = old, case .integer(let new) = new {
+            let (difference, overflows) = new.subtractingReportingOverflow(old)
+            return overflows ? nil : .integer(difference)
+        }
+        guard let old = number(old), let new = number(new) else { return nil }
+        let difference = new - old
+        return difference.isFinite ? .real(difference) : nil
+    }
+
+    private static func number(_ value: Value) -> Double? {
+        switch value {
+        case .integer(let integer): Double(integer)
+        case .real(let real) where real.isFinite: real
+        default: nil
+        }
+    }
+
+    static func isZero(_ value: Value) -> Bool { number(value) == 0 }
+}
+
+extension Session {
+    /// The positions of a table's counters. Their versions keep their values, because the table shows sums.
+    func counters(of table: TrackedTable) -> [Int] {
+        guard policies.hasCounters else { return [] }
+        return table.columns.indices.filter { policies.isCounter(table.name, table.columns[$0].name) }
+    }
+
+    /// Spells out the values of counters' versions in a record whose table shows just them.
+    func spellOutCounters(_ state: inout ClockState, shown row: [Value], in table: TrackedTable) {
+        for position in counters(of: table) {
+            let id = table.columns[position].id
+            var cell = state.cell(id)
+            for index in cell.versions.indices where cell.versions[index].value == nil {
+                cell.versions[index].value = row[position]
+            }
+            state.setCell(id, cell)
+        }
+    }
+}

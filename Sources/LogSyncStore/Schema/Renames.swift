@@ -1,0 +1,56 @@
+import LogSyncModel
+
+/// The names that logs have for tables and columns that are called something else here.
+///
+/// A table or column keeps its first name in logs, digests and settings for ever, so that peers which rename sooner or
+/// later, or never, go on meaning the same. The setting `rename` says it to peers that come after: its target is the new
+/// name (of a column: the table's name in logs, a dot, the new name), its value the name in logs.
+struct Renames {
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func logName(ofTable local: String) throws -> String {
+        let name = try setting(local) ?? local
+        let taken = try connection.integer("SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(name))
+        return taken == nil
+            ? name
+            : try free(name) { candidate in
+                try connection.integer(
+                    "SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(candidate)) == nil
+            }
+    }
+
+    /// The name in logs of a table that is registered.
+    func currentLogName(_ local: String) throws -> String {
+        try connection.scalar("SELECT log_name FROM logsync_table WHERE name = ? COLLATE NOCASE", .text(local))
+            .map { String(text: $0) } ?? local
+    }
+
+    func logName(ofColumn local: String, in table: String) throws -> String {
+        try setting("\(table).\(local)") ?? local
+    }
+
+    /// The name for a column that comes to a registered table, where another may have its first name.
+    func logName(ofNewColumn local: String, in table: String, id: Int64) throws -> String {
+        func isFree(_ name: String) throws -> Bool {
+            try connection.integer(
+                "SELECT 1 FROM logsync_column WHERE table_id = ? AND log_name = ? COLLATE NOCASE AND NOT dropped",
+                .integer(id), .text(name)) == nil
+        }
+        let name = try logName(ofColumn: local, in: table)
+        return try isFree(name) ? name : try free(local, isFree)
+    }
+
+    private func free(_ name: String, _ isFree: (String) throws -> Bool) throws -> String {
+        var number = 2
+        while try !isFree("\(name) \(number)") { number += 1 }
+        return "\(name) \(number)"
+    }
+
+    private func setting(_ target: String) throws -> String? {
+        try connection.scalar(
+            "SELECT value FROM logsync_setting WHERE kind = 'rename' AND target = ? COLLATE NOCASE", .text(target)
+        ).map { String(text: $0) }
+    }
+}

@@ -1,0 +1,228 @@
+import LogSyncModel
+
+/// A replicated table: its declaration, how its rows are identified, and the stable ids of its columns.
+final class TrackedTable {
+    enum IdentityKind: String {
+        case natural
+        case surrogate
+        /// A UNIQUE column set chosen as the identity of a table with integer keys.
+        case columns
+    }
+
+    struct Column {
+        /// Stable within the table; the position of the column's digest in clock records.
+        var id: Int
+        /// As logs have it; see ``local``.
+        var name: String
+        /// As the database has it.
+        var local: String
+        /// The table whose rows this column's integers name.
+        var reference: String?
+        var collation: Collation
+        var isKey: Bool
+    }
+
+    /// One part of a natural key.
+    struct KeyColumn {
+        /// The position in ``TrackedTable/columns``.
+        var index: Int
+        var collation: Collation
+    }
+
+    let id: Int64
+    /// As logs have it: the table's first name. What the database calls it now is the schema's name.
+    let name: String
+    let kind: IdentityKind
+    let schema: TableSchema
+    /// The replicated columns, in the order of the declaration: no generated ones, no local integer.
+    let columns: [Column]
+    /// The name in logs of every column id ever given, dropped columns' too.
+    let columnNames: [String]
+    /// How many column ids were ever given.
+    var columnCount: Int { columnNames.count }
+    /// The identifying columns of a natural or columns identity, in key order.
+    let key: [KeyColumn]
+    /// Plain-column UNIQUE indexes other than the identity's own, as positions in ``columns`` with collations.
+    let uniqueSlots: [[(index: Int, collation: Collation)]]
+    /// Whether some UNIQUE index has expressions or a WHERE clause, whose keys have no digests.
+    let hasOpaqueUnique: Bool
+    /// Positions in ``columns`` by lower-case name in logs.
+    let positions: [String: Int]
+    /// Positions in ``columns`` by lower-case name in the database.
+    let localPositions: [String: Int]
+    var recorded: Int64
+    var high: Int64
+
+    init(
+        id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String],
+        key: [KeyColumn],
+        recorded: Int64, high: Int64
+    ) {
+        self.id = id
+        self.name = name
+        self.kind = kind
+        self.schema = schema
+        self.columns = columns
+        self.columnNames = columnNames
+        self.key = key
+        self.recorded = recorded
+        self.high = high
+        var positions: [String: Int] = [:]
+        for (position, column) in columns.enumerated() { positions[column.name.lowercased()] = position }
+        self.positions = positions
+        var localPositions: [String: Int] = [:]
+        for (position, column) in columns.enumerated() { localPositions[column.local.lowercased()] = position }
+        self.localPositions = localPositions
+        let identityColumns = Set(key.map { columns[$0.index].local.lowercased() })
+        var slots: [[(index: Int, collation: Collation)]] = []
+        var opaque = false
+        for index in schema.uniqueIndexes {
+            guard let parts = index.columns else {
+                opaque = true
+                continue
+            }
+            if index.isPrimaryKey && kind == .natural { continue }
+            if kind != .surrogate && Set(parts.map { $0.name.lowercased() }) == identityColumns { continue }
+            let slot = parts.compactMap { part in
+                localPositions[part.name.lowercased()].map { (index: $0, collation: part.collation) }
+            }
+            // A generated column, or the local integer, has no position: count rows instead.
+            if slot.count == parts.count { slots.append(slot) } else { opaque = true }
+        }
+        uniqueSlots = slots
+        hasOpaqueUnique = opaque
+    }
+
+    /// A table that is not there any more, and so has no columns.
+    ///
+    /// - Parameter formerKey: by names in logs.
+    convenience init(
+        id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String],
+        formerKey: [String]
+    ) {
+        self.init(
+            id: id, name: name, kind: kind, schema: schema, columns: columns, columnNames: columnNames, key: [],
+            recorded: 0, high: 0)
+        orderedKeyNames = formerKey
+    }
+
+    /// Whether clock records are found by the table's rowid; otherwise they have numbers of their own.
+    var hasRowid: Bool { schema.rowidName != nil }
+    /// The INTEGER PRIMARY KEY where its integers are local to this store.
+    var localInteger: String? { kind == .natural ? nil : schema.integerKey }
+    var keyHasReference: Bool { key.contains { columns[$0.index].reference != nil } }
+    var hasSecondaryUnique: Bool { !uniqueSlots.isEmpty || hasOpaqueUnique }
+
+    /// Whether clock records keep the identity; otherwise the key columns say it.
+    var storesIdentity: Bool {
+        kind != .natural || !hasRowid || keyHasReference || hasSecondaryUnique
+    }
+    /// Whether the records of this table are found through the digest of their natural key.
+    var findsByKeyDigest: Bool { !storesIdentity && schema.integerKey == nil }
+    var hasUniqueDigests: Bool { findsByKeyDigest || !uniqueSlots.isEmpty }
+    /// How clock and pending records are laid out, as text; where it changes they have to be made anew.
+    var shape: String {
+        let keys = capturesKey ? key.map(\.collation.rawValue) : []
+        let slots = uniqueSlots.map { $0.map { "\(columns[$0.index].id)\($0.collation.rawValue.first ?? "B")" } }
+        return "\(hasRowid) \(storesIdentity) \(findsByKeyDigest) \(keys) \(slots)"
+    }
+
+    /// The part of ``shape`` that says where a record's name is.
+    struct Shape {
+        var hasRowid: Bool
+        var storesIdentity: Bool
+        var findsByKeyDigest: Bool
+
+        init(_ text: String) {
+            let parts = text.split(separator: " ").prefix(3).map { $0 == "true" }
+            hasRowid = parts.first ?? true
+            storesIdentity = parts.dropFirst().first ?? true
+            findsByKeyDigest = parts.dropFirst(2).first ?? false
+        }
+    }
+
+    func noteShape(on connection: Connection) throws {
+        try connection.run("UPDATE logsync_table SET shape = ?2 WHERE id = ?1", .integer(id), .text(shape))
+    }
+
+    /// Whether captured rows carry the key columns beside the rowid.
+    var capturesKey: Bool { schema.integerKey == nil }
+
+    /// The digests of column names, by column id.
+    lazy var columnDigests = columnNames.map(Session.columnDigest)
+    lazy var nameDigest = Digest.of(name)
+    /// Column ids that no column of the table has any more.
+    lazy var droppedColumns = Set(0..<columnCount).subtracting(columns.map(\.id)).sorted()
+
+    // MARK: SQL
+
+    var clock: String { "logsync_clock_\(id)" }
+    var unique: String { "logsync_unique_\(id)" }
+    var pending: String { "logsync_pending_\(id)" }
+    var quoted: String { SQL.name(schema.name) }
+    var rowid: String { SQL.name(schema.rowidName ?? "rowid") }
+    var columnList: String { SQL.list(columns.map(\.local)) }
+    var keyColumnNames: [String] { key.map { columns[$0.index].local } }
+    /// The columns whose values stand in identities, as logs have them.
+    lazy var keyNames = Set(orderedKeyNames)
+    lazy var orderedKeyNames = key.map { columns[$0.index].name }
+    var keyCondition: String { keyColumnNames.map { "\(SQL.name($0)) = ?" }.joined(separator: " AND ") }
+
+    lazy var selectByRowid = "SELECT \(columns.isEmpty ? "NULL" : columnList) FROM \(quoted) WHERE \(rowid) = ?"
+    lazy var selectByKey =
+        "SELECT \(columns.isEmpty ? "NULL" : columnList) FROM \(quoted) WHERE \(keyCondition)"
+    lazy var rowidByKey = "SELECT \(rowid) FROM \(quoted) WHERE \(keyCondition)"
+    lazy var existsByRowid = "SELECT 1 FROM \(quoted) WHERE \(rowid) = ?"
+    lazy var deleteByRowid = "DELETE FROM \(quoted) WHERE \(rowid) = ?"
+    lazy var deleteByKey = "DELETE FROM \(quoted) WHERE \(keyCondition)"
+    lazy var selectClock =
+        "SELECT peer, sequence, time, digest, digests, extra, identity, uniques, conflict FROM \(clock) WHERE row = ?"
+    lazy var clockRowByIdentity = "SELECT row FROM \(clock) WHERE identity = ?"
+    lazy var identityByRow = "SELECT identity FROM \(clock) WHERE row = ?"
+    /// What is kept of natural keys stands in place of the digests of unique keys, of which such a table has none.
+    lazy var nameByRow =
+        "SELECT \(findsByKeyDigest ? "coalesce(identity, uniques)" : "identity") FROM \(clock) WHERE row = ?"
+    lazy var deleteClock = "DELETE FROM \(clock) WHERE row = ?"
+    lazy var moveClock = "UPDATE \(clock) SET row = ?2 WHERE row = ?1"
+    lazy var insertClock = """
+        INSERT INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques, conflict)
+        VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
+    /// For rows as a single insert made them; see ``GivenRows``.
+    lazy var appendClocks = """
+        INSERT OR FAIL INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques)
+        SELECT * FROM logsync_rows_9(?)
+        """
+    /// The positions of the columns that the app has for a primary key; none where that is the rowid.
+    lazy var primaryKeyPositions =
+        schema.integerKey == nil ? schema.keyColumns.compactMap { localPositions[$0.name.lowercased()] } : []
+    /// The position of the column that is the rowid, where that is one of the replicated ones.
+    lazy var integerKeyPosition =
+        localInteger == nil ? schema.integerKey.flatMap { localPositions[$0.lowercased()] } : nil
+    /// How many values ``insertRows`` takes of a row: its rowid first, where no column is that.
+    lazy var insertWidth = columns.count + (integerKeyPosition == nil ? 1 : 0)
+    /// Rows with all their values; see ``GivenRows``.
+    lazy var insertRows = insertRows(or: "FAIL")
+    /// The same, of one row.
+    lazy var insertRow = insertRows(or: "ABORT")
+
+    private func insertRows(or conflict: String) -> String {
+        let names = (integerKeyPosition == nil ? [rowid] : []) + columns.map { SQL.name($0.local) }
+        return """
+            INSERT OR \(conflict) INTO \(quoted)(\(names.joined(separator: ", ")))
+            SELECT * FROM logsync_rows_\(insertWidth)(?)
+            """
+    }
+
+    /// The statements by which ``PlainChanging`` finds and writes rows, by the columns that they give or take.
+    var plainMerges: [[Int]: String] = [:]
+    var plainUpdates: [[Int]: String] = [:]
+    lazy var updateClock = """
+        UPDATE \(clock) SET identity = ?2, peer = ?3, sequence = ?4, time = ?5, digest = ?6, digests = ?7, extra = ?8,
+            uniques = ?9, conflict = ?10 WHERE row = ?1
+        """
+    lazy var insertUnique = "INSERT OR IGNORE INTO \(unique)(digest, row) VALUES(?, ?)"
+    lazy var insertUniques = "INSERT OR FAIL INTO \(unique)(digest, row) SELECT * FROM logsync_rows_2(?)"
+    lazy var deleteUnique = "DELETE FROM \(unique) WHERE digest = ? AND row = ?"
+    lazy var rowsByUnique = "SELECT row FROM \(unique) WHERE digest = ?"
+}

@@ -1,0 +1,281 @@
+import LogSyncFormat
+import LogSyncModel
+
+/// Puts a snapshot's rows into tables that are empty but for what this has put there.
+///
+/// Plain rows go straight in, in the order in which they come, with the integers that they have at their author.
+final class SnapshotFiller {
+    let joiner: Joiner
+    private var inserter: PlainRowInserter?
+    private let session: Session
+    /// Whether values stand in this store's columns just as they are given.
+    private let takesAsGiven: Bool
+
+    init(_ session: Session, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
+        self.session = session
+        joiner = try Joiner(session, manifest, blobs: blobs)
+        takesAsGiven = try session.schemaFingerprint() == manifest.schema
+    }
+
+    /// Puts in frames that follow each other.
+    ///
+    /// Rows that are found by their keys go in in about the order of those, whichever of the frames they are of: the
+    /// key's index is written place by place, and not all over.
+    ///
+    /// - Returns: the rows that refer to such as are not here yet: their places, by the frame's.
+    func fill(_ frames: [SnapshotRows]) throws -> [Int: [Int]] {
+        var deferred: [Int: [Int]] = [:]
+        var run: [PlainFrame] = []
+        for (number, rows) in frames.enumerated() {
+            if let frame = try plainFrame(rows, number) {
+                if let last = run.last, last.target.table !== frame.target.table || last.isSimple != frame.isSimple {
+                    try fill(run, &deferred)
+                    run = []
+                }
+                run.append(frame)
+            } else {
+                try fill(run, &deferred)
+                run = []
+                try joiner.terms.forEachRow(of: rows) { index, full in
+                    if try !joiner.join(full, mayDefer: true) { deferred[number, default: []].append(index) }
+                }
+            }
+        }
+        try fill(run, &deferred)
+        return deferred
+    }
+
+    private func plainFrame(_ rows: SnapshotRows, _ number: Int) throws -> PlainFrame? {
+        guard takesAsGiven, case .plain(let plain) = rows, rows.table != "logsync_setting",
+            let table = session.catalog[rows.table], let target = PlainTarget(plain, table)
+        else { return nil }
+        let isSimple =
+            try target.absent == table.droppedColumns
+            && PlainRowInserter.suits(table, session, joiner.standing)
+        return PlainFrame(number, plain, target, isSimple: isSimple)
+    }
+
+    /// - Parameter frames: of one table, all of them simple or none.
+    private func fill(_ frames: [PlainFrame], _ deferred: inout [Int: [Int]]) throws {
+        guard let first = frames.first else { return }
+        let inserter = try inserter(for: first)
+        var refused: [Int: Set<Int>] = [:]
+        let order = Self.order(frames)
+        var left: [Int] = []
+        for (token, row) in order.enumerated() {
+            if let inserter, try insert(row.index, token, of: frames[row.frame], with: inserter) { continue }
+            left.append(token)
+        }
+        if let inserter { left = (left + (try inserter.write())).sorted() }
+        for token in left {
+            let (place, index) = order[token]
+            let frame = frames[place]
+            switch try insert(index, of: frame) {
+            case .done: continue
+            case .waits: deferred[frame.number, default: []].append(index)
+            case .refused: refused[place, default: []].insert(index)
+            }
+        }
+        for (place, indexes) in refused.sorted(by: { $0.key < $1.key }) {
+            try float(indexes, of: .plain(frames[place].rows))
+        }
+    }
+
+    private func float(_ indexes: Set<Int>, of rows: SnapshotRows) throws {
+        try joiner.terms.forEachRow(of: rows) { index, full in
+            guard indexes.contains(index) else { return }
+            session.countFull(1, full)
+            try joiner.float(full)
+        }
+    }
+
+    /// Puts down what was kept back. Call it when all rows of an SQLite transaction have been filled in.
+    func flush() throws {
+        try inserter?.flush()
+        inserter = nil
+    }
+
+    /// What inserts rows that nothing contests; nil where the frame is not as simple as that.
+    private func inserter(for frame: PlainFrame) throws -> PlainRowInserter? {
+        let table = frame.target.table
+        if let inserter, frame.isSimple, inserter.table === table { return inserter }
+        try flush()
+        guard frame.isSimple, let stamp = frame.rows.stamps.first else { return nil }
+        let made = try PlainRowInserter(table, session, joiner.standing, joiner.terms.stamp(stamp))
+        inserter = made
+        return made
+    }
+
+    /// The rows of frames by the frame's place and their own, in the order in which they best go in.
+    private static func order(_ frames: [PlainFrame]) -> [(frame: Int, index: Int)] {
+        guard frames.allSatisfy(\.target.table.findsByKeyDigest) else {
+            return frames.enumerated().flatMap { place, frame in frame.rows.identities.indices.map { (place, $0) } }
+        }
+        let order = KeyOrder(parts: frames.first?.target.table.key.count ?? 1)
+        var places: [(prefix: UInt64, frame: Int32, index: Int32)] = []
+        places.reserveCapacity(frames.reduce(0) { $0 + $1.rows.identities.count })
+        for (place, frame) in frames.enumerated() {
+            for (index, identity) in frame.rows.identities.enumerated() {
+                places.append((identity.bytes.withUnsafeBytes(order.prefix), Int32(place), Int32(index)))
+            }
+        }
+        places.sort { $0.prefix < $1.prefix }
+        return places.map { (Int($0.frame), Int($0.index)) }
+    }
+
+    /// False where the row goes another way.
+    private func insert(
+        _ index: Int, _ token: Int, of frame: PlainFrame, with inserter: PlainRowInserter
+    ) throws -> Bool {
+        let rows = frame.rows
+        var cells: [Int: Stamp] = [:]
+        if frame.hasExceptions {
+            for (place, position) in frame.target.positions.enumerated() {
+                guard let own = frame.exception(of: place, at: index) else { continue }
+                cells[frame.target.table.columns[position].id] = joiner.terms.stamp(own)
+            }
+        }
+        let inserted = try inserter.insert(
+            rows.identities[index], token, hint: rows.integers.isEmpty ? nil : rows.integers[index],
+            joiner.terms.stamp(rows.stamps[index]), cells: cells, omitsKey: false
+        ) { frame.values[$0]?[index] ?? .null }
+        return inserted != nil
+    }
+
+    /// - Parameter deferred: by frame.
+    func fill(deferred: [Int: [Int]], _ reader: SnapshotReader) throws {
+        var waiting: [FullRow] = []
+        var frame = 0
+        for (wanted, indexes) in deferred.sorted(by: { $0.key < $1.key }) {
+            try reader.skip(wanted - frame)
+            guard let rows = try reader.next() else { break }
+            frame = wanted + 1
+            let indexes = Set(indexes)
+            try joiner.terms.forEachRow(of: rows) { index, full in
+                if indexes.contains(index) { waiting.append(full) }
+            }
+        }
+        for row in waiting { try joiner.promise(row.identity, row.integer, in: row.table) }
+        for row in waiting { try joiner.join(row, mayDefer: false) }
+    }
+
+    // MARK: Plain rows
+
+    /// Where plain rows' columns go.
+    private struct PlainTarget {
+        let table: TrackedTable
+        /// By the group's columns.
+        let positions: [Int]
+        /// The group's columns by position.
+        let places: [Int: Int]
+        /// Ids of columns that the rows have no cell of.
+        let absent: [Int]
+
+        /// nil where the rows have to be spelled out: a column is not here, or its values are lost.
+        init?(_ rows: PlainRows, _ table: TrackedTable) {
+            self.table = table
+            var positions: [Int] = []
+            var ids: Set<Int> = []
+            for column in rows.columns {
+                guard let position = table.positions[column.name.lowercased()], column.values != nil,
+                    ids.insert(table.columns[position].id).inserted, table.columns[position].name == column.name
+                else { return nil }
+                positions.append(position)
+            }
+            self.positions = positions
+            places = Dictionary(uniqueKeysWithValues: zip(positions, positions.indices))
+            absent = (0..<table.columnCount).filter { !ids.contains($0) }
+            // A key that is not among the cells is the identity's to say.
+            guard table.key.allSatisfy({ positions.contains($0.index) }) else { return nil }
+        }
+    }
+
+    /// Plain rows on their way in.
+    private final class PlainFrame {
+        /// Its place among the frames that are filled in together.
+        let number: Int
+        let rows: PlainRows
+        let target: PlainTarget
+        /// Whether its columns are the table's, and nothing of the table asks for more than to insert a row.
+        let isSimple: Bool
+        /// By column position.
+        let values: [[Value]?]
+        /// Whether some cell was set after its insert.
+        let hasExceptions: Bool
+
+        init(_ number: Int, _ rows: PlainRows, _ target: PlainTarget, isSimple: Bool) {
+            self.isSimple = isSimple
+            self.number = number
+            self.rows = rows
+            self.target = target
+            values = target.table.columns.indices.map { position in
+                target.places[position].flatMap { rows.columns[$0].values }
+            }
+            hasExceptions = rows.columns.contains { !$0.exceptions.isEmpty }
+        }
+
+        /// The stamp of a cell that was set after its insert.
+        func exception(of place: Int, at row: Int) -> EntryStamp? {
+            let exceptions = rows.columns[place].exceptions
+            var (low, high) = (0, exceptions.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if exceptions[middle].row < row { low = middle + 1 } else { high = middle }
+            }
+            return low < exceptions.count && exceptions[low].row == row ? exceptions[low].stamp : nil
+        }
+    }
+
+    private enum Filled {
+        case done
+        /// It refers to a row that is not here yet.
+        case waits
+        /// A constraint refused it.
+        case refused
+    }
+
+    private func insert(_ index: Int, of frame: PlainFrame) throws -> Filled {
+        let (rows, target) = (frame.rows, frame.target)
+        let table = target.table
+        let rules = session.foreignRules.of(table)
+        let stamp = joiner.terms.stamp(rows.stamps[index])
+        var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
+        for id in target.absent { state.setCell(id, CellState()) }
+        var values = [Value?](repeating: nil, count: table.columns.count)
+        for (place, position) in target.positions.enumerated() {
+            let given = try (rows.columns[place].values?[index] ?? .null).whole(joiner.blobs)
+            guard let value = try joiner.standing.local(given, table.columns[position].reference) else { return .waits }
+            values[position] = value
+            if let own = frame.exception(of: place, at: index) {
+                let version = Version(stamp: joiner.terms.stamp(own), value: nil)
+                state.setCell(table.columns[position].id, CellState(versions: [version]))
+            }
+        }
+        if !rules.isEmpty {
+            let isBound = try Neighbours(session, standing: joiner.standing).satisfiesRules(table) {
+                target.places[$0].map { rows.columns[$0].values?[index] ?? .null }
+                    ?? session.defaultValue(of: table, $0)
+            }
+            guard isBound ?? true else { return .waits }
+        }
+        let identity = rows.identities[index]
+        let integer = rows.integers.isEmpty ? nil : rows.integers[index]
+        guard let inserted = try joiner.standing.insert(values, identity, integer: integer, in: table) else {
+            return .refused
+        }
+        // What a column without a cell shows is its default.
+        for id in target.absent {
+            guard let position = table.columns.firstIndex(where: { $0.id == id }) else { continue }
+            values[position] = session.defaultValue(of: table, position)
+        }
+        let row = TableReader.Row(values: values.map { $0 ?? .null })
+        session.spellOutCounters(&state, shown: row.values, in: table)
+        let reader = joiner.standing.reader(table)
+        var record = ClockRecord(state, of: identity, shownAs: row, reader)
+        record.breaksCheck = inserted.breaksCheck
+        _ = try ClockTable(table: table, connection: session.connection).insert(record, at: inserted.rowid)
+        try joiner.standing.keepPromise(inserted.rowid, in: table)
+        session.count(1, state, row: session.rowDigest(table, identity), table: table)
+        return .done
+    }
+}

@@ -1,0 +1,258 @@
+import LogSyncFormat
+import LogSyncModel
+
+/// Writes down the replicated state as of the read transaction that is open: every entry of every row, parents before
+/// those that refer to them, each table in the order of its rows.
+struct SnapshotTaking {
+    let session: Session
+    private let standing: Standing
+    private let writer: SnapshotWriter
+    /// Places in the manifest by local peer number.
+    private let places: [Int64: Int]
+    private let vector: VersionVector
+    private let lost: Set<ColumnName>
+    private let blobs: SnapshotBlobs
+
+    private var connection: Connection { session.connection }
+
+    init(
+        _ session: Session, publishBlob: ((BlobID, Bytes) throws -> Void)?, write: @escaping ([UInt8]) throws -> Void
+    ) throws {
+        self.session = session
+        blobs = SnapshotBlobs(session.configuration.blobThreshold, publish: publishBlob)
+        standing = Standing(session)
+        let manifest = try Self.manifest(session)
+        let content = try session.facts.text("content") ?? ""
+        writer = try SnapshotWriter(content: content, peer: session.ownID, manifest: manifest, write: write)
+        vector = manifest.vector
+        lost = manifest.lost
+        var places: [Int64: Int] = [:]
+        for (place, peer) in manifest.peers.enumerated() {
+            if let number = session.peers[peer.id]?.number { places[number] = place }
+        }
+        self.places = places
+    }
+
+    func take() throws -> TakenSnapshot {
+        // Settings come first: they decide how the others are shown.
+        for table in session.catalog.tables where table.name == Self.settings { try writeStanding(table) }
+        for table in session.catalog.tables where table.name != Self.settings { try writeStanding(table) }
+        try writeKept()
+        let hash = try writer.finish()
+        return TakenSnapshot(
+            vector: vector, sequence: vector[session.ownID], hash: hash, lost: lost, blobs: blobs.placed)
+    }
+
+    private static let settings = "logsync_setting"
+
+    // MARK: Manifest
+
+    private static func manifest(_ session: Session) throws -> SnapshotManifest {
+        let text = try AppSchema.text(on: session.connection)
+        guard let fingerprint = AppSchema.fingerprint(text) else {
+            throw LogSyncError(.invalidStore, "the schema of the store has no fingerprint; no snapshot was taken")
+        }
+        let peers = try session.peers.entries.values.filter { $0.sequence > 0 }.map { entry in
+            SnapshotManifest.Peer(
+                id: entry.id, sequence: entry.sequence, chain: entry.chain,
+                dependencies: try session.lastDependencies(of: entry))
+        }
+        return SnapshotManifest(
+            taken: max(session.configuration.clock.now(), 0), digest: session.stateDigest, schema: fingerprint,
+            schemaText: text, peers: peers, sequences: try sequences(session), branches: session.branches,
+            marks: try marks(session), lost: try LostColumns(session).all())
+    }
+
+    /// How many transactions of a peer without branches a snapshot tells apart, beside the last: within so many a fork is
+    /// found out that nobody knows of yet.
+    private static let toldApart: UInt64 = 64
+
+    /// Which transactions are meant: of a forked peer and its branches all from the first fork on, of others the last.
+    private static func marks(_ session: Session) throws -> [SnapshotManifest.Marks] {
+        let branches = session.peers.branches
+        var runs: [SnapshotManifest.Marks] = []
+        for entry in session.peers.entries.values.filter({ $0.sequence > 0 }).sorted(by: { $0.id < $1.id }) {
+            guard let family = branches.family(of: entry.number) else {
+                let first = entry.sequence > toldApart ? entry.sequence - toldApart : 1
+                runs += try marks(of: entry, first..<entry.sequence, session)
+                continue
+            }
+            let fork = family.compactMap { branches.entries[$0]?.start }.min() ?? 1
+            let offset = branches.offset(of: entry.number)
+            let first = fork > offset ? fork - offset : 1
+            if first <= entry.sequence { runs += try marks(of: entry, first..<entry.sequence + 1, session) }
+        }
+        return runs
+    }
+
+    private static func marks(
+        of entry: Peers.Entry, _ range: Range<UInt64>, _ session: Session
+    ) throws -> [SnapshotManifest.Marks] {
+        var runs: [SnapshotManifest.Marks] = []
+        var run = SnapshotManifest.Marks(peer: entry.id, first: range.lowerBound, marks: [])
+        for sequence in range {
+            if let mark = try session.peers.mark(of: entry, sequence, on: session.connection) {
+                run.marks.append(mark)
+                continue
+            }
+            // One that nobody has told this store leaves a gap.
+            if !run.marks.isEmpty { runs.append(run) }
+            run = SnapshotManifest.Marks(peer: entry.id, first: sequence + 1, marks: [])
+        }
+        return run.marks.isEmpty ? runs : runs + [run]
+    }
+
+    /// What AUTOINCREMENT has given out.
+    private static func sequences(_ session: Session) throws -> [String: Int64] {
+        var sequences: [String: Int64] = [:]
+        for table in session.catalog.tables where table.schema.isAutoincrement {
+            sequences[table.name] = try session.connection.integer(
+                "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(table.schema.name))
+        }
+        return sequences
+    }
+
+    // MARK: Rows
+
+    private func writeStanding(_ table: TrackedTable) throws {
+        let rows = SnapshotRowsCollector(
+            table.name, order: table.columnNames, keys: table.keyNames, writer: writer, places: places, blobs: blobs)
+        let clock = ClockTable(table: table, connection: connection)
+        let reader = standing.reader(table)
+        let plain = PlainShape(table)
+        let statement = try connection.prepare(table.selectForSnapshot)
+        defer { statement.reset() }
+        while try statement.step() {
+            let position = statement.integer(0)
+            let stored = statement.isNull(1) ? nil : RowIdentity(unchecked: statement.bytes(1))
+            let present = try row(of: statement, position, stored, table)
+            let identity =
+                try stored ?? reader.naturalIdentity { try standing.identityValue(present.values[$0], $0, in: table) }
+            guard let identity else { throw Self.withoutRow(position, table) }
+            let integer = table.localInteger == nil ? nil : position
+            let columnCount = Int(statement.integer(5))
+            if statement.isNull(6), statement.integer(2) != 0, let columns = plain.columns(below: columnCount) {
+                let stamp = Stamp(
+                    peer: statement.integer(2), sequence: UInt64(bitPattern: statement.integer(3)),
+                    time: HybridTime(rawValue: UInt64(bitPattern: statement.integer(4))))
+                try rows.append(identity, integer, stamp, columns) { index in
+                    try columns.positions[index].map {
+                        try standing.identityValue(present.values[$0], $0, in: table)
+                    }
+                }
+            } else {
+                guard let record = try clock.record(at: position) else { throw Self.withoutRow(position, table) }
+                var full = try standing.expand(record, present, identity, at: position, in: table, lost: nil)
+                full.integer = integer
+                try rows.append(full)
+            }
+        }
+        try rows.flush()
+    }
+
+    /// The row of a clock record.
+    private func row(
+        of statement: Statement, _ position: Int64, _ identity: RowIdentity?, _ table: TrackedTable
+    ) throws -> TableReader.Row {
+        if table.hasRowid {
+            guard !statement.isNull(7) else { throw Self.withoutRow(position, table) }
+            return TableReader.Row(undigested: table.columns.indices.map { statement.value($0 + 8) })
+        }
+        guard let identity, let row = try standing.currentRow(identity, at: position, in: table) else {
+            throw Self.withoutRow(position, table)
+        }
+        return row
+    }
+
+    private func writeKept() throws {
+        guard session.hasKept else { return }
+        let statement = try connection.prepare(
+            "SELECT table_name, identity, clock, integer FROM logsync_kept ORDER BY table_name, id")
+        defer { statement.reset() }
+        var rows: SnapshotRowsCollector?
+        while try statement.step() {
+            let table = statement.string(0)
+            if rows?.table != table {
+                try rows?.flush()
+                rows = SnapshotRowsCollector(
+                    table, order: session.catalog[table]?.columnNames ?? [],
+                    keys: session.catalog[table]?.keyNames ?? [], writer: writer, places: places, blobs: blobs)
+            }
+            try rows?.append(
+                FullRow(
+                    table: table, identity: RowIdentity(unchecked: statement.bytes(1)),
+                    state: try ClockCodec.decodeKept(statement.bytes(2)),
+                    integer: statement.isNull(3) ? nil : statement.integer(3)))
+        }
+        try rows?.flush()
+    }
+
+    private static func withoutRow(_ position: Int64, _ table: TrackedTable) -> LogSyncError {
+        LogSyncError(
+            .invalidStore, "\(table.name) has no row \(position) for its clock record; no snapshot was taken",
+            help: "Run `logsync rescan` on the store, then take the snapshot again.")
+    }
+}
+
+/// The columns of rows that one insert made, by how many there were then.
+final class PlainShape {
+    struct Columns {
+        /// In logs.
+        var names: [String]
+        /// In the table; nil where the column was dropped.
+        var positions: [Int?]
+    }
+
+    private let table: TrackedTable
+    private var positions: [Int: Int] = [:]
+    private var known: [Int: Columns?] = [:]
+
+    init(_ table: TrackedTable) {
+        self.table = table
+        for (index, column) in table.columns.enumerated() { positions[column.id] = index }
+    }
+
+    /// nil where two columns have had the same name, so that rows have to be spelled out.
+    func columns(below count: Int) -> Columns? {
+        if let known = known[count] { return known }
+        let ids = 0..<min(count, table.columnCount)
+        let names = ids.map { table.columnNames[$0] }
+        let columns =
+            Set(names.map { $0.lowercased() }).count == names.count
+            ? Columns(names: names, positions: ids.map { positions[$0] }) : nil
+        known[count] = .some(columns)
+        return columns
+    }
+}
+
+extension TrackedTable {
+    /// Clock records in order, each with the columns of its row where rowids tell which that is.
+    var selectForSnapshot: String {
+        let record = "c.row, c.identity, c.peer, c.sequence, c.time, length(c.digests) / 4, c.extra"
+        guard hasRowid else { return "SELECT \(record) FROM \(clock) AS c ORDER BY c.row" }
+        let cells = columns.map { ", t.\(SQL.name($0.local))" }.joined()
+        return """
+            SELECT \(record), t.\(rowid)\(cells) FROM \(clock) AS c LEFT JOIN \(quoted) AS t ON t.\(rowid) = c.row
+            ORDER BY c.row
+            """
+    }
+}
+
+extension TableReader.Row {
+    /// A row of which nobody asks for digests.
+    init(undigested values: [Value]) {
+        self.values = values
+        digests = []
+    }
+}
+
+extension Session {
+    /// What the last transaction of a peer depended on.
+    func lastDependencies(of entry: Peers.Entry) throws -> VersionVector {
+        if entry.number == own {
+            let others = peers.entries.values.filter { $0.number != own }
+            return VersionVector(Dictionary(others.map { ($0.id, $0.declared) }, uniquingKeysWith: max))
+        }
+        return try peers.lastDependencies(of: entry.number, on: connection) ?? VersionVector()
+    }
+}

@@ -1,0 +1,105 @@
+package import LogSyncModel
+
+/// Compares everything that is derived with what it is derived from: rows with clock records, digests with values.
+struct Audit {
+    let session: Session
+    private(set) var problems: [String] = []
+    /// table → identity → column → value, references as identities; what a peer shows, free of local integers.
+    private(set) var shown: [String: [String: [String: Value]]] = [:]
+
+    private var connection: Connection { session.connection }
+
+    init(_ session: Session) throws {
+        self.session = session
+        var digest: UInt64 = 0
+        swap(&digest, &session.stateDigest)
+        let kept = digest
+        session.stateDigest = 0
+        for table in session.catalog.tables { try check(table) }
+        for state in KeptRows.State.allCases {
+            for row in try KeptRows(session).rows(state) { session.countKept(1, row) }
+        }
+        if session.stateDigest != kept { problems.append("the state digest is not the sum of the entries") }
+        session.stateDigest = kept
+    }
+
+    private mutating func check(_ table: TrackedTable) throws {
+        let clock = ClockTable(table: table, connection: connection)
+        let standing = Standing(session)
+        let reader = standing.reader(table)
+        var records = 0
+        for row in try connection.rows("SELECT row FROM \(table.clock)") {
+            records += 1
+            let position = row[0].asInteger
+            guard let record = try clock.record(at: position) else { continue }
+            let place = "\(table.name) \(position)"
+            let stored = record.identity ?? (table.findsByKeyDigest ? record.key : nil)
+            guard
+                let present = try stored.map({ try standing.currentRow($0, at: position, in: table) })
+                    ?? (table.hasRowid ? reader.row(at: position) : nil)
+            else {
+                problems.append("\(place): a clock record without a row")
+                continue
+            }
+            var logical: [String: Value] = [:]
+            for (index, column) in table.columns.enumerated() {
+                logical[column.name] = try known(present.values[index], column.reference)
+            }
+            let natural = reader.naturalIdentity { logical[table.columns[$0].name] ?? .null }
+            guard let identity = stored ?? natural else {
+                problems.append("\(place): no identity")
+                continue
+            }
+            if !identity.isSurrogate, identity != natural, !record.isReplaced {
+                problems.append("\(place): its key is \(natural?.description ?? "none"), its identity \(identity)")
+            }
+            if reader.digest(present.digests, columns: record.digests.count) != record.digest {
+                problems.append("\(place): another row digest")
+            }
+            if reader.columnDigests(present.digests).prefix(record.digests.count) != record.digests[...] {
+                problems.append("\(place): other column digests")
+            }
+            let uniques =
+                table.findsByKeyDigest
+                ? (identity.isSurrogate ? [] : [table.keyDigest(identity)])
+                : table.uniqueDigests { present.values[$0] }
+            if !table.findsByKeyDigest, record.uniques != uniques {
+                problems.append("\(place): other digests of unique keys")
+            }
+            for digest in uniques where digest != 0 {
+                if try !clock.rows(withUnique: digest).contains(position) {
+                    problems.append("\(place): a unique key without digest")
+                }
+            }
+            session.count(1, record.state, row: session.rowDigest(table, identity), table: table)
+            shown[table.name, default: [:]][identity.description] = logical
+        }
+        if table.localInteger != nil {
+            let promised = try connection.rows(
+                "SELECT integer FROM logsync_reserved WHERE table_id = ? AND integer IN (SELECT row FROM \(table.clock))",
+                .integer(table.id))
+            for row in promised {
+                problems.append("\(table.name) \(row[0].asInteger): its integer is promised to another")
+            }
+        }
+        let rows = try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0
+        if Int(rows) != records { problems.append("\(table.name): \(rows) rows, \(records) clock records") }
+    }
+
+    private func known(_ value: Value, _ reference: String?) throws -> Value {
+        guard case .integer(let integer) = value, let reference, let parent = session.catalog[reference] else {
+            return value
+        }
+        return try References(session: session).knownIdentity(of: integer, in: parent).map { .reference($0) } ?? value
+    }
+}
+
+extension Store {
+    /// What is wrong inside the store, as far as comparing shows; empty where all is well. Nothing may be pending.
+    package func audit() throws -> (problems: [String], shown: [String: [String: [String: Value]]]) {
+        try database.read { session in
+            let audit = try Audit(session)
+            return (audit.problems, audit.shown)
+        }
+    }
+}

@@ -1,0 +1,64 @@
+package import GRDB
+import LogSyncModel
+
+/// Writes of a program that embeds logsync, recorded within its own transaction.
+extension Store {
+    /// Runs `updates` in a write transaction of the program's own connection, and records what it changed as one
+    /// transaction of this store, with its author and context. What others had changed before is recorded apart.
+    ///
+    /// The commit is durable (`synchronous = FULL`) before anything of it can be published, whatever the connection is
+    /// set to otherwise.
+    ///
+    /// - Parameters:
+    ///   - writer: a connection to this store's file; its `foreign_keys` and other settings stay as they are.
+    ///   - author: who made the change, for the history; any text.
+    ///   - context: why, for the history; any text.
+    /// - Returns: what `updates` returned, and what was recorded, if it changed anything.
+    /// - Throws: what `updates` throws, and `locked`, `ioError` or `invalidStore`; the transaction is then undone.
+    package func write<Result>(
+        in writer: some DatabaseWriter, author: String?, context: String?, _ updates: (Database) throws -> Result
+    ) throws -> (result: Result, recorded: RecordedTransaction?) {
+        try writer.writeWithoutTransaction { db in
+            guard let handle = db.sqliteConnection else {
+                throw LogSyncError(.invalidStore, "the connection to \(path) is closed; nothing was written")
+            }
+            let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous") ?? 2
+            if synchronous < 2 { try db.execute(sql: "PRAGMA synchronous = FULL") }
+            defer {
+                // Only a closed connection refuses this, and that one needs its setting no more.
+                if synchronous < 2 { try? db.execute(sql: "PRAGMA synchronous = \(synchronous)") }
+            }
+            var written: (result: Result, recorded: RecordedTransaction?)?
+            try db.inTransaction(.immediate) {
+                let connection = Connection(handle)
+                defer { connection.finalizeStatements() }
+                let session = try Session(connection, configuration: database.configuration)
+                _ = try Self.recordOnly(session, author: nil, context: nil)
+                let result = try updates(db)
+                let recorded = try Self.recordOnly(session, author: author, context: context)
+                let generation = try session.facts.value("generation")?.asInteger ?? 0
+                try session.facts.set("generation", .integer(generation + 1))
+                try session.saveDigest()
+                written = (result, recorded)
+                return .commit
+            }
+            guard let written else {
+                throw LogSyncError(.invalidStore, "a write to \(path) ended without a result")
+            }
+            return written
+        }
+    }
+
+    /// Records without settling parked rows: on a connection whose triggers are on, what settling writes would be
+    /// captured. What this logsync does next with the store settles them.
+    private static func recordOnly(
+        _ session: Session, author: String?, context: String?
+    ) throws -> RecordedTransaction? {
+        let adopted = try Reconciling.isNeeded(session) && Reconciling(session: session).reconcile()
+        let recorded = try Recorder(session, author: author, context: context).record()
+        if adopted || recorded != nil && (session.hasKept || session.hasReplaced) {
+            try session.facts.set(Store.unsettled, .integer(1))
+        }
+        return recorded
+    }
+}

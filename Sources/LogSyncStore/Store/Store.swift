@@ -1,0 +1,287 @@
+import Foundation
+package import LogSyncFormat
+package import LogSyncModel
+
+/// A SQLite database that logsync replicates: captures, records, merges.
+///
+/// Every method takes the store's one connection for as long as it runs, and throws ``LogSyncError``
+/// (``LogSyncError/Code/locked`` after ``StoreConfiguration/busyTimeout``, ``LogSyncError/Code/ioError`` where SQLite
+/// reports an I/O error or a full disk; the store is then as it was before the call).
+package final class Store: Sendable {
+    package let path: String
+    let database: StoreConnection
+
+    init(_ database: StoreConnection) {
+        path = database.path
+        self.database = database
+    }
+
+    // MARK: Opening
+
+    /// Throws `noStore`, `notReplicated`, `invalidStore` (not a database), `newerFormat`.
+    package static func open(_ path: String, configuration: StoreConfiguration) throws -> Store {
+        let database = try StoreConnection(path, configuration: configuration)
+        try database.withConnection { connection in
+            guard try isReplicated(connection) else {
+                throw LogSyncError(
+                    .notReplicated, "\(path) is a database, but it is not replicated",
+                    help: "Make it a store with `logsync init`.")
+            }
+            let version = try Facts(connection).value("format")?.asInteger ?? 0
+            guard version <= StoreSchema.formatVersion else {
+                throw LogSyncError(
+                    .newerFormat, "\(path) was written by a newer logsync (store format \(version)); it was left alone",
+                    help: "Use that version here too.")
+            }
+            if version < StoreSchema.formatVersion {
+                try connection.execute("BEGIN IMMEDIATE")
+                do {
+                    // Another process may have been faster.
+                    let version = try Facts(connection).value("format")?.asInteger ?? 0
+                    try StoreSchema.upgrade(from: version, on: connection)
+                    try connection.execute("COMMIT")
+                } catch {
+                    try connection.execute("ROLLBACK")
+                    throw error
+                }
+            }
+        }
+        return Store(database)
+    }
+
+    static func isReplicated(_ connection: Connection) throws -> Bool {
+        try connection.integer(
+            "SELECT EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'logsync_store')") == 1
+    }
+
+    package func close() throws {
+        try database.close()
+    }
+
+    // MARK: Who this is
+
+    package func registration() throws -> StoreRegistration {
+        try database.read { session in
+            let facts = session.facts
+            let succeeds = try facts.text("succeeds")?.split(separator: ",").compactMap { PeerID($0) } ?? []
+            return StoreRegistration(
+                peer: session.ownID, name: try facts.text("name") ?? "", content: try facts.text("content") ?? "",
+                container: try facts.text("container") ?? "", created: try facts.value("created")?.asInteger ?? 0,
+                succeeds: succeeds, machineID: try facts.text("machine"),
+                inode: try facts.value("inode").flatMap { $0.isNull ? nil : UInt64(bitPattern: $0.asInteger) },
+                path: try facts.text("path"), originalJournalMode: try facts.text("journal") ?? "delete")
+        }
+    }
+
+    package func setLocation(path: String, inode: UInt64?, machineID: String?) throws {
+        try database.write { session in
+            try session.facts.set("path", .text(path))
+            try session.facts.set("inode", inode.map { .integer(Int64(bitPattern: $0)) } ?? .null)
+            try session.facts.set("machine", machineID.map { .text($0) } ?? .null)
+        }
+    }
+
+    package func setContainer(_ path: String) throws {
+        try database.write { try $0.facts.set("container", .text(path)) }
+    }
+
+    /// From now on this store's content is at another place, and may be called something else.
+    package func setContent(_ content: String, container: String) throws {
+        try database.write { session in
+            try session.facts.set("content", .text(content))
+            try session.facts.set("container", .text(container))
+        }
+    }
+
+    /// From now on this store is another peer, which succeeds the present one. What it had recorded and not published
+    /// stays in the outbox under the former peer's name.
+    ///
+    /// - Parameter retiresFormer: whether the former peer is no more; not so where this is a copy of a store that may
+    ///   live on.
+    package func becomeSuccessor(_ peer: PeerID, name: String, retiresFormer: Bool = true) throws {
+        try database.write { session in
+            let former = session.ownID
+            let succeeds = try session.facts.text("succeeds").map { "\($0),\(former)" } ?? former.description
+            // The original may live on: its next transaction says only what moved since its last.
+            try session.connection.run(
+                """
+                INSERT OR REPLACE INTO logsync_dependency(peer, other, sequence)
+                SELECT ?1, number, declared FROM logsync_peer WHERE number <> ?1 AND declared > 0
+                """, .integer(session.own))
+            try session.become(peer)
+            try session.facts.set("succeeds", .text(succeeds))
+            try session.facts.set("name", .text(name))
+            try session.facts.set("created", .integer(session.configuration.clock.now()))
+            // What the former peer's folder holds is not in this one's.
+            try session.connection.run("UPDATE logsync_blob SET published = 0")
+            // Its first transaction says all that it has seen.
+            try session.connection.run("UPDATE logsync_peer SET declared = 0")
+            try session.reloadPeers()
+            try Settings(session).set("peer", peer.description, name)
+            if retiresFormer { try Settings(session).set("retired", former.description, "1") }
+        }
+    }
+
+    // MARK: Record and publish
+
+    /// Turns what was captured into a transaction, if there is anything.
+    package func record(author: String? = nil, context: String? = nil) throws -> RecordedTransaction? {
+        // A look without the write lock first: most of the time there is nothing.
+        guard try needsRecording() else { return nil }
+        return try database.write { try Self.record($0, author: author, context: context) }
+    }
+
+    static func record(_ session: Session, author: String?, context: String?) throws -> RecordedTransaction? {
+        let adopted = try Reconciling.isNeeded(session) && Reconciling(session: session).reconcile()
+        try LostColumns(session).begin()
+        let recorded = try Recorder(session, author: author, context: context).record()
+        try session.takeOwnSalt()
+        if recorded?.counts["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
+        let isUnsettled = try session.facts.value(unsettled) == .integer(1)
+        if isUnsettled { try session.facts.set(unsettled, .integer(0)) }
+        if recorded != nil || adopted || isUnsettled {
+            // What was written may have made room for a parked row, or its table has come.
+            let tables = recorded.map { Set($0.counts.keys.compactMap { session.catalog[$0]?.id }) }
+            try Settling(session, standing: Standing(session))
+                .settle([], touching: adopted || isUnsettled ? nil : tables) { _, _, _, _ in }
+        }
+        return recorded
+    }
+
+    private func needsRecording() throws -> Bool {
+        try database.read { session in
+            try Reconciling.isNeeded(session) || Recorder.hasPending(session)
+                || session.facts.value(Self.unsettled) == .integer(1)
+        }
+    }
+
+    /// The fact that says that an embedding program's write may have made room for a parked row.
+    static let unsettled = "unsettled"
+
+    private static let outbox = """
+        SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox ORDER BY peer, sequence
+        """
+    static let outboxWaiting = """
+        SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox WHERE NOT published
+        ORDER BY peer, sequence
+        """
+
+    /// The outbox in order of peer and sequence.
+    package func outbox(unpublishedOnly: Bool) throws -> [OutboxTransaction] {
+        try database.read { session in
+            return try session.connection.rows(unpublishedOnly ? Self.outboxWaiting : Self.outbox).compactMap { row in
+                guard case .blob(let before) = row[2], case .blob(let after) = row[3],
+                    let chainBefore = ChainHash(bytes: before), let chain = ChainHash(bytes: after)
+                else { return nil }
+                return OutboxTransaction(
+                    dot: Dot(session.peers.id(row[0].asInteger), UInt64(row[1].asInteger)), chainBefore: chainBefore,
+                    chain: chain, byteCount: Int(row[4].asInteger), isPublished: row[5].asInteger != 0)
+            }
+        }
+    }
+
+    /// Streams a transaction's blocks, verbatim.
+    package func forEachOutboxBlock(of dot: Dot, _ body: ([UInt8]) throws -> Void) throws {
+        try database.read { session in
+            guard let peer = session.peers[dot.peer]?.number else { return }
+            let statement = try session.connection.prepare(
+                "SELECT bytes FROM logsync_outbox_block WHERE peer = ? AND sequence = ? ORDER BY part")
+            statement.bind(peer, at: 1)
+            statement.bind(Int64(dot.sequence), at: 2)
+            defer { statement.reset() }
+            while try statement.step() { try body(Array(statement.bytes(0))) }
+        }
+    }
+
+    package func markPublished(_ dots: [Dot]) throws {
+        guard !dots.isEmpty else { return }
+        try database.write { session in
+            for dot in dots {
+                guard let peer = session.peers[dot.peer]?.number else { continue }
+                try session.connection.run(
+                    "UPDATE logsync_outbox SET published = 1 WHERE peer = ? AND sequence = ?", .integer(peer),
+                    .integer(Int64(dot.sequence)))
+            }
+        }
+    }
+
+    // MARK: Import
+
+    package func vector() throws -> VersionVector {
+        try database.read { $0.peers.vector }
+    }
+
+    /// The chain hash of a peer at this store's vector; 32 zero bytes where nothing of it was imported.
+    package func chain(of peer: PeerID) throws -> ChainHash {
+        try database.read { $0.peers[peer]?.chain ?? .zero }
+    }
+
+    /// The chain hashes of all peers at this store's vector, those left out of which nothing was imported.
+    package func chains() throws -> [PeerID: ChainHash] {
+        try database.read { session in
+            Dictionary(session.peers.entries.values.map { ($0.id, $0.chain) }, uniquingKeysWith: { first, _ in first })
+        }
+    }
+
+    /// What a transaction of `peer` right after this store's vector depends on, given its header's changes.
+    package func readiness(of header: TransactionHeader, chainBefore: ChainHash) throws -> Readiness {
+        try database.read { try Self.readiness(of: header, chainBefore: chainBefore, $0) }
+    }
+
+    static func readiness(of header: TransactionHeader, chainBefore: ChainHash, _ session: Session) throws -> Readiness
+    {
+        let peers = session.peers
+        let known = peers[header.dot.peer]
+        let sequence = known?.sequence ?? 0
+        if header.dot.sequence <= sequence { return .alreadyImported }
+        if header.dot.sequence > sequence + 1 { return .gap(sequence + 1) }
+        guard (known?.chain ?? .zero).means(chainBefore) else { return .fork }
+        switch try peers.dependencies(of: header, on: session.connection) {
+        case .seen: break
+        case .missing(let dots): return .missing(dots)
+        case .otherBranch(let dot): return .otherBranch(dot)
+        }
+        let ahead = header.time.milliseconds - session.configuration.clock.now()
+        if ahead > session.configuration.maximumDrift, !(known?.acceptsClock ?? false) { return .clock(ahead) }
+        return .ready
+    }
+
+    /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent,
+    /// all in one SQLite transaction. Each must be ready; one that throws while streaming undoes the whole step.
+    package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep {
+        try database.write { session in
+            var step = ImportStep()
+            step.recorded = try Self.record(session, author: nil, context: nil)
+            try session.copyAppTriggers(path: path)
+            let deadline = ContinuousClock.now + .seconds(session.configuration.lockBudget)
+            repeat {
+                guard let incoming = try next() else { break }
+                let readiness = try Self.readiness(of: incoming.header, chainBefore: incoming.chainBefore, session)
+                switch readiness {
+                case .missing(let dots):
+                    throw NotReady(dot: incoming.header.dot, waitsFor: dots.first, isOtherBranch: false)
+                case .otherBranch(let dot):
+                    throw NotReady(dot: incoming.header.dot, waitsFor: dot, isOtherBranch: true)
+                default: break
+                }
+                guard readiness == .ready else {
+                    throw LogSyncError(
+                        .malformedLog,
+                        "transaction \(incoming.header.dot) cannot be imported now (\(readiness)); it was held")
+                }
+                let merger = try Merger(session, incoming.header)
+                step.imported.append(try merger.merge(incoming))
+                if let revived = merger.revived { step.revived.append(revived) }
+            } while ContinuousClock.now < deadline
+            return step
+        }
+    }
+
+    /// Lets transactions of this peer in, however far ahead their times lie.
+    package func acceptClock(of peer: PeerID) throws {
+        try database.write { session in
+            let number = try session.peers.number(of: peer, on: session.connection)
+            try session.peers.acceptClock(of: number, on: session.connection)
+        }
+    }
+}

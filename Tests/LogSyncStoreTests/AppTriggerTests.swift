@@ -1,0 +1,88 @@
+import LogSyncModel
+import Testing
+
+@testable import LogSyncStore
+
+@Suite struct AppTriggerTests {
+    let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    @Test func aFullTextIndexIsKeptRight() throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE note(id INTEGER PRIMARY KEY, body TEXT);
+                CREATE VIRTUAL TABLE "note fts" USING fts5(body, content='note', content_rowid='id');
+                CREATE TRIGGER "note ""ai" AFTER INSERT ON note BEGIN
+                  INSERT INTO "note fts"(rowid, body) VALUES (new.id, new.body); END;
+                CREATE TRIGGER note_ad AFTER DELETE ON note BEGIN
+                  INSERT INTO "note fts"("note fts", rowid, body) VALUES ('delete', old.id, old.body); END;
+                CREATE TRIGGER note_au AFTER UPDATE ON note BEGIN
+                  INSERT INTO "note fts"("note fts", rowid, body) VALUES ('delete', old.id, old.body);
+                  INSERT INTO "note fts"(rowid, body) VALUES (new.id, new.body); END;
+                INSERT INTO note(body) VALUES ('red apple'), ('green pear');
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        #expect(try b.strings("SELECT rowid FROM \"note fts\" WHERE \"note fts\" MATCH 'apple'") == ["1"])
+        try a.write(
+            "UPDATE note SET body = 'blue plum' WHERE id = 1; DELETE FROM note WHERE id = 2; INSERT INTO note(body) VALUES ('apple')"
+        )
+        try converge(a, b)
+        #expect(
+            try b.strings("SELECT body FROM \"note fts\" WHERE \"note fts\" MATCH 'apple OR plum' ORDER BY 1") == [
+                "apple", "blue plum",
+            ])
+        #expect(try b.strings("SELECT count(*) FROM \"note fts\" WHERE \"note fts\" MATCH 'pear'") == ["0"])
+        try b.write("INSERT INTO \"note fts\"(\"note fts\") VALUES ('integrity-check')")
+    }
+
+    @Test func triggersThatWriteTrackedTablesStaySilent() throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE film(id INTEGER PRIMARY KEY, title TEXT, last_update TEXT);
+                CREATE TABLE audit(id INTEGER PRIMARY KEY, what TEXT);
+                CREATE TRIGGER film_update AFTER UPDATE OF title ON film BEGIN
+                  UPDATE film SET last_update = strftime('%f', 'now') || random() WHERE id = new.id;
+                  INSERT INTO audit(what) VALUES (new.title); END;
+                INSERT INTO film(title) VALUES ('x');
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("UPDATE film SET title = 'y'")
+        try converge(a, b)
+        #expect(try a.strings("SELECT * FROM film") == b.strings("SELECT * FROM film"))
+        #expect(try b.strings("SELECT what FROM audit") == ["y"])
+        #expect(try a.store.record() == nil)
+        #expect(try b.store.record() == nil)
+    }
+
+    @Test func ofTriggersThatWriteBothKindsTheOtherHalfFires() throws {
+        let schema = """
+            CREATE TABLE note(id INTEGER PRIMARY KEY, body TEXT, edited INTEGER NOT NULL DEFAULT 0);
+            CREATE TABLE [change log](id INTEGER PRIMARY KEY, what TEXT);
+            CREATE VIRTUAL TABLE found USING fts5(body, content='note', content_rowid='id');
+            CREATE TABLE "told; once"(n);
+            CREATE TRIGGER "note up" AFTER UPDATE OF body ON note WHEN new.body <> 'BEGIN' BEGIN
+              UPDATE OR REPLACE note SET edited = CASE WHEN edited < 9 THEN edited + 1 ELSE 9 END WHERE id = new.id;
+              -- one; comment
+              INSERT INTO found(found, rowid, body) VALUES ('delete', old.id, old.body);
+              INSERT INTO found(rowid, body) VALUES (new.id, new.body);
+              INSERT INTO `change log`(what) VALUES ('a;b');
+              DELETE FROM "told; once" WHERE n > 1000; END;
+            CREATE TRIGGER note_in AFTER INSERT ON note BEGIN
+              INSERT INTO found(rowid, body) VALUES (new.id, new.body);
+              INSERT INTO "told; once" VALUES(1); END;
+            INSERT INTO note(body) VALUES ('red');
+            """
+        let a = try TestPeer(folder, "a", sql: schema) { $0.local = ["told; once"] }
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("UPDATE note SET body = 'green'")
+        try agree(a, b)
+        #expect(try b.strings("SELECT body, edited FROM note") == ["green|1"])
+        #expect(try b.strings("SELECT what FROM \"change log\"") == ["a;b"])
+        #expect(try b.strings("SELECT rowid FROM found WHERE found MATCH 'green'") == ["1"])
+        #expect(try b.strings("SELECT rowid FROM found WHERE found MATCH 'red'") == [])
+        try b.write("INSERT INTO found(found) VALUES ('integrity-check')")
+    }
+}

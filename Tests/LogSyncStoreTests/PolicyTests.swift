@@ -1,0 +1,115 @@
+import LogSyncModel
+import Testing
+
+@testable import LogSyncStore
+
+@Suite struct PolicyTests {
+    let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    /// Two peers write one cell without having seen each other; `a` writes first.
+    private func conflict(_ policy: String, _ first: String, _ second: String) throws -> (TestPeer, TestPeer) {
+        let a = try TestPeer(
+            folder, "a", sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x, y); INSERT INTO t VALUES ('p', 0, 0)"
+        ) {
+            $0.policies = [("t.x", policy)]
+        }
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("UPDATE t SET x = \(first)")
+        try tick(a)
+        try b.write("UPDATE t SET x = \(second)")
+        try converge(a, b)
+        return (a, b)
+    }
+
+    /// Waits until the clock that the triggers read has moved on.
+    private func tick(_ peer: TestPeer) throws {
+        let now = "SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+        let before = try peer.app.integer(now)
+        while try peer.app.integer(now) == before {}
+    }
+
+    @Test(arguments: [
+        ("last-writer", "1", "2", "2"), ("first-writer", "1", "2", "1"), ("manual", "1", "2", "2"),
+        ("max", "7", "5.5", "7"), ("max", "'a'", "9", "a"), ("min", "7", "5.5", "5.5"), ("min", "NULL", "3", "3"),
+        ("prefer a,b", "1", "2", "1"), ("prefer b,a", "1", "2", "2"), ("prefer nobody", "1", "2", "2"),
+        ("union", "'[1,2]'", "'[2,3]'", "[1,2,3]"), ("union", "'no array'", "'[3]'", "[3]"),
+    ])
+    func bothPeersShowWhatThePolicySays(policy: String, first: String, second: String, shown: String) throws {
+        let (a, b) = try conflict(policy, first, second)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT x FROM t") == [shown])
+            #expect(try peer.store.audit().problems == [])
+            #expect(try peer.store.record() == nil)
+        }
+        #expect(try a.store.conflicts(table: nil, all: true).count == 1)
+    }
+
+    @Test func aLaterWriteSettlesTheConflict() throws {
+        let (a, b) = try conflict("union", "'[1]'", "'[2]'")
+        try b.write("UPDATE t SET x = '[9]'")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT x FROM t") == ["[9]"])
+            #expect(try peer.store.summary().conflicts == 0)
+        }
+    }
+
+    @Test func aChangedPolicyIsInForceOnEveryPeer() throws {
+        let (a, b) = try conflict("last-writer", "1", "2")
+        try b.write("UPDATE logsync_setting SET value = 'first-writer' WHERE kind = 'policy'")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT x FROM t") == ["1"])
+            #expect(try peer.store.audit().problems == [])
+            #expect(try peer.store.record() == nil)
+        }
+    }
+
+    @Test func lastWriterRowShowsOneOfThePairsWritten() throws {
+        let a = try TestPeer(
+            folder, "a", sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x, y); INSERT INTO t VALUES ('p', 0, 0)"
+        ) {
+            $0.policies = [("t", "last-writer-row")]
+        }
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("UPDATE t SET x = 1")
+        try tick(a)
+        try b.write("UPDATE t SET y = 9")
+        try converge(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT x, y FROM t") == ["0|9"]) }
+    }
+
+    @Test func aPolicyThatNobodyKnowsIsRefused() throws {
+        #expect {
+            try TestPeer(folder, "a", sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x)") {
+                $0.policies = [("t.x", "magic")]
+            }
+        } throws: { ($0 as? LogSyncError)?.code == .usage }
+    }
+
+    @Test func whoRefersToWhatAPolicyNoLongerShowsIsParked() throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE t(id TEXT PRIMARY KEY, x INTEGER UNIQUE);
+                CREATE TABLE c(id TEXT PRIMARY KEY, u INTEGER REFERENCES t(x));
+                INSERT INTO t VALUES ('p', 0);
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("UPDATE t SET x = 1")
+        try tick(a)
+        try b.write("UPDATE t SET x = 2")
+        try converge(a, b)
+        try a.write("INSERT INTO c VALUES('child', 2)")
+        try converge(a, b)
+        try b.write("INSERT INTO logsync_setting(kind, target, value) VALUES('policy', 't.x', 'first-writer')")
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT x FROM t") == ["1"])
+            #expect(try peer.strings("SELECT * FROM c") == [])
+            #expect(try peer.store.summary().parked == 1)
+        }
+    }
+}

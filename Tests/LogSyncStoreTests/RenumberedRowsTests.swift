@@ -1,0 +1,127 @@
+import LogSyncModel
+import Testing
+
+@testable import LogSyncStore
+
+/// Indexes that come and go, and rows whose rowids change without anybody's doing.
+extension SchemaTests {
+    @Test func uniqueIndexesComeAndGo() throws {
+        let (a, b) = try pair()
+        for peer in [a, b] {
+            try peer.write("CREATE UNIQUE INDEX u ON t(x); CREATE UNIQUE INDEX w ON c(i); CREATE INDEX p ON t(y)")
+        }
+        #expect(try a.recorded() == nil)
+        try a.write("REPLACE INTO t VALUES ('n', 1, 'displaced a'); REPLACE INTO c(i) VALUES (2)")
+        try agree(a, b)
+        #expect(try b.strings("SELECT * FROM t ORDER BY k") == ["b|2|2", "n|1|displaced a"])
+        #expect(try b.strings("SELECT count(*) FROM c") == ["1"])
+        for peer in [a, b] { try peer.write("DROP INDEX u") }
+        try b.write("INSERT INTO t VALUES ('m', 1, 1); UPDATE t SET y = 'b' WHERE k = 'n'")
+        try agree(a, b)
+        #expect(try a.strings("SELECT * FROM t ORDER BY k") == ["b|2|2", "m|1|1", "n|1|b"])
+    }
+
+    /// Its deletion says which number the row had, and another row has that by the time the schema is followed.
+    @Test func aNamelessRowIsDeletedAfterAColumnWasDropped() throws {
+        let (a, b) = try pair(
+            "CREATE TABLE n(k INT PRIMARY KEY, v, w); INSERT INTO n VALUES (NULL, 'nameless', 1), (2, 'two', 2);")
+        try a.write("ALTER TABLE n DROP COLUMN w; DELETE FROM n; INSERT INTO n VALUES (2, 'again')")
+        _ = try a.store.record()
+        #expect(try a.store.audit().problems == [])
+        try b.write("ALTER TABLE n DROP COLUMN w")
+        try agree(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT k, v FROM n") == ["2|again"]) }
+    }
+
+    /// What was captured of them says which numbers they had.
+    @Test(arguments: [
+        "VACUUM",
+        """
+        CREATE TABLE m(v, l TEXT, k INT, PRIMARY KEY(k, l)); INSERT INTO m(k, l, v) SELECT k, l, v FROM n;
+        DROP TABLE n; ALTER TABLE m RENAME TO n
+        """,
+    ])
+    func namelessRowsAreNumberedAnewBeforeTheyAreRecorded(migration: String) throws {
+        let (a, b) = try pair(
+            "CREATE TABLE n(k INT, l TEXT, v, PRIMARY KEY(k, l)); INSERT INTO n VALUES (NULL, NULL, 1);")
+        try a.write("INSERT INTO n VALUES (4, 'b', 3), (2, NULL, 4)")
+        try a.write("DELETE FROM n WHERE v = 3")
+        try a.write("INSERT INTO n VALUES (1, 'b', 5)")
+        try a.write(migration)
+        _ = try a.store.record()
+        #expect(try a.store.audit().problems == [])
+        #expect(try a.store.record() == nil)
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT k, l, v FROM n ORDER BY v") == ["NULL|NULL|1", "2|NULL|4", "1|b|5"])
+        }
+    }
+
+    @Test func vacuumRenumbersRows() throws {
+        let (a, b) = try pair(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY, v); CREATE TABLE u(k TEXT PRIMARY KEY, v UNIQUE); CREATE TABLE n(k TEXT PRIMARY KEY, v);
+            CREATE TABLE p(id INTEGER PRIMARY KEY, v); CREATE TABLE j(p INT REFERENCES p, k TEXT, v, PRIMARY KEY(p, k));
+            """)
+        try a.write(
+            """
+            INSERT INTO t SELECT value, value FROM json_each('[0,1,2,3,4,5,6,7,8,9]'); INSERT INTO u SELECT * FROM t; INSERT INTO n SELECT * FROM t;
+            INSERT INTO p SELECT k, v FROM t; INSERT INTO j SELECT id, v, v FROM p;
+            """)
+        _ = try a.store.record()
+        try a.write("DELETE FROM t WHERE k IN (0, 3, 4); DELETE FROM u WHERE k IN (0, 5); DELETE FROM j WHERE p < 4")
+        _ = try a.store.record()
+        // Pending before and after.
+        try a.write(
+            "UPDATE t SET v = 'before' WHERE k = 7; DELETE FROM u WHERE k = 1; INSERT INTO t VALUES ('x', 1); UPDATE j SET v = 'j' WHERE p = 6; INSERT INTO n VALUES (NULL, 'null')"
+        )
+        try a.write("VACUUM")
+        try a.write(
+            "UPDATE t SET v = 'after' WHERE k = 8; DELETE FROM t WHERE k = 9; REPLACE INTO u VALUES ('y', 8); UPDATE j SET k = 'k' WHERE p = 8; UPDATE n SET v = 'NULL' WHERE k IS NULL"
+        )
+        try agree(a, b)
+        #expect(
+            try b.strings("SELECT * FROM t ORDER BY k") == ["1|1", "2|2", "5|5", "6|6", "7|before", "8|after", "x|1"])
+        #expect(try b.strings("SELECT * FROM u ORDER BY k") == ["2|2", "3|3", "4|4", "6|6", "7|7", "9|9", "y|8"])
+        #expect(try b.strings("SELECT * FROM j ORDER BY p") == ["4|4|4", "5|5|5", "6|6|j", "7|7|7", "8|k|8", "9|9|9"])
+        try b.write("VACUUM; UPDATE u SET v = 'b' WHERE k = 9; DELETE FROM n WHERE k IS NULL")
+        try agree(a, b)
+        #expect(try a.strings("SELECT count(*) FROM n") == ["10"])
+        try a.write("VACUUM")
+        #expect(try a.recorded() == nil)
+        try agree(a, b)
+    }
+
+    @Test func vacuumMovesRowsWithNullsInTheirKeys() throws {
+        let (a, b) = try pair("CREATE TABLE n(k TEXT PRIMARY KEY, v)")
+        try a.write("INSERT INTO n VALUES ('a', 1), (NULL, 2), (NULL, 3), ('b', 4), (NULL, 5)")
+        _ = try a.store.record()
+        try a.write("DELETE FROM n WHERE v IN (1, 2)")
+        _ = try a.store.record()
+        try a.write("VACUUM")
+        #expect(try a.recorded() == nil)
+        try agree(a, b)
+        try a.write("UPDATE n SET v = 33 WHERE v = 3")
+        #expect(try a.recorded() == "n ~1")
+        try agree(a, b)
+        #expect(try b.strings("SELECT * FROM n ORDER BY v") == ["b|4", "NULL|5", "NULL|33"])
+    }
+
+    @Test func theAppsOwnDDLNeverFails() throws {
+        let (a, b) = try pair()
+        try a.write(
+            """
+            PRAGMA foreign_keys = OFF;
+            ALTER TABLE t ADD COLUMN z; ALTER TABLE t RENAME COLUMN z TO zz; ALTER TABLE t DROP COLUMN zz; ALTER TABLE t RENAME COLUMN k TO key;
+            ALTER TABLE t RENAME TO t2; ALTER TABLE t2 RENAME TO t; ALTER TABLE t RENAME COLUMN key TO k;
+            CREATE VIEW v AS SELECT * FROM t; CREATE TRIGGER g AFTER INSERT ON t BEGIN UPDATE t SET x = 0 WHERE k = 'none'; END; DROP TRIGGER g; DROP VIEW v;
+            ALTER TABLE i DROP COLUMN t; DROP TABLE c; CREATE TABLE c(id INTEGER PRIMARY KEY, i INT REFERENCES i); REINDEX; ANALYZE; VACUUM;
+            """)
+        #expect(try a.recorded() == "c -1")
+        try a.write("UPDATE t SET x = 'works'; INSERT INTO c VALUES (1, 1); DELETE FROM i WHERE id = 2")
+        try converge(a, b)
+        #expect(try b.strings("SELECT x FROM t") == ["works", "works"])
+        #expect(try a.store.audit().problems == [])
+        #expect(try b.store.audit().problems == [])
+    }
+}

@@ -1,0 +1,125 @@
+import LogSyncFormat
+import LogSyncModel
+import Testing
+
+@testable import LogSyncStore
+
+/// What was changed with the triggers off, in every kind of table.
+@Suite struct RescanTests {
+    let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    private static let schema = """
+        CREATE TABLE plain(k TEXT PRIMARY KEY, x);
+        CREATE TABLE folded(k TEXT COLLATE NOCASE, l INT, x, PRIMARY KEY(k, l));
+        CREATE TABLE bare(k TEXT, x, PRIMARY KEY(k)) WITHOUT ROWID;
+        CREATE TABLE parent(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+        CREATE TABLE child(id INTEGER PRIMARY KEY, parent INT REFERENCES parent, x);
+        CREATE TABLE link(parent INT REFERENCES parent, tag TEXT, x, PRIMARY KEY(parent, tag));
+        INSERT INTO plain VALUES('a', 1), ('b', 2), ('c', 3), ('d', 4);
+        INSERT INTO folded VALUES('Bob', 1, 1), ('ann', 1, 2), ('eve', 2.0, 3);
+        INSERT INTO bare VALUES('a', 1), ('b', 2), ('c', 3);
+        INSERT INTO parent VALUES(1, 'p'), (2, 'q'), (3, 'r');
+        INSERT INTO child VALUES(1, 1, 'x'), (2, 2, 'y'), (3, 3, 'z');
+        INSERT INTO link VALUES(1, 'red', 1), (2, 'red', 2), (3, 'blue', 3);
+        """
+
+    private static let changes = """
+        UPDATE plain SET x = 'new' WHERE k = 'a'; DELETE FROM plain WHERE k = 'b'; INSERT INTO plain VALUES('n', 9);
+        UPDATE plain SET k = 'renamed' WHERE k = 'd';
+        UPDATE folded SET x = 'new' WHERE k = 'bob'; DELETE FROM folded WHERE k = 'EVE'; INSERT INTO folded VALUES('Zoe', 1, 9);
+        UPDATE bare SET x = 'new' WHERE k = 'a'; DELETE FROM bare WHERE k = 'b'; INSERT INTO bare VALUES('n', 9);
+        DELETE FROM child WHERE id = 3; DELETE FROM link WHERE parent = 3; DELETE FROM parent WHERE id = 3;
+        UPDATE parent SET name = 'new' WHERE id = 1; INSERT INTO parent VALUES(7, 's'); INSERT INTO child VALUES(7, 7, 'w');
+        UPDATE child SET parent = 7 WHERE id = 2; INSERT INTO link VALUES(7, 'green', 9); UPDATE link SET x = 8 WHERE tag = 'red';
+        """
+
+    /// As `sqlite3 -cmd '.dbconfig enable_trigger off'` does.
+    private func quietly(_ peer: TestPeer, _ sql: String) throws {
+        try peer.app.setTriggersEnabled(false)
+        try peer.write(sql)
+        try peer.app.setTriggersEnabled(true)
+    }
+
+    /// Every identity that the peers' outboxes name.
+    private func names(_ peers: TestPeer...) throws -> [String: Set<RowIdentity>] {
+        var names: [String: Set<RowIdentity>] = [:]
+        for peer in peers {
+            for entry in try peer.store.outbox(unpublishedOnly: false) {
+                var blocks: [[UInt8]] = []
+                try peer.store.forEachOutboxBlock(of: entry.dot) { blocks.append($0) }
+                var queue = blocks[...]
+                let reader = try SegmentReader(peer: entry.dot.peer, previous: entry.chainBefore) { queue.popFirst() }
+                while let groups = try reader.nextFrame() {
+                    for group in groups { names[group.table, default: []].formUnion(group.identities) }
+                }
+            }
+        }
+        return names
+    }
+
+    private func dump(_ peer: TestPeer) throws -> [String] {
+        try ["plain", "folded", "bare"].flatMap { try peer.strings("SELECT * FROM \($0) ORDER BY 1, 2") }
+            + peer.strings("SELECT name FROM parent ORDER BY 1")
+            + peer.strings("SELECT name, x FROM child JOIN parent ON parent.id = parent ORDER BY 1, 2")
+            + peer.strings("SELECT name, tag, x FROM link JOIN parent ON parent.id = parent ORDER BY 1, 2")
+    }
+
+    /// Lets clock records be as they were before they kept natural keys.
+    private func forgetKeys(_ peer: TestPeer) throws {
+        for table in try peer.strings("SELECT id FROM logsync_table WHERE name IN ('plain', 'folded')") {
+            try peer.write("UPDATE logsync_clock_\(table) SET uniques = NULL")
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func everyKindOfTableIsFoundAndRecordedOnce(keysAreKept: Bool) throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema)
+        let b = try TestPeer(folder, "b", cloning: a)
+        for peer in [a, b] {
+            if !keysAreKept { try forgetKeys(peer) }
+            try quietly(peer, peer === a ? Self.changes : "UPDATE plain SET x = 'b' WHERE k = 'c'")
+            #expect(try peer.store.record() == nil, "no trigger said anything")
+        }
+        let (pending, capturedAgain, nameless) = try a.store.prepareRescan()
+        #expect(pending == nil && capturedAgain.isEmpty)
+        #expect(Set(nameless.map(\.table)) == (keysAreKept ? [] : ["plain", "folded"]))
+        let (found, left) = try a.store.rescan(naming: keysAreKept ? [:] : try names(a))
+        #expect(left.isEmpty)
+        #expect(found?.counts["plain"] == ChangeCounts(inserted: 2, updated: 1, deleted: 2))
+        #expect(found?.counts["folded"] == ChangeCounts(inserted: 1, updated: 1, deleted: 1))
+        #expect(found?.counts["bare"] == ChangeCounts(inserted: 1, updated: 1, deleted: 1))
+        #expect(found?.counts["parent"] == ChangeCounts(inserted: 1, updated: 1, deleted: 1))
+        #expect(found?.counts["child"] == ChangeCounts(inserted: 1, updated: 1, deleted: 1))
+        #expect(found?.counts["link"] == ChangeCounts(inserted: 1, updated: 2, deleted: 1))
+        #expect(try a.store.audit().problems == [])
+        _ = try b.store.prepareRescan()
+        #expect(try b.store.rescan(naming: [:]).found?.counts == ["plain": ChangeCounts(updated: 1)])
+        try converge(a, b)
+        #expect(try dump(a) == dump(b))
+        #expect(try a.strings("SELECT x FROM plain WHERE k = 'c'") == ["b"])
+        for peer in [a, b] {
+            _ = try peer.store.prepareRescan()
+            let again = try peer.store.rescan(naming: try names(a, b))
+            #expect(again.found == nil && again.nameless.isEmpty)
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
+
+    @Test func whatNobodyNamesIsCountedAndKept() throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema)
+        let b = try TestPeer(folder, "b", cloning: a)
+        try forgetKeys(b)
+        try quietly(b, "DELETE FROM plain WHERE k IN ('a', 'b')")
+        _ = try b.store.prepareRescan()
+        let strangers = try [RowIdentity(natural: [#require(KeyPart(.text("other"), collation: .binary))])]
+        let first = try b.store.rescan(naming: ["plain": Set(strangers)])
+        #expect(first.found == nil && first.nameless == ["plain": 2])
+        let second = try b.store.rescan(naming: try names(a))
+        #expect(second.nameless.isEmpty && second.found?.counts["plain"] == ChangeCounts(deleted: 2))
+        try converge(a, b)
+        #expect(try dump(a) == dump(b))
+        #expect(try a.strings("SELECT k FROM plain ORDER BY 1") == ["c", "d"])
+    }
+}

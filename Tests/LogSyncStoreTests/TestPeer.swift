@@ -1,0 +1,199 @@
+import Foundation
+import GRDBSQLite
+import LogSyncFormat
+import LogSyncModel
+import Testing
+
+@testable import LogSyncStore
+
+/// A clock that a test sets.
+final class TestClock: WallClock, @unchecked Sendable {
+    // Unchecked: tests move it from one thread.
+    var milliseconds: Int64 = 1_700_000_000_000
+    func now() -> Int64 { milliseconds }
+}
+
+/// A temporary folder that goes with the test.
+final class TestFolder {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "logsync-test-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// One store, a plain connection of "the app" to it, and a way to hand transactions to another.
+final class TestPeer {
+    let store: Store
+    let app: Connection
+    let path: String
+    let name: String
+    /// Kept as long as a peer lives in it.
+    private let folder: TestFolder
+
+    static func configuration(_ seed: UInt64, _ clock: (any WallClock)? = nil) -> StoreConfiguration {
+        var configuration = StoreConfiguration()
+        if let clock { configuration.clock = clock }
+        // Every second one keeps all but its smallest values in blobs.
+        if seed.isMultiple(of: 2) { configuration.blobThreshold = 4 }
+        // Every third one writes what it records bit by bit.
+        if seed.isMultiple(of: 3) { configuration.recordingMemory = 500 }
+        nonisolated(unsafe) var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        configuration.random = {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state
+        }
+        return configuration
+    }
+
+    /// Makes a database from SQL and founds replication in it.
+    init(
+        _ folder: TestFolder, _ name: String, sql: String, seed: UInt64 = .random(in: 0 ... .max),
+        clock: (any WallClock)? = nil, leavesOutKeys: Bool = false,
+        plan change: (inout InitializePlan) -> Void = { _ in }
+    ) throws {
+        self.folder = folder
+        path = folder.path + "/" + name + ".db"
+        self.name = name
+        app = try Self.open(path)
+        try app.execute("PRAGMA journal_mode=WAL;" + sql)
+        var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
+        change(&plan)
+        var configuration = Self.configuration(seed, clock)
+        configuration.leavesOutKeys = leavesOutKeys
+        store = try Store.initialize(path, plan: plan, configuration: configuration).store
+    }
+
+    /// Clones another peer's store.
+    convenience init(
+        _ folder: TestFolder, _ name: String, cloning peer: TestPeer, schema: String? = nil,
+        seed: UInt64 = .random(in: 0 ... .max), clock: (any WallClock)? = nil
+    ) throws {
+        try self.init(folder, name, emptyLike: peer, schema: schema, seed: seed, clock: clock)
+        try pull(from: peer)
+    }
+
+    /// Makes a store with another peer's schema and settings and no rows yet.
+    init(
+        _ folder: TestFolder, _ name: String, emptyLike peer: TestPeer, schema: String? = nil,
+        seed: UInt64 = .random(in: 0 ... .max), clock: (any WallClock)? = nil
+    ) throws {
+        self.folder = folder
+        path = folder.path + "/" + name + ".db"
+        self.name = name
+        var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
+        plan.settings = try peer.settings()
+        store = try Store.create(
+            path, schema: try schema ?? peer.store.schemaText().text, plan: plan,
+            configuration: Self.configuration(seed, clock))
+        app = try Self.open(path)
+    }
+
+    /// Takes a store that is open already.
+    init(_ folder: TestFolder, _ name: String, opening store: Store) throws {
+        self.folder = folder
+        path = store.path
+        self.name = name
+        self.store = store
+        app = try Self.open(path)
+    }
+
+    /// The app's connection: plain SQLite, no GRDB.
+    private static func open(_ path: String) throws -> Connection {
+        var handle: OpaquePointer?
+        #expect(sqlite3_open(path, &handle) == SQLITE_OK)
+        let connection = Connection(try #require(handle))
+        sqlite3_busy_timeout(connection.handle, 5000)
+        return connection
+    }
+
+    deinit {
+        app.finalizeStatements()
+        sqlite3_close_v2(app.handle)
+    }
+
+    private func settings() throws -> [(kind: String, target: String, value: String)] {
+        try app.rows("SELECT kind, target, value FROM logsync_setting").map {
+            (String(text: $0[0]), String(text: $0[1]), String(text: $0[2]))
+        }
+    }
+
+    func write(_ sql: String) throws {
+        try app.execute(sql)
+        // `SELECT *` prepared before an ALTER TABLE would go on returning as many columns as then.
+        app.finalizeStatements()
+    }
+
+    /// Records here and merges every transaction of `other`'s outbox that has not come yet.
+    @discardableResult
+    func pull(from other: TestPeer, record: Bool = true) throws -> [ImportedTransaction] {
+        if record { _ = try other.store.record() }
+        var waiting: [IncomingTransaction] = []
+        let vector = try store.vector()
+        for entry in try other.store.outbox(unpublishedOnly: false) where !vector.covers(entry.dot) {
+            var blocks: [[UInt8]] = []
+            try other.store.forEachOutboxBlock(of: entry.dot) { blocks.append($0) }
+            var queue = blocks[...]
+            let reader = try SegmentReader(peer: entry.dot.peer, previous: entry.chainBefore) { queue.popFirst() }
+            waiting.append(
+                IncomingTransaction(
+                    header: reader.header, chainBefore: entry.chainBefore, chain: entry.chain,
+                    blobs: { try #require(try other.store.blobBytes(of: $0)) }
+                ) { body in
+                    while let groups = try reader.nextFrame() { try groups.forEach(body) }
+                    #expect(try reader.finish().chain == entry.chain)
+                })
+        }
+        var imported: [ImportedTransaction] = []
+        imported += try store.importStep { nil }.imported
+        for transaction in waiting {
+            // What depends on a third peer's transaction waits.
+            guard try store.readiness(of: transaction.header, chainBefore: transaction.chainBefore) == .ready else {
+                break
+            }
+            var next: IncomingTransaction? = transaction
+            imported += try store.importStep {
+                defer { next = nil }
+                return next
+            }.imported
+        }
+        return imported
+    }
+
+    func dump(_ sql: String) throws -> [[Value]] { try app.rows(sql) }
+
+    func strings(_ sql: String) throws -> [String] {
+        try app.rows(sql).map { row in
+            row.map { value in
+                switch value {
+                case .null: "NULL"
+                case .integer(let integer): String(integer)
+                case .real(let real): String(real)
+                case .text(let bytes): String(decoding: bytes, as: UTF8.self)
+                case .blob(let bytes): "x" + Hex.encode(bytes)
+                case .reference, .external: "?"
+                }
+            }.joined(separator: "|")
+        }
+    }
+
+    func digest() throws -> String { try store.summary().digest }
+    func vector() throws -> VersionVector { try store.vector() }
+}
+
+/// Both have all that the other has, and show and hold the same.
+func converge(_ peers: TestPeer..., sourceLocation: SourceLocation = #_sourceLocation) throws {
+    for _ in 0..<3 {
+        for a in peers {
+            // A transaction may wait for one of a peer further on.
+            for _ in peers { for b in peers where a !== b { try a.pull(from: b) } }
+        }
+    }
+    for peer in peers.dropFirst() {
+        #expect(try peer.vector() == peers[0].vector(), sourceLocation: sourceLocation)
+        #expect(try peer.digest() == peers[0].digest(), sourceLocation: sourceLocation)
+    }
+}
