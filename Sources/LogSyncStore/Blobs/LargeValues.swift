@@ -58,14 +58,14 @@ extension RowGroup {
     }
 }
 
-extension FullRow {
+extension RowState {
     /// The row, every value with its bytes.
-    func whole(_ source: BlobSource?) throws -> FullRow {
+    func whole(_ source: BlobSource?) throws -> RowState {
         var row = self
-        for (name, cell) in state.unknown {
+        for (name, cell) in state.cellsByName {
             for (index, version) in cell.versions.enumerated() {
                 guard case .external? = version.value else { continue }
-                row.state.unknown[name]?.versions[index].value = try version.value?.whole(source)
+                row.state.cellsByName[name]?.versions[index].value = try version.value?.whole(source)
             }
         }
         return row

@@ -87,14 +87,14 @@ enum Capture {
     }
 
     /// Notes one row as possibly changed.
-    static func note(at position: Int64, identity: RowIdentity?, in table: TrackedTable, _ session: Session) throws {
+    static func note(at position: Int64, identity: RowIdentity?, in table: TrackedTable, _ store: OpenStore) throws {
         let keys = table.capturesKey ? table.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
         let targets = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
         let key =
             try table.hasRowid
-            ? [.integer(position)] : identity.flatMap { try Standing(session).localKey($0, in: table) } ?? []
+            ? [.integer(position)] : identity.flatMap { try ShownRows(store).localKey($0, in: table) } ?? []
         guard !key.isEmpty else { return }
-        let statement = try session.connection.prepare(
+        let statement = try store.connection.prepare(
             """
             INSERT INTO \(table.pending)(kind, row, ms\(targets))
             SELECT \(Kind.found.rawValue), \(table.hasRowid ? table.rowid : "NULL"), \(SQL.milliseconds)\(keys)

@@ -2,7 +2,7 @@ import LogSyncModel
 
 /// What a clock record holds beside its entries.
 struct ClockRecord {
-    var state: ClockState
+    var state: RowClock
     /// The 32-bit digest of each column's value as the table returns it, by column id.
     var digests: [UInt32]
     /// Of the whole row.
@@ -32,7 +32,7 @@ struct ClockRecord {
 
 extension ClockRecord {
     /// The record of a row that stands as `row`.
-    init(_ state: ClockState, of identity: RowIdentity, shownAs row: TableReader.Row, _ reader: TableReader) {
+    init(_ state: RowClock, of identity: RowIdentity, shownAs row: TableReader.Row, _ reader: TableReader) {
         let table = reader.table
         let isStored = table.storesIdentity || identity.isSurrogate
         self.init(
@@ -65,7 +65,7 @@ struct ClockTable {
                 UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self))
             }
         }
-        var state = ClockState(insertedBy: base, columnCount: digests.count)
+        var state = RowClock(insertedBy: base, columnCount: digests.count)
         if base.peer == 0 {
             state.base = nil
             state.columnCount = 0

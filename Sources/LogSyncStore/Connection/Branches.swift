@@ -54,7 +54,7 @@ struct Branches {
     }
 }
 
-extension Peers {
+extension PeerTable {
     /// What an entry of somebody's dependencies means here.
     enum Resolution {
         /// Everything up to these, and whatever they branch off.

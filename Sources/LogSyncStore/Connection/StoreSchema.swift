@@ -6,7 +6,7 @@ enum StoreSchema {
     static let formatVersion: Int64 = 5
 
     static let sql = """
-        -- Facts about this store: who it is, where its container is.
+        -- StoreFacts about this store: who it is, where its container is.
         CREATE TABLE logsync_store(key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
         -- Every peer known here. Clock records name peers by number.
         CREATE TABLE logsync_peer(
@@ -53,7 +53,7 @@ enum StoreSchema {
         \(blobs)
         \(looks)
         \(shown)
-        -- Integers promised to rows that have not come: references that dangle.
+        -- Integers reserved to rows that have not come: references that dangle.
         CREATE TABLE logsync_reserved(
             table_id INTEGER NOT NULL, integer INTEGER NOT NULL, identity BLOB NOT NULL,
             PRIMARY KEY(table_id, integer)) WITHOUT ROWID;
@@ -135,7 +135,7 @@ enum StoreSchema {
         if version < 3 { try connection.execute(blobs + outboxIndex) }
         if version < 4 { try connection.execute(shown) }
         if version < 5 { try keepKeys(on: connection) }
-        try Facts(connection).set("format", .integer(formatVersion))
+        try StoreFacts(connection).set("format", .integer(formatVersion))
     }
 
     private static func addBranches(on connection: Connection) throws {

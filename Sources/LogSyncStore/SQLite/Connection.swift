@@ -8,7 +8,7 @@ import LogSyncModel
 final class Connection {
     let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
-    /// The widths of which there is a function for ``GivenRows``.
+    /// The widths of which there is a function for ``RowsParameter``.
     var rowWidths: Set<Int> = []
 
     init(_ handle: OpaquePointer) {

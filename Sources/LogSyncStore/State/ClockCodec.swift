@@ -8,8 +8,8 @@ enum ClockCodec {
     private static let version: UInt8 = 1
 
     /// The bytes of what a record's own columns (base, count of digests) do not say; nil where that is nothing.
-    static func encodeExtra(_ state: ClockState) -> [UInt8]? {
-        if state.baseIsInsert && state.inserts.isEmpty && state.cells.isEmpty && state.unknown.isEmpty
+    static func encodeExtra(_ state: RowClock) -> [UInt8]? {
+        if state.baseIsInsert && state.inserts.isEmpty && state.cells.isEmpty && state.cellsByName.isEmpty
             && state.deletes.isEmpty
         {
             return nil
@@ -21,7 +21,7 @@ enum ClockCodec {
             $0.append(UInt64($1.key))
             $0.append($1.value)
         }
-        writer.append(list: state.unknown.sorted { $0.key < $1.key }) {
+        writer.append(list: state.cellsByName.sorted { $0.key < $1.key }) {
             $0.append(counted: Array($1.key.utf8)[...])
             $0.append($1.value)
         }
@@ -50,7 +50,7 @@ enum ClockCodec {
         return writer.bytes
     }
 
-    static func decodeExtra(_ bytes: Bytes, into state: inout ClockState) throws {
+    static func decodeExtra(_ bytes: Bytes, into state: inout RowClock) throws {
         var reader = Reader(rest: bytes)
         guard try reader.byte() == version else { throw Reader.malformed }
         state.baseIsInsert = try reader.integer() == 1
@@ -61,13 +61,13 @@ enum ClockCodec {
         for (name, cell) in try reader.list({
             (String(decoding: try $0.counted(), as: UTF8.self), try $0.cell())
         }) {
-            state.unknown[name] = cell
+            state.cellsByName[name] = cell
         }
         state.deletes = try reader.list { try $0.stamp() }
     }
 
     /// A row with all its values, base spelled out.
-    static func encodeKept(_ state: ClockState) -> [UInt8] {
+    static func encodeKept(_ state: RowClock) -> [UInt8] {
         var writer = Writer(bytes: [])
         writer.append(list: [state.base].compactMap { $0 }) { $0.append($1) }
         writer.append(UInt64(state.columnCount))
@@ -75,9 +75,9 @@ enum ClockCodec {
         return writer.bytes
     }
 
-    static func decodeKept(_ bytes: Bytes) throws -> ClockState {
+    static func decodeKept(_ bytes: Bytes) throws -> RowClock {
         var reader = Reader(rest: bytes)
-        var state = ClockState()
+        var state = RowClock()
         state.base = try reader.list { try $0.stamp() }.first
         state.columnCount = Int(try reader.integer())
         if !reader.rest.isEmpty { try decodeExtra(reader.rest, into: &state) }

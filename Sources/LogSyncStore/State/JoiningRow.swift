@@ -8,15 +8,15 @@ struct JoinCoverage {
     var theirs: Coverage
 }
 
-extension FullRow {
+extension RowState {
     /// Joins the state that another store had of this row (MODEL.md, joining a snapshot): an entry that both have stays;
     /// one that only one has stays exactly when its dot is not within the other's vector.
-    mutating func join(_ other: FullRow, _ coverage: JoinCoverage) {
+    mutating func join(_ other: RowState, _ coverage: JoinCoverage) {
         state.inserts = Self.join(state.inserts, other.state.inserts, coverage) { $0 }
-        for name in Set(state.unknown.keys).union(other.state.unknown.keys) {
-            let joined = (state.unknown[name] ?? CellState())
-                .joined(with: other.state.unknown[name] ?? CellState(), coverage)
-            state.unknown[name] = joined.isEmpty ? nil : joined
+        for name in Set(state.cellsByName.keys).union(other.state.cellsByName.keys) {
+            let joined = (state.cellsByName[name] ?? CellState())
+                .joined(with: other.state.cellsByName[name] ?? CellState(), coverage)
+            state.cellsByName[name] = joined.isEmpty ? nil : joined
         }
         joinDeletes(other.state.deletes, coverage)
         integer = integer ?? other.integer
@@ -55,8 +55,8 @@ extension FullRow {
 extension CellState {
     fileprivate func joined(with other: CellState, _ coverage: JoinCoverage) -> CellState {
         var joined = CellState(
-            versions: FullRow.join(versions, other.versions, coverage) { $0.stamp },
-            additions: FullRow.join(additions, other.additions, coverage) { $0.stamp })
+            versions: RowState.join(versions, other.versions, coverage) { $0.stamp },
+            additions: RowState.join(additions, other.additions, coverage) { $0.stamp })
         // The other side may still have the value of a column that was dropped here.
         for index in joined.versions.indices where joined.versions[index].value == nil {
             joined.versions[index].value = other.versions.first { $0.stamp == joined.versions[index].stamp }?.value
@@ -65,14 +65,14 @@ extension CellState {
     }
 }
 
-extension FullRow {
+extension RowState {
     /// Whether both have the same entries, whatever their order and whether or not their values are known.
-    func hasSameEntries(as other: FullRow) -> Bool {
+    func hasSameEntries(as other: RowState) -> Bool {
         guard Set(state.inserts) == Set(other.state.inserts), Set(state.deletes) == Set(other.state.deletes),
-            Set(state.unknown.keys) == Set(other.state.unknown.keys)
+            Set(state.cellsByName.keys) == Set(other.state.cellsByName.keys)
         else { return false }
-        return state.unknown.allSatisfy { name, cell in
-            guard let theirs = other.state.unknown[name] else { return false }
+        return state.cellsByName.allSatisfy { name, cell in
+            guard let theirs = other.state.cellsByName[name] else { return false }
             return Set(cell.versions.map(\.stamp)) == Set(theirs.versions.map(\.stamp))
                 && Set(cell.additions.map(\.key)) == Set(theirs.additions.map(\.key))
         }

@@ -2,16 +2,16 @@ import LogSyncModel
 
 /// Tarjan's strong components of a graph, dependencies first; without recursion, because chains may be long.
 struct StrongComponents {
-    private(set) var components: [[Contender]] = []
+    private(set) var components: [[Candidate]] = []
 
-    init(_ nodes: [Contender], edges: (Contender) -> [Contender]) {
+    init(_ nodes: [Candidate], edges: (Candidate) -> [Candidate]) {
         var number: [RowName: Int] = [:]
         var low: [RowName: Int] = [:]
         var onStack: Set<RowName> = []
-        var stack: [Contender] = []
+        var stack: [Candidate] = []
         for root in nodes where number[root.name] == nil {
-            var path: [(node: Contender, rest: [Contender])] = []
-            func enter(_ node: Contender) {
+            var path: [(node: Candidate, rest: [Candidate])] = []
+            func enter(_ node: Candidate) {
                 number[node.name] = number.count
                 low[node.name] = number[node.name]
                 stack.append(node)
@@ -34,7 +34,7 @@ struct StrongComponents {
                     low[parent.name] = min(low[parent.name] ?? 0, low[node.name] ?? 0)
                 }
                 guard low[node.name] == number[node.name] else { continue }
-                var component: [Contender] = []
+                var component: [Candidate] = []
                 while let top = stack.popLast() {
                     onStack.remove(top.name)
                     component.append(top)

@@ -10,9 +10,9 @@ package struct RowGone: Error {
     package var identity: RowIdentity
 
     /// Looks for the record of a row that is not there, in a table whose records are found by the digest of the key.
-    static func check(_ identity: RowIdentity, in table: TrackedTable, _ session: Session) throws {
+    static func check(_ identity: RowIdentity, in table: TrackedTable, _ store: OpenStore) throws {
         guard table.findsByKeyDigest, !identity.isSurrogate else { return }
-        let rescanning = Rescanning(session: session)
+        let rescanning = Rescan(store: store)
         if try rescanning.isOrphan(identity, in: table) { throw RowGone(table: table.name, identity: identity) }
     }
 }
@@ -22,14 +22,14 @@ extension Store {
     ///
     /// - Returns: nil where nothing was found after all.
     package func recordGone(_ gone: RowGone) throws -> RecordedTransaction? {
-        try database.write { session in
-            guard let table = session.catalog[gone.table] else { return nil }
+        try database.write { store in
+            guard let table = store.catalog[gone.table] else { return nil }
             if table.findsByKeyDigest {
-                try Rescanning(session: session).noteDeletions([table.name: [gone.identity]])
+                try Rescan(store: store).noteDeletions([table.name: [gone.identity]])
             } else {
-                session.orphanScans.insert(table.id)
+                store.orphanScans.insert(table.id)
             }
-            return try Self.record(session, author: nil, context: nil)
+            return try Self.record(store, author: nil, context: nil)
         }
     }
 }
