@@ -104,3 +104,15 @@ enum Capture {
         try statement.run()
     }
 }
+
+extension Capture {
+    /// Makes the clock and pending tables and the triggers of registered tables.
+    static func equip(_ tables: [TrackedTable], on connection: Connection) throws {
+        for table in tables {
+            try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
+            try connection.execute(Capture.pendingTable(table))
+            try install(table, on: connection)
+            try table.noteShape(on: connection)
+        }
+    }
+}

@@ -1,3 +1,5 @@
+import LogSyncModel
+
 extension SimpleChanges {
     /// Reads the clock records of plain rows, each of which has one.
     ///
@@ -20,12 +22,18 @@ extension SimpleChanges {
             }
             try rows.read(with: select) {
                 // They come in the order in which they are given.
-                guard select.integer(0) == next else { throw BatchDeleteRecorder.withoutRecord(table) }
+                guard select.integer(0) == next else { throw Self.withoutRecord(table) }
                 try body(order[next], select)
                 next += 1
             }
-            guard next == end else { throw BatchDeleteRecorder.withoutRecord(table) }
+            guard next == end else { throw Self.withoutRecord(table) }
         }
+    }
+
+    private static func withoutRecord(_ table: TrackedTable) -> LogSyncError {
+        LogSyncError(
+            .invalidStore, "a row of \(table.name) has no clock record; nothing was recorded",
+            help: "Run `logsync rescan` on the store.")
     }
 
     /// What stands at a row's place among the clock records.

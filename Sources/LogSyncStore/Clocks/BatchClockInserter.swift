@@ -51,7 +51,7 @@ final class BatchClockInserter {
         storesIdentity = table.storesIdentity
         findsByKeyDigest = table.findsByKeyDigest
         ids = table.columns.map(\.id)
-        shares = [OpenStore.insertColumn] + ids.map { table.columnDigests[$0] }
+        shares = [StateDigest.insertColumn] + ids.map { table.columnDigests[$0] }
         self.stamp = stamp
         dot = store.dotDigest(stamp)
         record = .allocate(capacity: table.columnCount)

@@ -71,7 +71,7 @@ final class BatchClockUpdater {
     /// Takes the shares of the whole row from the state digest.
     func discount(row: UInt64) {
         guard let state else {
-            store.count(-1, row: row, column: OpenStore.insertColumn, base)
+            store.count(-1, row: row, column: StateDigest.insertColumn, base)
             for column in table.columnDigests { store.count(-1, row: row, column: column, base) }
             return
         }

@@ -188,23 +188,7 @@ extension OpenStore {
     /// Adds or takes away a kept row's shares of the state digest. All its cells are by name.
     func countKept(_ sign: Int, _ row: HiddenRows.Row) {
         let digest = rowDigest(row.table, row.identity)
-        for stamp in row.clock.insertEntries { count(sign, row: digest, column: Self.insertColumn, stamp) }
-        for (name, cell) in row.clock.cellsByName { count(sign, cell, row: digest, column: Self.columnDigest(name)) }
-    }
-
-    /// What a column shows where it has no entry.
-    func defaultValue(of table: TrackedTable, _ position: Int) -> Value {
-        let key = "\(table.id).\(table.columns[position].id)"
-        if let known = defaults[key] { return known }
-        var value = Value.null
-        if let sql = table.schema.column(table.columns[position].local)?.defaultSQL,
-            let read = try? connection.scalar("SELECT \(sql)")
-        {
-            // The default's SQL was accepted by SQLite when the column was declared; one that needs a row's context
-            // cannot be evaluated alone, and no column that was added later may have such a default.
-            value = table.schema.affinity(of: table.columns[position].local).apply(to: read)
-        }
-        defaults[key] = value
-        return value
+        for stamp in row.clock.insertEntries { count(sign, row: digest, column: StateDigest.insertColumn, stamp) }
+        for (name, cell) in row.clock.cellsByName { count(sign, cell, row: digest, column: StateDigest.column(name)) }
     }
 }

@@ -5,37 +5,16 @@ import LogSyncModel
 /// Inserts in logs of before store format 5, and in seeds, leave out key columns where the identity says what they hold;
 /// rows that are kept for want of their table lack those cells until somebody knows what they are called.
 struct KeyNames {
-    private let store: OpenStore
+    let store: OpenStore
 
     init(_ store: OpenStore) { self.store = store }
 
-    private static let prefix = "key_columns "
+    static let prefix = "key_columns "
 
     /// nil for a table of which nobody here has heard, or whose rows have surrogate identities.
     func names(of table: String) -> [String]? {
         if let table = store.catalog[table] { return table.key.isEmpty ? nil : table.orderedKeyNames }
         return store.absentKeys[table.lowercased()]
-    }
-
-    /// Remembers what the key of a table that is not here consists of, and completes the rows that are kept of it.
-    func learn(_ names: [String], of table: String) throws {
-        guard !names.isEmpty, store.absentKeys[table.lowercased()] != names else { return }
-        store.absentKeys[table.lowercased()] = names
-        try store.facts.set(Self.prefix + table.lowercased(), .text(Array(try KeyList.encode(names).utf8)[...]))
-        for row in try HiddenRows(store).rows(.unknownTable, of: table) { try complete(row, names) }
-    }
-
-    /// Gives a kept row the cells of its key; returns it as it is then.
-    @discardableResult
-    func complete(_ row: HiddenRows.Row, _ names: [String]) throws -> HiddenRows.Row {
-        var full = RowState(table: row.table, identity: row.identity, state: row.clock, integer: row.integer)
-        guard full.spellOutKey(names) else { return row }
-        var completed = row
-        completed.clock = full.state
-        store.countKept(-1, row)
-        store.countKept(1, completed)
-        try HiddenRows(store).put(completed)
-        return completed
     }
 
     static func read(on connection: Connection) throws -> [String: [String]] {

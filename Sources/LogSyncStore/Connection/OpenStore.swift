@@ -181,7 +181,7 @@ final class OpenStore {
     /// Adds (or with `sign` −1 takes away) one entry's share of the state digest.
     @inline(__always)
     func count(_ sign: Int, row: UInt64, column: UInt64, _ stamp: Stamp) {
-        let share = Digest.mix(row &+ column, dotDigest(stamp))
+        let share = StateDigest.share(row: row, column: column, dot: dotDigest(stamp))
         stateDigest = sign > 0 ? stateDigest &+ share : stateDigest &- share
     }
 
@@ -201,56 +201,28 @@ final class OpenStore {
     func dotDigest(_ stamp: Stamp) -> UInt64 {
         if lastDots.0.isOf(stamp) { return lastDots.0.digest }
         if lastDots.1.isOf(stamp) { return lastDots.1.digest }
-        let id = peers.id(stamp.peer)
-        let digest = Digest.mix(Digest.mix(id.high, id.low), stamp.sequence)
+        let digest = StateDigest.dot(peers.id(stamp.peer), stamp.sequence)
         lastDots = (Dotted(peer: stamp.peer, sequence: stamp.sequence, digest: digest), lastDots.0)
         return digest
     }
 
-    /// The part of the state digest that table and identity make.
-    func rowDigest(_ table: String, _ identity: RowIdentity) -> UInt64 {
-        Digest.mix(Digest.of(table), Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
-    }
+    func rowDigest(_ table: String, _ identity: RowIdentity) -> UInt64 { StateDigest.row(table, identity) }
 
     func rowDigest(_ table: TrackedTable, _ identity: RowIdentity) -> UInt64 {
-        Digest.mix(table.nameDigest, Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
+        StateDigest.row(table.nameDigest, identity)
     }
 
     /// Adds or takes away the shares of all of a row's entries.
     func count(_ sign: Int, _ state: RowClock, row: UInt64, table: TrackedTable) {
-        for stamp in state.insertEntries { count(sign, row: row, column: Self.insertColumn, stamp) }
+        for stamp in state.insertEntries { count(sign, row: row, column: StateDigest.insertColumn, stamp) }
         for column in 0..<max(state.columnCount, (state.cells.keys.max() ?? -1) + 1) {
             count(sign, state.cell(column), row: row, column: table.columnDigests[column])
         }
-        for (name, cell) in state.cellsByName { count(sign, cell, row: row, column: Self.columnDigest(name)) }
+        for (name, cell) in state.cellsByName { count(sign, cell, row: row, column: StateDigest.column(name)) }
     }
 
     func count(_ sign: Int, _ cell: CellState, row: UInt64, column: UInt64) {
         for version in cell.versions { count(sign, row: row, column: column, version.stamp) }
         for addition in cell.additions { count(sign, row: row, column: column, addition.stamp) }
-    }
-
-    /// The part that a column makes; I(r) counts as the column with the empty name.
-    static func columnDigest(_ name: String) -> UInt64 { Digest.of(name) }
-    static let insertColumn = columnDigest("")
-}
-
-/// The key-value facts of a store.
-struct StoreFacts {
-    let connection: Connection
-
-    init(_ connection: Connection) { self.connection = connection }
-
-    func value(_ key: String) throws -> Value? {
-        try connection.scalar("SELECT value FROM logsync_store WHERE key = ?", .text(key))
-    }
-
-    func text(_ key: String) throws -> String? {
-        guard let value = try value(key), !value.isNull else { return nil }
-        return String(text: value)
-    }
-
-    func set(_ key: String, _ value: Value) throws {
-        try connection.run("INSERT OR REPLACE INTO logsync_store(key, value) VALUES(?, ?)", .text(key), value)
     }
 }

@@ -221,33 +221,6 @@ final class PeerTable {
     }
 }
 
-/// A version vector by local peer numbers, for asking of each entry whether it is covered.
-struct Coverage {
-    private var sequences: [UInt64] = []
-    private let isEverything: Bool
-
-    init(_ vector: VersionVector, peers: PeerTable) {
-        isEverything = false
-        for (id, sequence) in vector.sequences {
-            guard let number = peers[id]?.number else { continue }
-            while sequences.count <= Int(number) { sequences.append(0) }
-            sequences[Int(number)] = sequence
-        }
-    }
-
-    private init(isEverything: Bool) { self.isEverything = isEverything }
-
-    /// A local write has seen all that is here.
-    static let everything = Coverage(isEverything: true)
-
-    /// Raises one peer's entry.
-    mutating func raise(_ number: Int64, to sequence: UInt64) {
-        while sequences.count <= Int(number) { sequences.append(0) }
-        sequences[Int(number)] = sequence
-    }
-
-    @inline(__always)
-    func covers(_ stamp: Stamp) -> Bool {
-        isEverything || (stamp.peer < sequences.count && stamp.sequence <= sequences[Int(stamp.peer)])
-    }
+extension Coverage {
+    init(_ vector: VersionVector, peers: PeerTable) { self.init(vector) { peers[$0]?.number } }
 }

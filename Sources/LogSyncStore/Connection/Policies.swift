@@ -96,7 +96,7 @@ extension OpenStore {
     func shown(_ cell: CellState, _ table: String, _ column: String) -> Value? {
         let base = resolved(cell, table, column)
         guard !cell.additions.isEmpty, let base else { return base }
-        return Counter.sum(base, cell.additions, of: cell.versions, in: self)
+        return Counter.sum(base, cell.additions, of: cell.versions, peer: peers.id)
     }
 
     private func resolved(_ cell: CellState, _ table: String, _ column: String) -> Value? {

@@ -87,21 +87,3 @@ final class ConstraintProbe {
         return name
     }
 }
-
-/// What stands behind the name in a `CREATE` statement as SQLite keeps it.
-enum SQLName {
-    static func rest(of sql: String, after kind: String) -> String? {
-        let tokens = SQLTokens(sql)
-        guard tokens.count > 2, tokens.word(0) == "CREATE", tokens.word(1) == kind else { return nil }
-        return " " + tokens.text(3..<tokens.count)
-    }
-}
-
-extension OpenStore {
-    func uniqueKeys(of table: TrackedTable) throws -> [UniqueKey] {
-        if let keys = uniqueKeys[table.id] { return keys }
-        let keys = try UniqueKey.read(table, on: connection)
-        uniqueKeys[table.id] = keys
-        return keys
-    }
-}

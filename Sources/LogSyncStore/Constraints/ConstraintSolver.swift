@@ -63,11 +63,18 @@ final class ConstraintSolver {
         }
         try connect()
         guard wanted.isEmpty else { return }
-        for component in StrongComponents(candidates.sorted(), edges: { self.edges[$0.name] ?? [] }).components {
+        let nodes = candidates.sorted()
+        var places: [RowName: Int] = [:]
+        for (place, candidate) in nodes.enumerated() { places[candidate.name] = place }
+        let graph = StrongComponents(count: nodes.count) { place in
+            (edges[nodes[place].name] ?? []).compactMap { places[$0.name] }
+        }
+        for component in graph.components {
             if component.count == 1 {
-                try decide(component[0])
+                try decide(nodes[component[0]])
             } else {
-                try decideCycle(component.sorted(by: store.isOlder))
+                // The nodes are in the order of their age.
+                try decideCycle(component.sorted().map { nodes[$0] })
             }
         }
     }

@@ -44,7 +44,7 @@ struct BranchRows {
             store.countFull(-1, full)
             store.countFull(1, moved)
             let former = FormerRow(table: table, integer: position, values: row.values)
-            if try shownRows.update(moved, from: record, row, at: position, in: table) {
+            if try shownRows.updateUncontested(moved, from: record, row, at: position, in: table) {
                 if store.referenceRules.to(table).contains(where: { !$0.isByInteger }) { formerRows.append(former) }
                 continue
             }

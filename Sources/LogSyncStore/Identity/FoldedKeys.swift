@@ -14,9 +14,9 @@ struct FoldedKeys {
     /// Keeps the key under which a row was put into its table.
     ///
     /// - Parameter replaced: what references show instead, by column position.
-    func keep(_ identity: RowIdentity, at row: Int64, replacing replaced: [Int: Value]?) throws {
+    func keep(_ identity: RowIdentity, at row: Int64, replacing replaced: [Int: Value]) throws {
         guard isNeeded else { return }
-        guard let replaced, let parts = identity.naturalParts, parts.count == table.key.count,
+        guard let parts = identity.naturalParts, parts.count == table.key.count,
             table.key.contains(where: { replaced[$0.index] != nil })
         else {
             return try connection.run(

@@ -30,7 +30,7 @@ extension Merger {
             return
         }
         note(table.name, .update, former.row.map { table.primaryKey(of: $0, at: former.position) }, nil)
-        if try shownRows.update(full, from: former.record, former.row, at: former.position, in: table) {
+        if try shownRows.updateUncontested(full, from: former.record, former.row, at: former.position, in: table) {
             if store.referenceRules.to(table).contains(where: { !$0.isByInteger }) {
                 noteFormer(former.row, at: former.position, in: table)
             }
@@ -62,7 +62,7 @@ extension Merger {
         }
         if full.isAlive {
             note(table.name, wasParked ? .update : .insert, nil, nil)
-            if try shownRows.show(full, in: table) {
+            if try shownRows.showUncontested(full, in: table) {
                 try noteKey(of: full, .insert, in: table)
             } else {
                 undecided.append(UndecidedRow(full: full))
@@ -89,7 +89,7 @@ extension Merger {
         store.countFull(1, full)
         note(table.name, group.kind, nil, nil)
         if full.isAlive {
-            if try !shownRows.show(full, in: table) {
+            if try !shownRows.showUncontested(full, in: table) {
                 undecided.append(UndecidedRow(full: full, former: former.former))
             }
             return
@@ -198,14 +198,5 @@ extension Merger {
             let row = try shownRows.currentRow(full.identity, at: position, in: table)
         else { return }
         noteKey(table.primaryKey(of: row, at: position), kind, in: table.name)
-    }
-}
-
-extension OpenStore {
-    /// Adds or takes away the shares of a row whose cells are all by name.
-    func countFull(_ sign: Int, _ full: RowState) {
-        let digest = rowDigest(full.table, full.identity)
-        for stamp in full.state.inserts { count(sign, row: digest, column: Self.insertColumn, stamp) }
-        for (name, cell) in full.state.cellsByName { count(sign, cell, row: digest, column: Self.columnDigest(name)) }
     }
 }

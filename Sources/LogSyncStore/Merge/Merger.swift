@@ -249,7 +249,7 @@ final class Merger {
         if let full {
             store.countFull(1, full)
             note(table.name, .insert, nil, nil)
-            if try shownRows.show(full, in: table) {
+            if try shownRows.showUncontested(full, in: table) {
                 try noteKey(of: full, .insert, in: table)
             } else {
                 undecided.append(UndecidedRow(full: full))

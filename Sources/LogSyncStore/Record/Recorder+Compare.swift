@@ -255,7 +255,7 @@ extension Recorder {
         let shownRows = ShownRows(store)
         let full = try shownRows.expand(record, row, identity, at: position, in: table)
         try connection.withoutTriggers {
-            if try shownRows.update(full, from: record, row, at: position, in: table) { return }
+            if try shownRows.updateUncontested(full, from: record, row, at: position, in: table) { return }
             // Whether it stands is to be decided yet, with the rows whose references are replaced. Until then it stays:
             // the connection may be a program's, where its children would go with it and nobody would record that.
             var undecided = record
@@ -263,7 +263,7 @@ extension Recorder {
             store.hasReplaced = true
             try ClockTable(table: table, connection: connection)
                 .update(undecided, at: position, formerUniques: record.uniques)
-            try store.facts.set(Store.unsettled, .integer(1))
+            try store.facts.set(StoreFacts.unsettled, .integer(1))
         }
     }
 

@@ -130,6 +130,24 @@ final class ShownRows {
         return full
     }
 
+    /// A standing row by its clock row, with all its entries.
+    func full(
+        at position: Int64, in table: TrackedTable
+    ) throws -> (full: RowState, record: ClockRecord, row: TableReader.Row)? {
+        guard let record = try ClockTable(table: table, connection: store.connection).record(at: position) else {
+            return nil
+        }
+        let reader = reader(table)
+        let present =
+            try record.identity.map { try currentRow($0, at: position, in: table) } ?? reader.row(at: position)
+        guard let present else { return nil }
+        let identity =
+            try record.identity
+            ?? reader.naturalIdentity { try identityValue(present.values[$0], $0, in: table) }
+        guard let identity else { return nil }
+        return (try expand(record, present, identity, at: position, in: table), record, present)
+    }
+
     /// A table's value as logs have it.
     func identityValue(_ value: Value, _ position: Int, in table: TrackedTable) throws -> Value {
         guard case .integer(let integer) = value, let name = table.columns[position].reference,
@@ -139,6 +157,15 @@ final class ShownRows {
         // The row went in this transaction; a row that still holds its integer goes on meaning it.
         if let former = formerIdentities[parent.id]?[integer] { return .reference(former) }
         return .reference(try identities.identity(of: integer, in: parent))
+    }
+
+    /// A table's value as logs have it where the referenced row is known; else as it is.
+    func knownValue(_ value: Value, _ position: Int, in table: TrackedTable) throws -> Value {
+        guard case .integer(let integer) = value, let name = table.columns[position].reference,
+            let parent = store.catalog[name],
+            let identity = try IdentityMap(store: store).knownIdentity(of: integer, in: parent)
+        else { return value }
+        return .reference(identity)
     }
 
     /// The record for a row that the table shows as `row`; versions whose value is just that are not spelled out.
@@ -213,10 +240,9 @@ final class ShownRows {
 
     /// Puts a row that is beside its table into it. False where a constraint refuses it; then nothing changed.
     ///
-    /// - Parameter replaced: what references show instead, where that has been decided.
-    func show(_ full: RowState, in table: TrackedTable, replacing replaced: [Int: Value]? = nil) throws -> Bool {
-        if replaced == nil, try !satisfiesRules(full, in: table) { return false }
-        let values = try shownValues(full, in: table, replacing: replaced ?? [:])
+    /// - Parameter replaced: what references show instead.
+    func show(_ full: RowState, in table: TrackedTable, replacing replaced: [Int: Value] = [:]) throws -> Bool {
+        let values = try shownValues(full, in: table, replacing: replaced)
         guard let position = try insert(values, full.identity, integer: full.integer, in: table) else { return false }
         guard
             let row = try position.rowid.map({ try reader(table).row(at: $0) })
@@ -233,16 +259,9 @@ final class ShownRows {
         return true
     }
 
-    func mark(_ record: inout ClockRecord, _ replaced: [Int: Value]?) {
-        record.isReplaced = !(replaced ?? [:]).isEmpty
+    func mark(_ record: inout ClockRecord, _ replaced: [Int: Value]) {
+        record.isReplaced = !replaced.isEmpty
         if record.isReplaced { store.hasReplaced = true }
-    }
-
-    /// Whether a row could be shown without deciding about others.
-    func satisfiesRules(_ full: RowState, in table: TrackedTable) throws -> Bool {
-        guard !store.referenceRules.of(table).isEmpty else { return true }
-        let values = intactValues(full, in: table)
-        return try Neighbours(store, shownRows: self).satisfiesRules(table) { values[$0] } ?? false
     }
 
     /// Inserts values by column position; nil where a constraint refuses the row. Its record is the caller's to insert,
@@ -283,6 +302,63 @@ final class ShownRows {
     func redeemReservation(_ integer: Int64?, in table: TrackedTable) throws {
         guard table.localInteger != nil, let integer else { return }
         try identities.release(integer, in: table)
+    }
+
+    /// Shows a standing row's new state in its table. False where a constraint refuses it; then nothing changed.
+    ///
+    /// - Parameter replaced: what references show instead.
+    func update(
+        _ full: RowState, from former: ClockRecord, _ formerRow: TableReader.Row?, at position: Int64,
+        in table: TrackedTable, replacing replaced: [Int: Value] = [:]
+    ) throws -> Bool {
+        let shown = try shownValues(full, in: table, replacing: replaced)
+        var breaksCheck = former.breaksCheck
+        var key =
+            try table.hasRowid
+            ? [.integer(position)] : standingKey(full.identity, at: position, in: table) ?? []
+        if !table.hasRowid, let formerRow { key = table.key.map { formerRow.values[$0.index] } }
+        var changed: [(position: Int, value: Value)] = []
+        for (position, value) in shown.enumerated() {
+            let value = value ?? store.defaultValue(of: table, position)
+            if formerRow?.values[position] != value { changed.append((position, value)) }
+        }
+        if !changed.isEmpty, former.breaksCheck {
+            // SQLite looks only at the constraints that name a column which is set.
+            changed = shown.enumerated().map { ($0.offset, $0.element ?? store.defaultValue(of: table, $0.offset)) }
+        }
+        if !changed.isEmpty {
+            let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
+            let assignments = changed.map { "\(SQL.name(table.columns[$0.position].local)) = ?" }
+            let statement = try connection.prepare(
+                "UPDATE OR ABORT \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
+            for (index, value) in (changed.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
+            let written = try statement.write()
+            guard written != .refused else { return false }
+            breaksCheck = written == .breakingCheck
+        }
+        let present =
+            try table.hasRowid
+            ? currentRow(full.identity, at: position, in: table)
+            : reader(table).row(withKey: table.key.map { shown[$0.index] ?? .null })
+        guard let row = present else { return false }
+        var record = try compress(full, shownAs: row, in: table)
+        record.breaksCheck = breaksCheck
+        mark(&record, replaced)
+        let formerUniques = former.uniques.isEmpty && table.findsByKeyDigest ? record.uniques : former.uniques
+        try ClockTable(table: table, connection: connection)
+            .update(record, at: position, formerUniques: formerUniques)
+        try FoldedKeys(store: store, table: table).keep(full.identity, at: position, replacing: replaced)
+        return true
+    }
+
+    /// Whether a row breaks a CHECK constraint, whatever was written to it last.
+    func breaksCheck(_ row: TableReader.Row, at position: Int64, in table: TrackedTable) throws -> Bool {
+        let same = table.columns.map { "\(SQL.name($0.local)) = \(SQL.name($0.local))" }.joined(separator: ", ")
+        let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
+        let key = table.hasRowid ? [.integer(position)] : table.key.map { row.values[$0.index] }
+        let statement = try store.connection.prepare("UPDATE OR ABORT \(table.quoted) SET \(same) WHERE \(condition)")
+        for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+        return try store.connection.withoutTriggers { try statement.write() == .breakingCheck }
     }
 
     /// Takes a standing row out of its table; its integer stays promised to it.

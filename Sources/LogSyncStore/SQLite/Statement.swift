@@ -208,15 +208,4 @@ final class Statement {
         default: .null
         }
     }
-
-    /// The digest of a column's value, without making the value.
-    func digest(_ column: Int) -> UInt64 {
-        switch sqlite3_column_type(handle, Int32(column)) {
-        case SQLITE_INTEGER: Digest.of(integer: sqlite3_column_int64(handle, Int32(column)))
-        case SQLITE_FLOAT: Digest.of(real: sqlite3_column_double(handle, Int32(column)))
-        case SQLITE_TEXT: withBytes(column) { Digest.of(bytes: $0, seed: Digest.textSeed) }
-        case SQLITE_BLOB: withBytes(column) { Digest.of(bytes: $0, seed: Digest.blobSeed) }
-        default: Digest.null
-        }
-    }
 }

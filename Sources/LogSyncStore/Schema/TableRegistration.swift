@@ -166,16 +166,6 @@ struct TableRegistration {
         }
     }
 
-    /// Makes the clock and pending tables and the triggers of registered tables.
-    static func equip(_ tables: [TrackedTable], on connection: Connection) throws {
-        for table in tables {
-            try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
-            try connection.execute(Capture.pendingTable(table))
-            try Capture.install(table, on: connection)
-            try table.noteShape(on: connection)
-        }
-    }
-
     // MARK: Reports
 
     func report(_ table: TrackedTable) throws -> TableReport {
@@ -214,15 +204,5 @@ struct TableRegistration {
                     + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
         }
         return suggestions
-    }
-}
-
-extension SQL {
-    /// A name as a shell argument.
-    static func shell(_ name: String) -> String {
-        let isPlain = name.utf8.allSatisfy {
-            ($0 >= 0x30 && $0 <= 0x39) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || $0 == 0x5F
-        }
-        return isPlain ? name : "'" + name.replacing("'", with: "'\\''") + "'"
     }
 }

@@ -149,7 +149,7 @@ final class TrackedTable {
     var capturesKey: Bool { schema.integerKey == nil }
 
     /// The digests of column names, by column id.
-    lazy var columnDigests = columnNames.map(OpenStore.columnDigest)
+    lazy var columnDigests = columnNames.map(StateDigest.column)
     lazy var nameDigest = Digest.of(name)
     /// Column ids that no column of the table has any more.
     lazy var droppedColumns = Set(0..<columnCount).subtracting(columns.map(\.id)).sorted()

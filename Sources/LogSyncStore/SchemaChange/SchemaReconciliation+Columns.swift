@@ -237,14 +237,3 @@ extension SchemaReconciliation {
         return moves
     }
 }
-
-extension ShownRows {
-    /// A table's value as logs have it where the referenced row is known; else as it is.
-    func knownValue(_ value: Value, _ position: Int, in table: TrackedTable) throws -> Value {
-        guard case .integer(let integer) = value, let name = table.columns[position].reference,
-            let parent = store.catalog[name],
-            let identity = try IdentityMap(store: store).knownIdentity(of: integer, in: parent)
-        else { return value }
-        return .reference(identity)
-    }
-}

@@ -85,7 +85,7 @@ struct SchemaReconciliation {
         guard !added.isEmpty else { return [] }
         try store.reloadCatalog()
         let tables = store.catalog.tables.filter { added.contains($0.schema.name) }
-        try TableRegistration.equip(tables, on: connection)
+        try Capture.equip(tables, on: connection)
         for table in tables { try Capture.noteEverything(table, on: connection, milliseconds: "0") }
         store.newTables.formUnion(tables.map(\.id))
         return Set(tables.map(\.id))

@@ -112,7 +112,7 @@ final class Joiner {
         let former = FormerRow(table: table, integer: position, values: row.values)
         if joined.isAlive {
             note(table.name, .update, table.primaryKey(of: row, at: position))
-            if try shownRows.update(joined, from: record, row, at: position, in: table) {
+            if try shownRows.updateUncontested(joined, from: record, row, at: position, in: table) {
                 if store.referenceRules.to(table).contains(where: { !$0.isByInteger }) { formerRows.append(former) }
             } else {
                 try shownRows.hide(joined, at: position, uniques: record.uniques, in: table)
@@ -162,7 +162,7 @@ final class Joiner {
             return
         }
         note(table.name, kept?.state == .parked ? .update : .insert, nil)
-        if try shownRows.show(joined, in: table) {
+        if try shownRows.showUncontested(joined, in: table) {
             try noteKey(of: joined, in: table)
         } else {
             undecided.append(UndecidedRow(full: joined))

@@ -53,7 +53,7 @@ final class SnapshotComparison {
     /// Most rows are here just as they are there.
     private func compare(_ plain: PlainRows, _ rows: SnapshotRows, _ table: TrackedTable) throws {
         let clock = ClockTable(table: table, connection: store.connection)
-        let digests = plain.columns.map { OpenStore.columnDigest($0.name) }
+        let digests = plain.columns.map { StateDigest.column($0.name) }
         var differing: Set<Int> = []
         var cursors = SimpleCursors(plain)
         for index in plain.identities.indices {
@@ -61,7 +61,7 @@ final class SnapshotComparison {
             let rowDigest = store.rowDigest(table, plain.identities[index])
             var isPlain = true
             count {
-                store.count(1, row: rowDigest, column: OpenStore.insertColumn, stamp)
+                store.count(1, row: rowDigest, column: StateDigest.insertColumn, stamp)
                 for (place, digest) in digests.enumerated() {
                     let own = cursors.exception(of: place, at: index).map(terms.stamp)
                     if own != nil { isPlain = false }

@@ -88,23 +88,3 @@ extension CellState {
         versions.allSatisfy { coverage.covers($0.stamp) } && additions.allSatisfy { coverage.covers($0.stamp) }
     }
 }
-
-extension OpenStore {
-    /// The order in which the last writer is the greatest: time, peer, sequence.
-    func precedes(_ a: Stamp, _ b: Stamp) -> Bool {
-        (a.time, peers.id(a.peer), a.sequence) < (b.time, peers.id(b.peer), b.sequence)
-    }
-
-    /// clock(r): what says which of two rows is older.
-    func age(_ row: RowState) -> Stamp? {
-        row.state.inserts.min { precedes($0, $1) }
-    }
-
-    /// Whether `a` is older than `b`: by their first inserts, then by table and identity.
-    func isOlder(_ a: RowState, _ b: RowState) -> Bool {
-        guard let ageA = age(a), let ageB = age(b) else { return age(a) != nil }
-        if precedes(ageA, ageB) { return true }
-        if precedes(ageB, ageA) { return false }
-        return (a.table, a.identity) < (b.table, b.identity)
-    }
-}

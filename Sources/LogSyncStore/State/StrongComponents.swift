@@ -1,44 +1,48 @@
-import LogSyncModel
-
 /// Tarjan's strong components of a graph, dependencies first; without recursion, because chains may be long.
+///
+/// Nodes are numbers from 0. Source: R. Tarjan, Depth-first search and linear graph algorithms, 1972.
 struct StrongComponents {
-    private(set) var components: [[Candidate]] = []
+    /// Nodes by component, each component after all that its nodes depend on.
+    private(set) var components: [[Int]] = []
 
-    init(_ nodes: [Candidate], edges: (Candidate) -> [Candidate]) {
-        var number: [RowName: Int] = [:]
-        var low: [RowName: Int] = [:]
-        var onStack: Set<RowName> = []
-        var stack: [Candidate] = []
-        for root in nodes where number[root.name] == nil {
-            var path: [(node: Candidate, rest: [Candidate])] = []
-            func enter(_ node: Candidate) {
-                number[node.name] = number.count
-                low[node.name] = number[node.name]
-                stack.append(node)
-                onStack.insert(node.name)
-                path.append((node, edges(node)))
-            }
+    /// - Parameters:
+    ///   - count: how many nodes there are.
+    ///   - edges: the nodes that a node depends on; asked once for each node.
+    init(count: Int, edges: (Int) -> [Int]) {
+        var next = 0
+        var number = [Int?](repeating: nil, count: count)
+        var low = [Int](repeating: 0, count: count)
+        var isOnStack = [Bool](repeating: false, count: count)
+        var stack: [Int] = []
+        var path: [(node: Int, rest: [Int])] = []
+        func enter(_ node: Int) {
+            number[node] = next
+            low[node] = next
+            next += 1
+            stack.append(node)
+            isOnStack[node] = true
+            path.append((node, edges(node)))
+        }
+        for root in 0..<count where number[root] == nil {
             enter(root)
             while let last = path.indices.last {
                 let node = path[last].node
-                if let next = path[last].rest.popLast() {
-                    if number[next.name] == nil {
-                        enter(next)
-                    } else if onStack.contains(next.name) {
-                        low[node.name] = min(low[node.name] ?? 0, number[next.name] ?? 0)
+                if let other = path[last].rest.popLast() {
+                    guard let known = number[other] else {
+                        enter(other)
+                        continue
                     }
+                    if isOnStack[other] { low[node] = min(low[node], known) }
                     continue
                 }
                 path.removeLast()
-                if let parent = path.last?.node {
-                    low[parent.name] = min(low[parent.name] ?? 0, low[node.name] ?? 0)
-                }
-                guard low[node.name] == number[node.name] else { continue }
-                var component: [Candidate] = []
+                if let parent = path.last?.node { low[parent] = min(low[parent], low[node]) }
+                guard low[node] == number[node] else { continue }
+                var component: [Int] = []
                 while let top = stack.popLast() {
-                    onStack.remove(top.name)
+                    isOnStack[top] = false
                     component.append(top)
-                    if top === node { break }
+                    if top == node { break }
                 }
                 components.append(component)
             }

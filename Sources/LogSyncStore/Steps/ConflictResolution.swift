@@ -64,7 +64,7 @@ struct ConflictResolution {
         }
         store.countFull(-1, full)
         store.countFull(1, changed)
-        guard try shownRows.update(changed, from: record, present, at: position, in: table) else {
+        guard try shownRows.updateUncontested(changed, from: record, present, at: position, in: table) else {
             throw breaksConstraint(of: table)
         }
         // Others may have referred to it by what it showed.
@@ -223,7 +223,7 @@ struct ConflictResolution {
 
     /// What this peer wrote before is recorded first.
     private func table(_ name: String) throws -> TrackedTable {
-        _ = try Store.record(store, author: nil, context: nil)
+        _ = try RecordStep(store).run()
         return try known(name)
     }
 
@@ -293,34 +293,5 @@ struct ConflictResolution {
         LogSyncError(
             .usage, "\(table.name) has no such cell in conflict and no such parked row; nothing was changed",
             help: "`logsync conflicts list` shows the keys.")
-    }
-}
-
-extension OpenStore {
-    /// Now, raised above what is superseded.
-    func time(above stamps: [Stamp]) -> HybridTime {
-        var time = now
-        for stamp in stamps where stamp.time >= time { time = stamp.time.successor }
-        return time
-    }
-}
-
-extension ShownRows {
-    /// A standing row by its clock row, with all its entries.
-    func full(
-        at position: Int64, in table: TrackedTable
-    ) throws -> (full: RowState, record: ClockRecord, row: TableReader.Row)? {
-        guard let record = try ClockTable(table: table, connection: store.connection).record(at: position) else {
-            return nil
-        }
-        let reader = reader(table)
-        let present =
-            try record.identity.map { try currentRow($0, at: position, in: table) } ?? reader.row(at: position)
-        guard let present else { return nil }
-        let identity =
-            try record.identity
-            ?? reader.naturalIdentity { try identityValue(present.values[$0], $0, in: table) }
-        guard let identity else { return nil }
-        return (try expand(record, present, identity, at: position, in: table), record, present)
     }
 }

@@ -9,7 +9,7 @@ struct Migration {
     func run(_ sql: String, _ renamings: [Renaming]) throws -> MigrationResult {
         var result = MigrationResult()
         // What came before is not the migration's doing.
-        result.pending = try Store.record(store, author: nil, context: nil)
+        result.pending = try RecordStep(store).run()
         let names = try localNames()
         let broken = try brokenForeignKeys()
         let tables = Set(try TableSchema.tableNames(on: connection).map { $0.lowercased() })
@@ -23,7 +23,7 @@ struct Migration {
                 help: "Let the script delete those rows or give them other parents")
         }
         try rename(renamings)
-        result.recorded = try Store.record(store, author: nil, context: "migration")
+        result.recorded = try RecordStep(store, context: "migration").run()
         result.renamed = try renamed(since: names)
         result.notReplicated = try TableSchema.tableNames(on: connection).filter {
             !tables.contains($0.lowercased()) && !store.catalog.hasLocal($0)

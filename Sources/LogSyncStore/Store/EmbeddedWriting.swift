@@ -33,9 +33,9 @@ extension Store {
                 let connection = Connection(handle)
                 defer { connection.finalizeStatements() }
                 let store = try OpenStore(connection, configuration: database.configuration)
-                _ = try Self.recordOnly(store, author: nil, context: nil)
+                _ = try RecordStep(store).runDeferringShownRows()
                 let result = try updates(db)
-                let recorded = try Self.recordOnly(store, author: author, context: context)
+                let recorded = try RecordStep(store, author: author, context: context).runDeferringShownRows()
                 let generation = try store.facts.value("generation")?.asInteger ?? 0
                 try store.facts.set("generation", .integer(generation + 1))
                 try store.saveDigest()
@@ -47,18 +47,5 @@ extension Store {
             }
             return written
         }
-    }
-
-    /// Records without settling parked rows: on a connection whose triggers are on, what settling writes would be
-    /// captured. What this logsync does next with the store settles them.
-    private static func recordOnly(
-        _ store: OpenStore, author: String?, context: String?
-    ) throws -> RecordedTransaction? {
-        let adopted = try SchemaReconciliation.isNeeded(store) && SchemaReconciliation(store: store).reconcile()
-        let recorded = try Recorder(store, author: author, context: context).record()
-        if adopted || recorded != nil && (store.hasHidden || store.hasReplaced) {
-            try store.facts.set(Store.unsettled, .integer(1))
-        }
-        return recorded
     }
 }

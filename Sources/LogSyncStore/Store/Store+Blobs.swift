@@ -96,12 +96,6 @@ extension Store {
     }
 }
 
-/// A blob that a snapshot names, and a cell that holds its bytes.
-package struct PlacedBlob {
-    package var id: BlobID
-    var place: KeptBlobs.Place
-}
-
 extension OpenStore {
     fileprivate func blobs(_ condition: String, _ arguments: Value...) throws -> [BlobID] {
         let statement = try connection.prepare("SELECT blob.hash, blob.length FROM logsync_blob AS blob \(condition)")

@@ -131,7 +131,7 @@ extension Store {
     package func retire(_ peer: PeerID) throws {
         try database.write { store in
             try Settings(store).set("retired", peer.description, "1")
-            _ = try Self.record(store, author: nil, context: nil)
+            _ = try RecordStep(store).run()
         }
     }
 }

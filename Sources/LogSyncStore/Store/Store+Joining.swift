@@ -118,7 +118,7 @@ extension Store {
     ) throws -> JoinedSnapshot? {
         try database.write { store in
             guard Self.imported(store) == vector else { return nil }
-            let recorded = try Self.record(store, author: nil, context: nil)
+            let recorded = try RecordStep(store).run()
             guard case .ready(let count) = try Self.joinability(of: manifest, store) else {
                 throw LogSyncError(.malformedLog, "a snapshot cannot be joined now; nothing of it was imported")
             }

@@ -1,5 +1,5 @@
 import Foundation
-import LogSyncModel
+package import LogSyncModel
 
 /// Making stores, and making them plain databases again.
 extension Store {
@@ -160,7 +160,7 @@ extension Store {
         try writeSettings(connection, plan: plan, peer: peer, tracked: tracked, left: left)
 
         let catalog = try Catalog.load(on: connection)
-        try TableRegistration.equip(catalog.tables, on: connection)
+        try Capture.equip(catalog.tables, on: connection)
         let store = try OpenStore(connection, configuration: configuration)
         try checkKeys(store.catalog)
         let reports = try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
@@ -280,44 +280,5 @@ extension Store {
         left.map {
             TableReport(table: $0.table, identity: $0.why, columns: [], references: [:], suggestions: [], rows: 0)
         }
-    }
-}
-
-extension InitializePlan {
-    /// The plan with what the content has settled already.
-    func withContentSettings() -> InitializePlan {
-        var plan = self
-        for setting in settings {
-            switch setting.kind {
-            case "identity":
-                let parts = setting.value.split(separator: "=", maxSplits: 1).map(String.init)
-                switch parts.first {
-                case "natural": plan.identities[setting.target] = .natural
-                case "surrogate": plan.identities[setting.target] = .surrogate
-                case "columns":
-                    // A setting that another version wrote in another way leaves the default.
-                    if let columns = try? KeyList.decode(parts.last ?? "") {
-                        plan.identities[setting.target] = .columns(columns)
-                    }
-                default: break
-                }
-            case "reference":
-                if let dot = setting.target.lastIndex(of: ".") {
-                    let table = String(setting.target[..<dot])
-                    let column = String(setting.target[setting.target.index(after: dot)...])
-                    plan.references.append((table, column, setting.value))
-                }
-            case "skip": plan.skip.append(setting.target)
-            case "local": plan.local.append(setting.target)
-            default: break
-            }
-        }
-        // Settings have names in logs; here a table may be called something else.
-        for setting in settings where setting.kind == "rename" {
-            if let identity = plan.identities[setting.value] { plan.identities[setting.target] = identity }
-            if plan.skip.contains(setting.value) { plan.skip.append(setting.target) }
-            if plan.local.contains(setting.value) { plan.local.append(setting.target) }
-        }
-        return plan
     }
 }

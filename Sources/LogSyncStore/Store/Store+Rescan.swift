@@ -13,13 +13,6 @@ package struct RescanResult: Sendable {
     package var nameless: [String: Int]
 }
 
-/// The rows of one table that are gone and of whose keys only digests are kept.
-package struct NamelessRows: Sendable {
-    /// As logs have it.
-    package var table: String
-    package var digests: Set<Int32>
-}
-
 /// Finding what was changed behind the triggers' back: by a repair, a restored file, a program that had turned them off.
 extension Store {
     /// Records what is pending, and has every table capture again.
@@ -37,7 +30,7 @@ extension Store {
             }.map(\.schema.name)
             // Where the triggers stand, what they noted is a transaction of its own.
             let pending =
-                try SchemaReconciliation.isNeeded(store) ? nil : Self.record(store, author: nil, context: nil)
+                try SchemaReconciliation.isNeeded(store) ? nil : RecordStep(store).run()
             let rescanning = Rescan(store: store)
             try rescanning.matchRecords()
             return (pending, capturedAgain, try rescanning.nameless())
@@ -56,12 +49,29 @@ extension Store {
             try rescanning.matchRecords()
             try rescanning.noteDeletions(names)
             try rescanning.noteEverything()
-            let found = try Self.record(store, author: nil, context: nil)
+            let found = try RecordStep(store).run()
             var left: [String: Int] = [:]
             for rows in try rescanning.nameless() {
                 left[store.catalog[rows.table]?.schema.name ?? rows.table] = rows.digests.count
             }
             return (found, left)
+        }
+    }
+}
+
+extension Store {
+    /// Records the deletion of a row that went away behind the triggers' back, and of those that are found with it.
+    ///
+    /// - Returns: nil where nothing was found after all.
+    package func recordGone(_ gone: RowGone) throws -> RecordedTransaction? {
+        try database.write { store in
+            guard let table = store.catalog[gone.table] else { return nil }
+            if table.findsByKeyDigest {
+                try Rescan(store: store).noteDeletions([table.name: [gone.identity]])
+            } else {
+                store.orphanScans.insert(table.id)
+            }
+            return try RecordStep(store).run()
         }
     }
 }

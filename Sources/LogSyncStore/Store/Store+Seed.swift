@@ -135,7 +135,7 @@ extension Store {
     package func seed(_ rows: PackagedRows, as peer: PeerID, name: String) throws -> ImportedTransaction? {
         try database.write { store in
             guard store.peers.vector[peer] == 0 else { return nil }
-            _ = try Self.record(store, author: nil, context: nil)
+            _ = try RecordStep(store).run()
             try store.copyAppTriggers(path: path)
             let header = PackagedRows.header(of: peer)
             let number = try store.peers.number(of: peer, on: store.connection)

@@ -1,4 +1,4 @@
-import LogSyncModel
+package import LogSyncModel
 
 extension Store {
     /// What `init` said of each table, as it is now.

@@ -127,36 +127,9 @@ package final class Store: Sendable {
     /// Turns what was captured into a transaction, if there is anything.
     package func record(author: String? = nil, context: String? = nil) throws -> RecordedTransaction? {
         // A look without the write lock first: most of the time there is nothing.
-        guard try needsRecording() else { return nil }
-        return try database.write { try Self.record($0, author: author, context: context) }
+        guard try database.read({ try RecordStep.isNeeded($0) }) else { return nil }
+        return try database.write { try RecordStep($0, author: author, context: context).run() }
     }
-
-    static func record(_ store: OpenStore, author: String?, context: String?) throws -> RecordedTransaction? {
-        let adopted = try SchemaReconciliation.isNeeded(store) && SchemaReconciliation(store: store).reconcile()
-        try ForgottenColumns(store).begin()
-        let recorded = try Recorder(store, author: author, context: context).record()
-        try store.takeOwnSalt()
-        if recorded?.counts["logsync_setting"] != nil { try PolicyChange(store: store).apply() }
-        let isUnsettled = try store.facts.value(unsettled) == .integer(1)
-        if isUnsettled { try store.facts.set(unsettled, .integer(0)) }
-        if recorded != nil || adopted || isUnsettled {
-            // What was written may have made room for a parked row, or its table has come.
-            let tables = recorded.map { Set($0.counts.keys.compactMap { store.catalog[$0]?.id }) }
-            try ShownRowsPass(store, shownRows: ShownRows(store))
-                .settle([], touching: adopted || isUnsettled ? nil : tables) { _, _, _, _ in }
-        }
-        return recorded
-    }
-
-    private func needsRecording() throws -> Bool {
-        try database.read { store in
-            try SchemaReconciliation.isNeeded(store) || Recorder.hasPending(store)
-                || store.facts.value(Self.unsettled) == .integer(1)
-        }
-    }
-
-    /// The fact that says that an embedding program's write may have made room for a parked row.
-    static let unsettled = "unsettled"
 
     private static let outbox = """
         SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox ORDER BY peer, sequence
@@ -225,56 +198,13 @@ package final class Store: Sendable {
 
     /// What a transaction of `peer` right after this store's vector depends on, given its header's changes.
     package func readiness(of header: TransactionHeader, chainBefore: ChainHash) throws -> Readiness {
-        try database.read { try Self.readiness(of: header, chainBefore: chainBefore, $0) }
-    }
-
-    static func readiness(of header: TransactionHeader, chainBefore: ChainHash, _ store: OpenStore) throws -> Readiness
-    {
-        let peers = store.peers
-        let known = peers[header.dot.peer]
-        let sequence = known?.sequence ?? 0
-        if header.dot.sequence <= sequence { return .alreadyImported }
-        if header.dot.sequence > sequence + 1 { return .gap(sequence + 1) }
-        guard (known?.chain ?? .zero).means(chainBefore) else { return .fork }
-        switch try peers.dependencies(of: header, on: store.connection) {
-        case .seen: break
-        case .missing(let dots): return .missing(dots)
-        case .otherBranch(let dot): return .otherBranch(dot)
-        }
-        let ahead = header.time.milliseconds - store.configuration.clock.now()
-        if ahead > store.configuration.maximumDrift, !(known?.acceptsClock ?? false) { return .clock(ahead) }
-        return .ready
+        try database.read { try Readiness(of: header, chainBefore: chainBefore, in: $0) }
     }
 
     /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent,
     /// all in one SQLite transaction. Each must be ready; one that throws while streaming undoes the whole step.
     package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep {
-        try database.write { store in
-            var step = ImportStep()
-            step.recorded = try Self.record(store, author: nil, context: nil)
-            try store.copyAppTriggers(path: path)
-            let deadline = ContinuousClock.now + .seconds(store.configuration.lockBudget)
-            repeat {
-                guard let incoming = try next() else { break }
-                let readiness = try Self.readiness(of: incoming.header, chainBefore: incoming.chainBefore, store)
-                switch readiness {
-                case .missing(let dots):
-                    throw NotReady(dot: incoming.header.dot, waitsFor: dots.first, isOtherBranch: false)
-                case .otherBranch(let dot):
-                    throw NotReady(dot: incoming.header.dot, waitsFor: dot, isOtherBranch: true)
-                default: break
-                }
-                guard readiness == .ready else {
-                    throw LogSyncError(
-                        .malformedLog,
-                        "transaction \(incoming.header.dot) cannot be imported now (\(readiness)); it was held")
-                }
-                let merger = try Merger(store, incoming.header)
-                step.imported.append(try merger.merge(incoming))
-                if let revived = merger.revived { step.revived.append(revived) }
-            } while ContinuousClock.now < deadline
-            return step
-        }
+        try database.write { try ImportStep.run(in: $0, path: path, next: next) }
     }
 
     /// Lets transactions of this peer in, however far ahead their times lie.

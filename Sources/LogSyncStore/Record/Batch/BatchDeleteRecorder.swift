@@ -59,12 +59,6 @@ final class BatchDeleteRecorder {
         }
         try recorder.transaction().append(group)
     }
-
-    static func withoutRecord(_ table: TrackedTable) -> LogSyncError {
-        LogSyncError(
-            .invalidStore, "a row of \(table.name) has no clock record; nothing was recorded",
-            help: "Run `logsync rescan` on the store.")
-    }
 }
 
 extension TrackedTable {

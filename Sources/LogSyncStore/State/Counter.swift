@@ -3,12 +3,16 @@ import LogSyncModel
 /// Counters: cells under the policy `sum` (MODEL.md, shown state, 2, and particular rules).
 enum Counter {
     /// A base and what was added to it, in the order of base and peer; additions to bases that are gone do not count.
-    static func sum(_ base: Value, _ additions: [Addition], of versions: [Version], in store: OpenStore) -> Value {
+    ///
+    /// - Parameter id: a peer's id by its local number.
+    static func sum(
+        _ base: Value, _ additions: [Addition], of versions: [Version], peer id: (Int64) -> PeerID
+    ) -> Value {
         let bases = Set(versions.map { Base(peer: $0.stamp.peer, sequence: $0.stamp.sequence) })
         let counted = additions.filter { bases.contains(Base(peer: $0.basePeer, sequence: $0.baseSequence)) }
         let sorted = counted.sorted { a, b in
-            (store.peers.id(a.basePeer), a.baseSequence, store.peers.id(a.peer))
-                < (store.peers.id(b.basePeer), b.baseSequence, store.peers.id(b.peer))
+            (id(a.basePeer), a.baseSequence, id(a.peer))
+                < (id(b.basePeer), b.baseSequence, id(b.peer))
         }
         return sorted.reduce(base) { add($0, $1.cumulative) ?? $0 }
     }
@@ -48,24 +52,4 @@ enum Counter {
     }
 
     static func isZero(_ value: Value) -> Bool { number(value) == 0 }
-}
-
-extension OpenStore {
-    /// The positions of a table's counters. Their versions keep their values, because the table shows sums.
-    func counters(of table: TrackedTable) -> [Int] {
-        guard policies.hasCounters else { return [] }
-        return table.columns.indices.filter { policies.isCounter(table.name, table.columns[$0].name) }
-    }
-
-    /// Spells out the values of counters' versions in a record whose table shows just them.
-    func spellOutCounters(_ state: inout RowClock, shown row: [Value], in table: TrackedTable) {
-        for position in counters(of: table) {
-            let id = table.columns[position].id
-            var cell = state.cell(id)
-            for index in cell.versions.indices where cell.versions[index].value == nil {
-                cell.versions[index].value = row[position]
-            }
-            state.setCell(id, cell)
-        }
-    }
 }

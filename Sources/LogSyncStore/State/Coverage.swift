@@ -1,0 +1,31 @@
+import LogSyncModel
+
+/// A version vector by local peer numbers, for asking of each entry whether it is covered.
+struct Coverage {
+    private var sequences: [UInt64] = []
+    private let isEverything: Bool
+
+    /// - Parameter numbers: a peer's local number; nil for a peer of which nothing is here.
+    init(_ vector: VersionVector, numbers: (PeerID) -> Int64?) {
+        isEverything = false
+        for (id, sequence) in vector.sequences {
+            if let number = numbers(id) { raise(number, to: sequence) }
+        }
+    }
+
+    private init(isEverything: Bool) { self.isEverything = isEverything }
+
+    /// A local write has seen all that is here.
+    static let everything = Coverage(isEverything: true)
+
+    /// Raises one peer's entry.
+    mutating func raise(_ number: Int64, to sequence: UInt64) {
+        while sequences.count <= Int(number) { sequences.append(0) }
+        sequences[Int(number)] = sequence
+    }
+
+    @inline(__always)
+    func covers(_ stamp: Stamp) -> Bool {
+        isEverything || (stamp.peer < sequences.count && stamp.sequence <= sequences[Int(stamp.peer)])
+    }
+}
