@@ -62,16 +62,16 @@ final class SimpleChanges {
 
     private var connection: Connection { store.connection }
 
-    static func suits(_ table: TrackedTable, _ store: OpenStore) throws -> Bool {
+    static func suits(_ table: TrackedTable, _ store: OpenStore, _ findings: SchemaFindings) throws -> Bool {
         guard BatchClockInserter.suits(table, store), 1...64 ~= table.columns.count, table.name != "logsync_setting",
-            !store.orphanScans.contains(table.id)
+            !findings.orphanScans.contains(table.id)
         else { return false }
         switch table.kind {
         case .natural:
             // A key that is spelled in more than one way would be a cell of its own in some rows.
             guard !table.keyHasReference, table.key.allSatisfy({ $0.collation == .binary }) else { return false }
         case .surrogate:
-            guard table.localInteger != nil, !store.hasReserved, !store.newTables.contains(table.id) else {
+            guard table.localInteger != nil, !store.hasReserved, !findings.newTables.contains(table.id) else {
                 return false
             }
         case .columns: return false

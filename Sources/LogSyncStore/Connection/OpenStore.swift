@@ -42,16 +42,10 @@ final class OpenStore {
     /// Columns' defaults as evaluated, by table and column id.
     var defaults: [String: Value] = [:]
     private var schema: (version: Int64, fingerprint: SchemaFingerprint)?
-    /// Tables whose clock records are to be compared with the rows that are there.
-    var orphanScans: Set<Int64> = []
-    /// Tables that are recorded for the first time: what they hold counts as found.
-    var newTables: Set<Int64> = []
     /// The key columns of tables that are not here, by the table's lower-case name in logs.
     var absentKeys: [String: [String]]
     /// Whether the store is known to remember what it has lost.
     var remembersLost = false
-    /// Columns, by table and column id, that have just appeared.
-    var newColumns: [Int64: Set<Int>] = [:]
 
     init(_ connection: Connection, configuration: StoreConfiguration) throws {
         self.connection = connection

@@ -212,7 +212,7 @@ extension Recorder {
                 isKept = true
             }
             guard row.values[index] != shown && !isDefault(row.values[index], index, in: table) else { continue }
-            if store.newColumns[table.id]?.contains(column.id) ?? false {
+            if findings.newColumns[table.id]?.contains(column.id) ?? false {
                 fills.append(index)
             } else {
                 changed.append(index)

@@ -95,7 +95,7 @@ extension Recorder {
         let suspects =
             (table.hasSecondaryUnique || table.kind == .columns) && events.hasWrites
             && (table.hasOpaqueUnique || events.hasIntermediateKeys)
-        guard store.orphanScans.contains(table.id) || suspects else { return }
+        guard findings.orphanScans.contains(table.id) || suspects else { return }
         let rows = try connection.rows("SELECT row FROM \(table.clock)")
         for row in rows {
             let record = row[0].asInteger

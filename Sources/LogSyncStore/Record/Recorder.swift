@@ -10,6 +10,7 @@ import LogSyncState
 /// be translated; and last each touched row is compared with its clock record, and what differs is written down.
 final class Recorder {
     let store: OpenStore
+    let findings: SchemaFindings
     let milliseconds: Int64
     var events: [Int64: CapturedChanges] = [:]
     /// Rows that were written once and nothing else, by table; they are not among the events.
@@ -37,8 +38,12 @@ final class Recorder {
     /// The integers that those rows had.
     private var buriedAt: [Int64: [RowIdentity: Int64]] = [:]
 
-    init(_ store: OpenStore, author: String?, context: String?) {
+    /// - Parameter findings: of the schema, in the same write transaction.
+    init(
+        _ store: OpenStore, findings: SchemaFindings = SchemaFindings(), author: String? = nil, context: String? = nil
+    ) {
         self.store = store
+        self.findings = findings
         self.author = author
         self.context = context
         milliseconds = store.configuration.clock.now()
@@ -47,7 +52,6 @@ final class Recorder {
 
     /// Whether anything was captured since the last recording.
     static func hasPending(_ store: OpenStore) throws -> Bool {
-        if !store.orphanScans.isEmpty { return true }
         for table in store.catalog.tables {
             let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
             if last > table.recorded { return true }
@@ -56,23 +60,19 @@ final class Recorder {
     }
 
     func record() throws -> RecordedTransaction? {
-        // What the last look at the schema found concerns this recording, whether or not there is anything to record.
         defer {
-            store.orphanScans = []
-            store.newTables = []
-            store.newColumns = [:]
             // They hold on to the recorder.
             events = [:]
             plainDeletes = [:]
             showing = []
         }
-        guard try Self.hasPending(store) else { return nil }
+        guard try !findings.orphanScans.isEmpty || Self.hasPending(store) else { return nil }
         for table in store.catalog.tables where table.localInteger != nil {
             // What was imported has integers of its own.
             table.high = max(table.high, try ClockTable(table: table, connection: connection).highestRow() ?? 0)
         }
         for table in store.catalog.tables {
-            if try SimpleChanges.suits(table, store) { plain[table.id] = try SimpleChanges(table, store) }
+            if try SimpleChanges.suits(table, store, findings) { plain[table.id] = try SimpleChanges(table, store) }
             events[table.id] = try collect(table)
         }
         for table in store.catalog.tables { try findDisplaced(table) }
@@ -241,7 +241,7 @@ final class Recorder {
             // A row that is parked is a row already: this one came later.
             return reserved
         }
-        if store.newTables.contains(table.id), life.insertMilliseconds == 0, let rowid = life.rowid ?? place.rowid,
+        if findings.newTables.contains(table.id), life.insertMilliseconds == 0, let rowid = life.rowid ?? place.rowid,
             let row = try TableReader(table: table, store: store).row(at: rowid)
         {
             return InitialRows.identity(of: row, rowid, table)

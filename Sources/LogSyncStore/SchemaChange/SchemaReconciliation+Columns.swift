@@ -168,8 +168,10 @@ extension SchemaReconciliation {
     // MARK: Rowids
 
     /// VACUUM may number the rows of a table without INTEGER PRIMARY KEY anew: records are matched to rows by key.
-    func matchRowids(_ table: TrackedTable) throws {
-        guard table.hasRowid, table.schema.integerKey == nil, table.kind == .natural else { return }
+    ///
+    /// - Returns: whether records of the table may be left whose rows nothing names any more.
+    func matchRowids(_ table: TrackedTable) throws -> Bool {
+        guard table.hasRowid, table.schema.integerKey == nil, table.kind == .natural else { return false }
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
         let shownRows = ShownRows(store)
@@ -198,25 +200,27 @@ extension SchemaReconciliation {
             }
         }
         moves += try matchNameless(nameless, table, clock)
-        // Of what another row's number was taken from, a deletion may say no more than that number.
-        if try clock.move(moves) { store.orphanScans.insert(table.id) }
-        try forgetNameless(table)
+        // Where another row has taken a deleted row's number, the captured deletion may say no more than that number.
+        let isInTheWay = try clock.move(moves)
+        return try forgetNameless(table) || isInTheWay
     }
 
     /// What was captured of rows with a NULL in their keys says where they were, and other rows may be there now: all rows
     /// are looked at instead.
-    private func forgetNameless(_ table: TrackedTable) throws {
+    ///
+    /// - Returns: whether there was any.
+    private func forgetNameless(_ table: TrackedTable) throws -> Bool {
         let isNameless = table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
         let stale = "kind <> \(Capture.Kind.found.rawValue) AND (\(isNameless))"
         guard
             try connection.integer(
                 "SELECT EXISTS(SELECT 1 FROM \(table.pending) WHERE number > \(table.recorded) AND \(stale))") == 1
-        else { return }
+        else { return false }
         try Capture.noteEverything(table, on: connection)
-        store.orphanScans.insert(table.id)
         // The newest stays in any case, so that numbers go on.
         try connection.execute(
             "DELETE FROM \(table.pending) WHERE number < (SELECT max(number) FROM \(table.pending)) AND \(stale)")
+        return true
     }
 
     /// Rows with a NULL in their key are matched by all that they hold; VACUUM keeps their order.

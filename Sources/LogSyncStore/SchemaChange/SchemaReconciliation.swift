@@ -12,32 +12,32 @@ struct SchemaReconciliation {
         try store.connection.integer("PRAGMA schema_version") != store.schemaVersion
     }
 
-    /// Returns whether rows that are kept may stand now: their table is there, or a constraint has gone with a column or in a
-    /// rebuild.
-    @discardableResult
-    func reconcile() throws -> Bool {
+    /// Returns what the next recording needs to know. Hidden rows may be shown from here on: their table is there, or a
+    /// constraint has gone with a column or in a rebuild.
+    func reconcile() throws -> SchemaFindings {
+        var findings = SchemaFindings()
         try keepRowsOfDroppedTables()
         // A process that has just begun does not know a renamed table yet.
         if try followNames() { try store.reloadCatalog() }
         let columns = try followColumns()
         try store.reloadCatalog()
-        store.newColumns = columns.mapValues { Set($0.added) }
-        let added = try trackNewTables()
-        for table in store.catalog.tables where !added.contains(table.id) {
+        findings.newColumns = columns.mapValues { Set($0.added) }
+        findings.newTables = try trackNewTables()
+        for table in store.catalog.tables where !findings.newTables.contains(table.id) {
             if try ClockLayoutChange(store: store, table: table).reshape() {
-                store.orphanScans.insert(table.id)
+                findings.orphanScans.insert(table.id)
             } else if try !Capture.isInstalled(table, on: connection) {
-                // A rebuild dropped them, and nobody knows what happened to the rows meanwhile.
+                // A rebuild dropped the triggers, so that writes to the rows since then were not captured.
                 try Capture.install(table, on: connection)
                 try Capture.noteEverything(table, on: connection)
-                store.orphanScans.insert(table.id)
+                findings.orphanScans.insert(table.id)
             }
-            try matchRowids(table)
+            if try matchRowids(table) { findings.orphanScans.insert(table.id) }
             try followCells(of: table, columns[table.id] ?? ColumnChanges())
         }
         try adoptKeptRows()
         try store.acceptSchemaVersion()
-        return store.hasHidden
+        return findings
     }
 
     // MARK: Tables
@@ -59,6 +59,8 @@ struct SchemaReconciliation {
     }
 
     /// A table that came to be after `init` is replicated like the others, where its rows have an identity.
+    ///
+    /// - Returns: those tables, by id.
     private func trackNewTables() throws -> Set<Int64> {
         let registered = Set(
             try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).lowercased() })
@@ -89,7 +91,6 @@ struct SchemaReconciliation {
         let tables = store.catalog.tables.filter { added.contains($0.schema.name) }
         try Capture.equip(tables, on: connection)
         for table in tables { try Capture.noteEverything(table, on: connection, milliseconds: "0") }
-        store.newTables.formUnion(tables.map(\.id))
         return Set(tables.map(\.id))
     }
 

@@ -6,9 +6,14 @@ struct RecordStep {
     let store: OpenStore
     var author: String?
     var context: String?
+    /// What is known of the schema beside what the step finds itself.
+    private let findings: SchemaFindings
 
-    init(_ store: OpenStore, author: String? = nil, context: String? = nil) {
+    init(
+        _ store: OpenStore, findings: SchemaFindings = SchemaFindings(), author: String? = nil, context: String? = nil
+    ) {
         self.store = store
+        self.findings = findings
         self.author = author
         self.context = context
     }
@@ -49,9 +54,12 @@ struct RecordStep {
     }
 
     private func record() throws -> (recorded: RecordedTransaction?, adopted: Bool) {
-        let adopted = try SchemaReconciliation.isNeeded(store) && SchemaReconciliation(store: store).reconcile()
+        var findings = findings
+        let isReconciled = try SchemaReconciliation.isNeeded(store)
+        if isReconciled { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
+        let adopted = isReconciled && store.hasHidden
         try ForgottenColumns(store).begin()
-        let recorded = try Recorder(store, author: author, context: context).record()
+        let recorded = try Recorder(store, findings: findings, author: author, context: context).record()
         try store.takeOwnSalt()
         return (recorded, adopted)
     }
