@@ -62,21 +62,12 @@ final class SimpleChanges {
 
     private var connection: Connection { store.connection }
 
+    /// Whether rows of a table may be taken out and recorded in batches now.
     static func suits(_ table: TrackedTable, _ store: OpenStore, _ findings: SchemaFindings) throws -> Bool {
-        guard BatchClockInserter.suits(table, store), 1...64 ~= table.columns.count, table.name != "logsync_setting",
-            !findings.orphanScans.contains(table.id)
+        guard store.batching(of: table).isSuperset(of: .recording), !findings.orphanScans.contains(table.id),
+            table.kind != .surrogate || !findings.newTables.contains(table.id)
         else { return false }
-        switch table.kind {
-        case .natural:
-            // A key that is spelled in more than one way would be a cell of its own in some rows.
-            guard !table.keyHasReference, table.key.allSatisfy({ $0.collation == .binary }) else { return false }
-        case .surrogate:
-            guard table.localInteger != nil, !store.hasReserved, !findings.newTables.contains(table.id) else {
-                return false
-            }
-        case .columns: return false
-        }
-        return try !HiddenRows(store).hasAny(of: table)
+        return try !store.isContested(table)
     }
 
     init(_ table: TrackedTable, _ store: OpenStore) throws {

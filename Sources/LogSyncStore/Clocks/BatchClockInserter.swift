@@ -43,7 +43,7 @@ final class BatchClockInserter {
 
     /// Whether the records of a table's new rows are as simple as this.
     static func suits(_ table: TrackedTable, _ store: OpenStore) -> Bool {
-        table.hasRowid && !table.hasOpaqueUnique && store.counters(of: table).isEmpty
+        store.batching(of: table).isSuperset(of: .clockRecords)
     }
 
     /// - Parameter stamp: of the transaction of which most rows are.

@@ -31,6 +31,9 @@ final class OpenStore {
     private(set) lazy var referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
     /// The unique keys of tables, by table id.
     var uniqueKeys: [Int64: [UniqueKey]] = [:]
+    /// How tables' rows may be worked on in batches, by table id, as the schema and the policies are; see
+    /// ``batching(of:)``.
+    private var batchings: [Int64: Batching] = [:]
     /// Whether rows are folded into others.
     var hasFolded: Bool
     /// Whether rows show something else than their references.
@@ -84,6 +87,7 @@ final class OpenStore {
         defaults = [:]
         catalog = try Catalog.load(on: connection)
         uniqueKeys = [:]
+        batchings = [:]
         referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
     }
 
@@ -98,9 +102,20 @@ final class OpenStore {
         let read = try Policies(on: connection, custom: configuration.policies)
         defer {
             policies = read
+            batchings = [:]
             referenceRules = ReferenceRules(catalog, unenforced: read.unenforced)
         }
         return !read.saysTheSame(as: policies)
+    }
+
+    /// How a table's rows may be recorded and merged in batches, but for what the rows at hand say
+    /// (``isContested(_:)``). Nothing where batches are off.
+    func batching(of table: TrackedTable) -> Batching {
+        guard configuration.batches else { return [] }
+        if let known = batchings[table.id] { return known }
+        let batching = Batching(table, hasCounters: !counters(of: table).isEmpty, referenceRules)
+        batchings[table.id] = batching
+        return batching
     }
 
     func reloadPeers() throws {
