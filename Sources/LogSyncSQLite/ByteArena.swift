@@ -1,8 +1,9 @@
-import LogSyncModel
+public import LogSyncModel
 
 /// Bytes of many values, one after the other, in one piece of memory.
 ///
 /// For loops over hundreds of thousands of rows, where an array a value would be most of the work.
+@usableFromInline
 package struct ByteArena {
     @usableFromInline package internal(set) var bytes: [UInt8] = []
 
@@ -32,3 +33,5 @@ package struct ByteArena {
         withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
     }
 }
+
+extension ByteArena: KeyBytes {}

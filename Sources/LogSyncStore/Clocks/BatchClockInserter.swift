@@ -65,8 +65,7 @@ final class BatchClockInserter {
     }
 
     private static func extra(_ table: TrackedTable, _ stamp: Stamp, _ cells: [Int: Stamp]) -> [UInt8]? {
-        var state = RowClock(insertedBy: stamp, columnCount: table.columnCount)
-        for column in table.droppedColumns { state.setCell(column, CellState()) }
+        var state = RowClock(insertedBy: stamp, in: table)
         for (column, stamp) in cells {
             state.setCell(column, CellState(versions: [Version(stamp: stamp, value: nil)]))
         }

@@ -60,21 +60,15 @@ struct ClockLayoutChange {
         let reader = shownRows.reader(table)
         let formerly = FormerRecords(table: table, name: old, keepsKey: byDigest)
         var moved: Set<Int64> = []
-        let statement = try Statement(
-            """
-            SELECT \(table.hasRowid ? table.rowid : "NULL")\(table.columns.isEmpty ? "" : ", " + table.columnList)
-            FROM \(table.quoted)
-            """, on: connection)
-        while try statement.step() {
-            let row = TableReader.Row(values: table.columns.indices.map { statement.value($0 + 1) })
-            let rowid = statement.isNull(0) ? nil : statement.integer(0)
+        try reader.forEachRow { rowid, values in
+            let row = TableReader.Row(values: values)
             let natural =
                 table.kind == .surrogate
                 ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
             guard
                 let origin = try record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid),
                 moved.insert(origin).inserted, var record = try formerly.record(at: origin, connection)
-            else { continue }
+            else { return }
             let identity = record.identity ?? natural
             let isStored = table.storesIdentity || identity?.isSurrogate ?? false
             record.identity = isStored ? identity : nil

@@ -176,42 +176,39 @@ extension SchemaReconciliation {
         let reader = TableReader(table: table, store: store)
         let shownRows = ShownRows(store)
         var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []
-        var nameless: [(rowid: Int64, digest: UInt64)] = []
-        let statement = try Statement(
-            "SELECT \(table.rowid), \(table.columnList) FROM \(table.quoted)", on: connection)
-        while try statement.step() {
-            let rowid = statement.integer(0)
-            let values = table.columns.indices.map { statement.value($0 + 1) }
+        var unidentified: [(rowid: Int64, digest: UInt64)] = []
+        try reader.forEachRow { rowid, values in
+            guard let rowid else { return }
             let identity = try reader.naturalIdentity { try shownRows.knownValue(values[$0], $0, in: table) }
             guard let identity else {
-                nameless.append((rowid, reader.digest(values.map(Digest.of))))
-                continue
+                unidentified.append((rowid, reader.digest(values.map(Digest.of))))
+                return
             }
             if table.storesIdentity {
                 guard let row = try FoldedKeys(store: store, table: table).row(of: identity), row != rowid else {
-                    continue
+                    return
                 }
                 moves.append((row, rowid, try clock.record(at: row)?.uniques ?? []))
             } else {
                 let digest = table.keyDigest(identity)
                 let rows = try clock.rows(withUnique: digest)
-                guard let row = rows.first, !rows.contains(rowid) else { continue }
+                guard let row = rows.first, !rows.contains(rowid) else { return }
                 moves.append((row, rowid, [digest]))
             }
         }
-        moves += try matchNameless(nameless, table, clock)
+        moves += try matchUnidentified(unidentified, table, clock)
         // Where another row has taken a deleted row's number, the captured deletion may say no more than that number.
         let isInTheWay = try clock.move(moves)
-        return try forgetNameless(table) || isInTheWay
+        return try forgetUnidentified(table) || isInTheWay
     }
 
-    /// What was captured of rows with a NULL in their keys says where they were, and other rows may be there now: all rows
-    /// are looked at instead.
+    /// What was captured of rows with a NULL in their keys says where they were, and other rows may be there now: all
+    /// rows are compared instead.
     ///
     /// - Returns: whether there was any.
-    private func forgetNameless(_ table: TrackedTable) throws -> Bool {
-        let isNameless = table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
-        let stale = "kind <> \(Capture.Kind.found.rawValue) AND (\(isNameless))"
+    private func forgetUnidentified(_ table: TrackedTable) throws -> Bool {
+        let hasNull = table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
+        let stale = "kind <> \(Capture.Kind.found.rawValue) AND (\(hasNull))"
         guard
             try connection.integer(
                 "SELECT EXISTS(SELECT 1 FROM \(table.pending) WHERE number > \(table.recorded) AND \(stale))") == 1
@@ -224,7 +221,7 @@ extension SchemaReconciliation {
     }
 
     /// Rows with a NULL in their key are matched by all that they hold; VACUUM keeps their order.
-    private func matchNameless(
+    private func matchUnidentified(
         _ rows: [(rowid: Int64, digest: UInt64)], _ table: TrackedTable, _ clock: ClockTable
     ) throws -> [(from: Int64, to: Int64, uniques: [Int32])] {
         guard !rows.isEmpty else { return [] }
