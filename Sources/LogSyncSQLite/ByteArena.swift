@@ -22,16 +22,6 @@ package struct ByteArena {
 
     @inlinable @inline(__always)
     package mutating func append(_ byte: UInt8) { bytes.append(byte) }
-
-    @inlinable @inline(__always)
-    package mutating func append(bigEndian word: UInt64) {
-        withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    @inlinable @inline(__always)
-    package mutating func append(bigEndian word: UInt32) {
-        withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
-    }
 }
 
 extension ByteArena: KeyBytes {}

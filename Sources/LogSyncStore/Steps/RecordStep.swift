@@ -1,7 +1,7 @@
 import LogSyncModel
 
-/// Turns what was captured into a transaction, within the caller's write transaction, and brings the rows that are shown in
-/// line with it. Comes before anything is merged, so that clocks are current when conflicts are judged.
+/// Turns what was captured into a transaction, within the caller's write transaction, and brings the rows that are
+/// shown in line with it. Comes before anything is merged, so that clocks are current when conflicts are judged.
 struct RecordStep {
     let store: OpenStore
     var author: String?
@@ -42,8 +42,8 @@ struct RecordStep {
         return recorded
     }
 
-    /// The same on a program's own connection, whose triggers are on: they would capture what is written to bring shown rows
-    /// in line. That is noted, and the next ``run()`` does it.
+    /// The same on a program's own connection, whose triggers are on: they would capture what is written to bring shown
+    /// rows in line. That is noted, and the next ``run()`` does it.
     func runDeferringShownRows() throws -> RecordedTransaction? {
         let (recorded, adopted) = try record()
         if setsPolicies(recorded) { try store.facts.set(StoreFacts.policyChange, .integer(1)) }

@@ -13,7 +13,8 @@ package struct PreparedRescan: Sendable {
     var findings: SchemaFindings
 }
 
-/// Finding what was changed behind the triggers' back: by a repair, a restored file, a program that had turned them off.
+/// Finding what was changed behind the triggers' back: by a repair, a restored file, a program that had turned them
+/// off.
 extension Store {
     /// Records what is pending, and has every table capture again.
     ///
@@ -38,10 +39,10 @@ extension Store {
 
     /// Compares every row with its clock record and records what differs.
     ///
-    /// - Parameter names: identities of rows that may be among the unidentified ones, by table as logs have it; others do
-    ///   no harm.
-    /// - Returns: what was recorded, nil for nothing; and how many rows are left unidentified, by table, named as in the
-    ///   database. Other peers go on showing them.
+    /// - Parameter names: identities of rows that may be among the unidentified ones, by table as logs have it; others
+    ///   do no harm.
+    /// - Returns: what was recorded, nil for nothing; and how many rows are left unidentified, by table, named as in
+    ///   the database. Other peers go on showing them.
     package func rescan(_ prepared: PreparedRescan, naming names: [String: Set<RowIdentity>]) throws -> (
         found: RecordedTransaction?, unidentified: [String: Int]
     ) {
