@@ -219,10 +219,10 @@ package final class ContainerScanner {
         do throws(FileSystemError) {
             let status = try content.fileSystem.status(path, followingLinks: false)
             guard status.isDirectory else { throw FileSystemError("list", path, number: ENOTDIR) }
-            if cached.settling.observe(status, at: run.time), !run.full, !cached.isFailed { return cached }
+            if cached.stability.observe(status, at: run.time), !run.full, !cached.isFailed { return cached }
             cached.replaceEntries(try content.fileSystem.list(path, statuses: true))
         } catch let error where error.isAbsence {
-            cached.settling = Settling()
+            cached.stability = FileStability()
             cached.replaceEntries([])
         } catch {
             cached.isFailed = true
@@ -236,14 +236,14 @@ package final class ContainerScanner {
         var cached = documents[key] ?? CachedDocument()
         do throws(FileSystemError) {
             let status = try content.fileSystem.status(path, followingLinks: false)
-            if cached.settling.observe(status, at: run.time), !run.full { return cached }
+            if cached.stability.observe(status, at: run.time), !run.full { return cached }
             let bytes = status.isFile ? try content.fileSystem.readWhole(path, limit: limit) ?? [] : []
             cached.replace(bytes, status)
         } catch let error where error.isAbsence {
-            cached.settling = Settling()
+            cached.stability = FileStability()
             cached.replace(nil, nil)
         } catch {
-            cached.settling = Settling()
+            cached.stability = FileStability()
             run.failures.append(error.explained(kept: "what was read there before is kept"))
         }
         documents[key] = cached

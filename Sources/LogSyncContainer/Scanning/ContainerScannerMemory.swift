@@ -4,7 +4,7 @@ package import LogSyncModel
 extension ContainerScanner {
     /// How long a folder has to have stood still when it was looked at, so that any later change shows: more than the
     /// coarsest step of any file system's clock (FAT, two seconds). In nanoseconds.
-    static let settling: Int64 = 3_000_000_000
+    static let standstill: Int64 = 3_000_000_000
 
     /// Goes by what an earlier process found, where it holds; not in full scans, nor on file systems that other machines
     /// change. Call it before the first scan.
@@ -24,14 +24,14 @@ extension ContainerScanner {
         var statuses: [FileStatus?] = []
         for key in folders {
             guard let listing = directories[key], !listing.isFailed else { return nil }
-            statuses.append(listing.settling.status)
+            statuses.append(listing.stability.status)
         }
         for key in documents {
             guard let document = self.documents[key] else { return nil }
-            statuses.append(document.settling.status)
+            statuses.append(document.stability.status)
         }
         let times = statuses.compactMap { $0.map { max($0.modified, $0.changed) } }
-        guard times.allSatisfy({ $0 <= peer.looked - Self.settling }) else { return nil }
+        guard times.allSatisfy({ $0 <= peer.looked - Self.standstill }) else { return nil }
         return RememberedPeer(id: id, looked: peer.looked, reader: reader, scan: peer.scan, statuses: statuses)
     }
 
