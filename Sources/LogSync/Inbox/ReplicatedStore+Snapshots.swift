@@ -48,7 +48,7 @@ extension ReplicatedStore {
                 ])
         }
         try describe()
-        let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(SnapshotName.self)
+        let staged = try publisher(folder).stage(SnapshotName.self)
         // Each blob is in this peer's own folder before the file that names it.
         let taken = try store.writeSnapshot(
             publishBlob: { try self.publishBlob($0, $1) }

@@ -49,6 +49,8 @@ final class ReplicatedStore {
     /// The highest sequence of this peer that another's transaction has seen.
     var seenByOthers: UInt64 = 0
     var publishedSchemas: Set<SchemaFingerprint> = []
+    /// What killed processes had staged for this peer has been removed.
+    var hasRemovedStagedFiles = false
     /// What others' schemas make.
     var schemaColumns: [SchemaFingerprint: SchemaColumns] = [:]
     /// The schemas from which keys of tables that are not here were learned.
@@ -138,6 +140,7 @@ final class ReplicatedStore {
         (try? StorePlace(place.path)) == place
     }
 
+        hasRemovedStagedFiles = false
     /// Peers by the names that people know: the content's settings first, then what they say in their folders.
     func names() throws -> PeerNames {
         var names = folderNames
