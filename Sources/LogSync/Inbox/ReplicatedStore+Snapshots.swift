@@ -158,7 +158,7 @@ extension ReplicatedStore {
     private func isGone(_ id: PeerID, _ sequence: UInt64, _ scan: ContainerScan) throws -> Bool {
         // A retired peer says nothing any more, a former self of some store not even what it published last.
         if try store.retiredPeers().contains(id) { return true }
-        guard let said = scan.peers[id]?.said else { return true }
+        guard let said = scan.peers[id]?.said else { return scan.peers[id]?.receipt != .outdated }
         return said.published >= sequence
     }
 }

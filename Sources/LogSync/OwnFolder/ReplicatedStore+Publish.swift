@@ -162,6 +162,7 @@ extension ReplicatedStore {
     /// - Parameter leaving: whether this is the last that it says in this folder.
     func acknowledge(_ scan: ContainerScan?, leaving: Bool = false) throws {
         defer { unacknowledged = nil }
+        try keepReceiptCounters()
         let folder = content.peer(peer)
         let standing = try folder.readReceipt()
         let vector = try store.vector()
@@ -187,6 +188,14 @@ extension ReplicatedStore {
         try save(next)
         _ = try folder.publishReceipt(
             said, counter: next.receiptCounter - 1, nonce: nonce, written: configuration.now.milliseconds)
+    }
+}
+
+extension ReplicatedStore {
+    /// Keeps for the next process how far others' receipts have come. This peer's own is in its state file.
+    private func keepReceiptCounters() throws {
+        try store.keepReceiptCounters(scanner.receiptCounters.risen.filter { $0.key != peer })
+        scanner.receiptCounters.forgetRisen()
     }
 }
 

@@ -86,7 +86,7 @@ final class ReplicatedStore {
         self.nonce = nonce
         registration = try store.registration()
         content = try Self.content(of: registration, configuration)
-        scanner = ContainerScanner(content: content, clock: configuration.fileClock)
+        scanner = try Self.scanner(content, configuration, store)
         self.library = library ?? FileLibrary(content: content)
         snapshots = SnapshotLibrary(content: content)
         blobs = BlobLibrary(content: content)
@@ -101,6 +101,15 @@ final class ReplicatedStore {
             fileSystem: configuration.fileSystem)
     }
 
+    /// A scanner that knows how far others' receipts had come in earlier processes.
+    private static func scanner(
+        _ content: ContentFolder, _ configuration: SyncConfiguration, _ store: Store
+    ) throws -> ContainerScanner {
+        let scanner = ContainerScanner(content: content, clock: configuration.fileClock)
+        scanner.receiptCounters = ReceiptCounters(try store.receiptCounters())
+        return scanner
+    }
+
     /// Reads again what other processes may have changed since the last step.
     func refresh() throws {
         let now = try store.registration()
@@ -110,7 +119,7 @@ final class ReplicatedStore {
         registration = now
         guard isElsewhere else { return }
         content = try Self.content(of: now, configuration)
-        scanner = ContainerScanner(content: content, clock: configuration.fileClock)
+        scanner = try Self.scanner(content, configuration, store)
         lastFullLook = nil
         library.content = content
         snapshots.content = content
@@ -131,6 +140,7 @@ final class ReplicatedStore {
         foreignFiles = []
         seenByOthers = 0
         publishedSchemas = []
+        hasRemovedStagedFiles = false
         unacknowledged = nil
     }
 
@@ -140,7 +150,6 @@ final class ReplicatedStore {
         (try? StorePlace(place.path)) == place
     }
 
-        hasRemovedStagedFiles = false
     /// Peers by the names that people know: the content's settings first, then what they say in their folders.
     func names() throws -> PeerNames {
         var names = folderNames

@@ -17,6 +17,8 @@ package final class ContainerScanner {
     private(set) var peers: [PeerID: CachedPeer] = [:]
     /// What an earlier process found, until it is seen to hold no longer.
     var recalled: [PeerID: RememberedPeer] = [:]
+    /// By which older receipts are known. Where earlier processes kept some, set it before the first scan.
+    package var receiptCounters = ReceiptCounters()
     private let now: @Sendable () -> Duration
     /// Unix nanoseconds, by the clock that gives files their times.
     package let clock: @Sendable () -> Int64
@@ -191,7 +193,13 @@ package final class ContainerScanner {
         peer.schemas = schemas.files(path, &strange)
         peer.blobs = blobs.files(path, &strange)
         peer.receipt = receipt.found { bytes throws(LogSyncError) in try Receipt(decoding: bytes) }
-        if let value = peer.receipt.value, value.peer != folder.id { peer.receipt = .damaged }
+        if let value = peer.receipt.value {
+            if value.peer != folder.id {
+                peer.receipt = .damaged
+            } else if !receiptCounters.accept(value.counter, of: folder.id) {
+                peer.goOn(byReceiptOf: peers[folder.id]?.scan, counter: receiptCounters[folder.id])
+            }
+        }
         peer.receiptModified = receipt.status.map { $0.modified / 1_000_000 }
         peer.description = description.found { bytes throws(LogSyncError) in try PeerDescription(decoding: bytes) }
         peers[folder.id] = CachedPeer(
@@ -208,6 +216,7 @@ package final class ContainerScanner {
             return nil
         }
         guard peers[folder.id] == nil else { return false }
+        if let said = known.scan.said { _ = receiptCounters.accept(said.counter, of: folder.id) }
         peers[folder.id] = CachedPeer(scan: known.scan, strange: [], looked: known.looked, versions: [])
         return true
     }

@@ -39,7 +39,9 @@ extension ContainerScanner {
     func stands(_ known: RememberedPeer) -> Bool {
         let (folders, documents) = Self.places(of: known.id)
         let places = folders + documents
-        guard known.statuses.count == places.count, known.statuses.first != .some(nil) else { return false }
+        guard known.statuses.count == places.count, known.statuses.first != .some(nil),
+            known.scan.said.map({ $0.counter >= receiptCounters[known.id] }) ?? true
+        else { return false }
         for (place, status) in zip(places, known.statuses) {
             // The peer's folder, which comes first, shows whether there is one by now.
             guard let status else { continue }
@@ -67,7 +69,7 @@ extension PeerScan.Found {
     fileprivate var isSettled: Bool {
         switch self {
         case .valid, .missing: true
-        case .damaged, .newerFormat, .unread: false
+        case .damaged, .newerFormat, .outdated, .unread: false
         }
     }
 }
