@@ -148,7 +148,8 @@ class CheckTests(unittest.TestCase):
 
     def test_what_nothing_names(self):
         more = "package struct Attic {\n    func climb() { climb() }\n}\n"
-        self.fails("dead", {"Sources/House/Low/More.swift": more}, "More.swift:1: nothing names `Attic`", "More.swift:2: nothing names `climb`")
+        self.fails("dead", {"Sources/House/Low/More.swift": more}, "More.swift:1: nothing names `Attic`",
+                   "More.swift:2: nothing names `climb`")
 
     def test_what_only_its_extension_names(self):
         self.fails("dead", {"Sources/House/Low/More.swift": "struct Attic {}\nextension Attic {}\n"}, "`Attic`")
