@@ -1,5 +1,6 @@
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
 import Testing
 
 @testable import LogSyncStore

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The bytes of large values that this peer recorded: kept from the transaction that recorded them until their blob
 /// file has been read back, because the rows may change before that. Afterwards a cell is remembered that held them,

@@ -1,5 +1,7 @@
 import Crypto
 package import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Gives the bytes of a blob that a log or a snapshot names; throws where they cannot be had.
 package typealias BlobSource = (BlobID) throws -> Bytes

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// The pending table and triggers by which any program's writes to a table are noted, in its own transaction.
 ///

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Where a row stands: by its rowid, or by its key where that is what tells rows apart.
 struct RowKey: Hashable {

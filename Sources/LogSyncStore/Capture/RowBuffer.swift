@@ -1,5 +1,7 @@
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The values of many rows of one table, as a statement gave them, row by row.
 struct RowBuffer {

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 extension SimpleChanges {
     /// Reads the clock records of plain rows, each of which has one.

@@ -1,5 +1,7 @@
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The rows of one table that were written once since the last recording and that nothing else happened to: most of
 /// what a program's bulk writes leave behind.

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Writes the clock records of rows that one insert made, some at a time.
 ///

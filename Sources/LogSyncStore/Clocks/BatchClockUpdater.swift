@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Changes the clock records of rows that stand, one after the other: some cells get a version of one transaction, in
 /// place of those that they had.

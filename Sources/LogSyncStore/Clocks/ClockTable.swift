@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// What a clock record holds beside its entries.
 struct ClockRecord {

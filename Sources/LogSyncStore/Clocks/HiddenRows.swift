@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Rows that do not stand in a table of this store: parked, dead with entries left, or of a table that is not here.
 struct HiddenRows {

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Digests of keys by which records are found, collected so that they are written or removed in their own order: one by
 /// one they would scatter over their table.

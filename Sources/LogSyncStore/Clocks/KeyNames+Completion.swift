@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncState
 
 /// Completing rows that are kept for want of their table, once the names of its key are known.
 extension KeyNames {

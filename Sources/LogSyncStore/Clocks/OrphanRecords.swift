@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Clock records whose rows are gone though nothing was captured, in a table whose records are found by the digest of the key.
 struct OrphanRecords {

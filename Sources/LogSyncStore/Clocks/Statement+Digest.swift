@@ -1,4 +1,6 @@
 import GRDBSQLite
+import LogSyncSQLite
+import LogSyncState
 
 extension Statement {
     /// The digest of a column's value, without making the value.

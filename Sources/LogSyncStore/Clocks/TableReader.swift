@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Reads rows of a tracked table as they are, with the identities that their keys and references stand for.
 struct TableReader {

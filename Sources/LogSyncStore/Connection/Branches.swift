@@ -1,5 +1,6 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 
 /// The branches that a store knows of, by local peer numbers (``Branch``).
 struct Branches {

@@ -1,5 +1,7 @@
 import Foundation
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The columns of which entries may be here whose values are not: their app dropped them, or the table, or they came in
 /// a snapshot whose author had lost them.

@@ -1,6 +1,7 @@
 import Foundation
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 
 /// The transactions recorded and imported here, in the order in which they came.
 enum History {

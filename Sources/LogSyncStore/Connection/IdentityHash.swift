@@ -1,5 +1,6 @@
 import Crypto
 import LogSyncModel
+import LogSyncSQLite
 
 /// Makes surrogate identities: the same inputs give the same identity, so that a restored store which records the same
 /// pending row again makes no second row (MODEL.md, surrogate identities).

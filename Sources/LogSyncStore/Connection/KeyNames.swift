@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The columns of natural keys, by their names in logs, of tables that are here and of such as are not.
 ///

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncState
 
 extension OpenStore {
     /// The order in which the last writer is the greatest: time, peer, sequence.

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 extension OpenStore {
     func uniqueKeys(of table: TrackedTable) throws -> [UniqueKey] {

@@ -1,6 +1,8 @@
 import Foundation
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// What stays in memory about an open store between calls, as of one schema version.
 ///

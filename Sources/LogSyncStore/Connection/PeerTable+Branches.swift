@@ -1,5 +1,6 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 
 /// Giving a part of a peer's history another id: everything but the rows (``BranchRows``).
 extension PeerTable {

@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The peers known to a store, by their local numbers, with the version vector.
 final class PeerTable {

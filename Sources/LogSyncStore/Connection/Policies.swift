@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The merge policies in force, as the content's settings have them.
 struct Policies {

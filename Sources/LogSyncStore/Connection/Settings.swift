@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// The content's settings: rows of a replicated table, so that what is shown depends on nothing but transactions.
 struct Settings {

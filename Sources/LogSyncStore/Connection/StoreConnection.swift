@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
 
 /// The one connection of a store file, the transactions on it, and the ``OpenStore`` that is kept between them.
 final class StoreConnection: Sendable {

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// The key-value facts of a store.
 struct StoreFacts {

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncState
 
 /// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
 enum StoreSchema {

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Brings the tables of stores that older versions made up to date, in the write transaction that opens them.
 extension StoreSchema {

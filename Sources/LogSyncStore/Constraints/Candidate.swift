@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncState
 
 /// A row by table and identity.
 struct RowName: Hashable {

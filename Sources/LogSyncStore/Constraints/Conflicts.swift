@@ -1,4 +1,6 @@
 package import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// A cell with versions that had not seen each other, or an edit that a delete did not see.
 package struct StoreConflict: Sendable {

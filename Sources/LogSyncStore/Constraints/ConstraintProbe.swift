@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Tells what SQLite would make of a row without writing it to its table: whether NOT NULL and STRICT types hold, and
 /// what its unique keys are, in a TEMP table of the same declaration that never holds more than one row.

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Decides which of the contenders stand, as MODEL.md has it (shown state, 5 and 6): a graph of what depends on what,
 /// its strong components with dependencies first, a single row by its parents and older sharers, a knot by age.

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Finds the standing rows that have to do with a row: parents, children, and those with the same unique key.
 struct Neighbours {

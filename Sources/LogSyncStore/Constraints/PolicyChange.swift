@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Decides contested cells again when a merge policy has changed: what is shown is a function of the versions and the
 /// policy, whenever either came.

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncState
 
 /// Rows whose references can be told to hold without deciding about others: nearly all. Where that cannot be told, or where a
 /// constraint refuses the row, nothing changes, and the row is decided with the others at the end (``ShownRowsPass``).

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Settles which rows stand in their tables after a transaction (MODEL.md, shown state).
 ///

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncState
 
 /// Puts what was decided into the tables: first what does not stand any more goes, then what shows something else
 /// changes, then what stands anew comes, parents first.

@@ -1,5 +1,6 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 
 /// Gives the branches of one peer's history their ids (``Branch``), within the caller's write transaction.
 ///

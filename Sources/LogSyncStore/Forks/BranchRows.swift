@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Moves the entries that a part of a peer's history made to the id that it goes by now, within the caller's write
 /// transaction. It is done once for each fork, and looks at every clock record.

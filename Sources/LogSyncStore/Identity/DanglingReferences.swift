@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Remembers the integers of rows that went away, so that rows which still refer to them keep meaning the same row:
 /// the integer stays promised to the identity.

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// The keys of rows that stand under another key than their own, because a row that it names was folded into another.
 ///

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Translates the local integers of referenced rows to identities and back.
 struct IdentityMap {

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// The integers of the rows that a table's references name, each looked up once.
 ///

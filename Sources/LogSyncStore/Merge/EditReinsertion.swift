@@ -1,5 +1,6 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncState
 
 /// A row that a delete took, with the edits that the delete had not seen.
 struct OverriddenRow {

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The long way of merging: a row is spelled out, changed as the model says, and put back.
 extension Merger {

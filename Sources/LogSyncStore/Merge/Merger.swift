@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Merges one transaction of another peer into the store (MODEL.md, replicated state), within the caller's write
 /// transaction, when nothing local is pending.

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Finds references that this store's own data leave dangling. Such a key is not enforced any more, for the content,
 /// once and for all (MODEL.md, particular rules): most programs never turn `foreign_keys` on.

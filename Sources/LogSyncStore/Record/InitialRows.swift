@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Records the rows that a table holds when it is first tracked: one insert each, at time 0.
 ///

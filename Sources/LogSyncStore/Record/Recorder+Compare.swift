@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The comparison of touched rows with their clock records: what differs is recorded.
 extension Recorder {

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Rows that are gone though no trigger said so: REPLACE displaces what shares a unique key with the row it writes.
 extension Recorder {

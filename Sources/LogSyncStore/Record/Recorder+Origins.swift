@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Which clock records captured rows had, and what integers stood for, before any of it.
 extension Recorder {

@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Turns captured rows into a transaction (MODEL.md, recording), within the caller's write transaction.
 ///

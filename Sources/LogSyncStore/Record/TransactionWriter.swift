@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Puts one transaction of this peer into the outbox, block by block, as its row changes come.
 final class TransactionWriter {

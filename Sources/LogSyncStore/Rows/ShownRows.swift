@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Moves rows between their tables and their full state: what stands in a table, what floats beside it.
 ///

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// A reference by which one row depends on another (MODEL.md, shown state, 4), or merely follows it.
 struct ReferenceRule {

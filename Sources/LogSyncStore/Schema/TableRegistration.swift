@@ -1,5 +1,6 @@
 import Foundation
 import LogSyncModel
+import LogSyncSQLite
 
 /// Chooses how each table's rows are identified, refuses what cannot be replicated, and says so.
 struct TableRegistration {

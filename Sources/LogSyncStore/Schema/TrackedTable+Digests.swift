@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncState
 
 extension TrackedTable {
     /// The digest of the natural key of a table whose records are found by it.

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// A replicated table: its declaration, how its rows are identified, and the stable ids of its columns.
 final class TrackedTable {

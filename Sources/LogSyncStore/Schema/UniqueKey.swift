@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// A UNIQUE index as SQL has it: its terms, and the condition of a partial one.
 struct UniqueKey {

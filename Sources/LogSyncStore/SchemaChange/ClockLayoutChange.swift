@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Lays a table's clock and pending records out anew, where an index came or went, or a rebuild made it another kind of
 /// table: what finds a record and where it stands depends on both.

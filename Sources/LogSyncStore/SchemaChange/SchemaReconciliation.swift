@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Follows the app's schema: what an ALTER TABLE, a rebuild, a VACUUM or a new table means for columns, triggers and
 /// clock records. Runs at the start of a write transaction when schema_version has moved.

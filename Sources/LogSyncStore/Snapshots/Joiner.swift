@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Joins a snapshot's rows into the store, entry by entry (MODEL.md, joining a snapshot), within the caller's write
 /// transaction, when nothing local is pending.

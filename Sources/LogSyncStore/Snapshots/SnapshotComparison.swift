@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Finds the rows in which a snapshot and this store differ, without keeping writers waiting.
 ///

@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Puts a snapshot's rows into tables that are empty but for what this has put there.
 ///

@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Turns what a snapshot says into this store's terms: peers by their local numbers.
 struct SnapshotTerms {

@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Gathers rows of one table into frames of about a megabyte, those of the same columns together.
 final class SnapshotRowsCollector {

@@ -1,5 +1,7 @@
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Rows that a join has to look at, put aside in a private database that SQLite keeps on disk where it is large and
 /// removes by itself.

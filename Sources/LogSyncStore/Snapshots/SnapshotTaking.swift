@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Writes down the replicated state as of the read transaction that is open: every entry of every row, parents before
 /// those that refer to them, each table in the order of its rows.

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// What a row to be settled is called: by its key, and by its identity where several rows have that key.
 struct ListedName {

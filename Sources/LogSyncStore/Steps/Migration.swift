@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// One migration within the caller's write transaction.
 struct Migration {

@@ -1,5 +1,6 @@
 import LogSyncFormat
 package import LogSyncModel
+import LogSyncSQLite
 
 /// Whether a transaction can be merged now.
 package enum Readiness: Sendable, Equatable {

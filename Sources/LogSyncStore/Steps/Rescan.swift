@@ -1,4 +1,5 @@
 package import LogSyncModel
+import LogSyncSQLite
 
 /// Compares all rows with all clock records, whether or not anything was captured.
 struct Rescan {

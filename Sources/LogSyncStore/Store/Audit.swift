@@ -1,4 +1,6 @@
 package import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Compares everything that is derived with what it is derived from: rows with clock records, digests with values.
 struct Audit {

@@ -1,5 +1,6 @@
 package import GRDB
 import LogSyncModel
+import LogSyncSQLite
 
 /// Writes of a program that embeds logsync, recorded within its own transaction.
 extension Store {

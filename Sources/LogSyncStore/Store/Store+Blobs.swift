@@ -1,5 +1,6 @@
 import LogSyncFormat
 package import LogSyncModel
+import LogSyncSQLite
 
 /// Blob files as the store knows them: which ones the outbox names, and where their bytes are.
 extension Store {

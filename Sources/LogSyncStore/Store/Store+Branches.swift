@@ -1,5 +1,6 @@
 package import LogSyncFormat
 package import LogSyncModel
+import LogSyncSQLite
 
 /// What is known here of a transaction of which somebody speaks.
 package enum Acquaintance: Sendable {

@@ -1,5 +1,7 @@
 import Foundation
 package import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// What a store remembers of collection (DESIGN.md, section 7): which of its log files may go, and who has been asked.
 package struct CollectionState: Sendable, Equatable, Codable {

@@ -1,6 +1,7 @@
 import Foundation
 package import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 
 /// Filling a new store from a snapshot, for `clone`.
 extension Store {

@@ -1,4 +1,5 @@
 package import LogSyncModel
+import LogSyncSQLite
 
 /// The tables and columns of a schema as it calls them, in lower case.
 package typealias SchemaColumns = [String: Set<String>]

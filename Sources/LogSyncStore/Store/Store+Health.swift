@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// What is wrong inside a store, as far as looking at it shows.
 package struct StoreHealth: Sendable {

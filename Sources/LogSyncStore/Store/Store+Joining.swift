@@ -1,5 +1,7 @@
 package import LogSyncFormat
 package import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Whether a snapshot can be joined, and what for.
 package enum Joinability: Sendable, Equatable {

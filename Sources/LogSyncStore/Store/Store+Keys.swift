@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The names of key columns of tables that are not here, for the cells that logs of earlier versions leave to identities.
 extension Store {

@@ -1,5 +1,6 @@
 import Foundation
 package import LogSyncModel
+import LogSyncSQLite
 
 /// Making stores, and making them plain databases again.
 extension Store {

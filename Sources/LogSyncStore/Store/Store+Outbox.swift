@@ -1,5 +1,6 @@
 import LogSyncFormat
 package import LogSyncModel
+import LogSyncSQLite
 
 extension Store {
     /// The peers of whom the outbox has transactions, found without going through those.

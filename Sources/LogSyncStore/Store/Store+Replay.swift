@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// What one table of a store shows, in a form that two stores can compare.
 package struct ShownTable: Hashable, Sendable {

@@ -1,4 +1,5 @@
 package import LogSyncModel
+import LogSyncSQLite
 
 /// What was changed behind the triggers' back.
 package struct RescanResult: Sendable {

@@ -1,5 +1,6 @@
 import LogSyncFormat
 package import LogSyncModel
+import LogSyncSQLite
 
 /// What one process leaves to the next of what it found in the container. Nothing depends on it but how much has to be
 /// read again.

@@ -1,5 +1,6 @@
 import LogSyncFormat
 package import LogSyncModel
+import LogSyncSQLite
 
 /// The rows of a packaged database, identified as a content's settings say.
 ///

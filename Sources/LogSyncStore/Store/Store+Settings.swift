@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Settings of the content, changed by a write of this peer that the next recording takes along.
 extension Store {

@@ -1,5 +1,6 @@
 import Foundation
 package import LogSyncModel
+import LogSyncSQLite
 
 /// What a store says of itself.
 extension Store {

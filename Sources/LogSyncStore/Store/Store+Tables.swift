@@ -1,4 +1,5 @@
 package import LogSyncModel
+import LogSyncSQLite
 
 extension Store {
     /// What `init` said of each table, as it is now.

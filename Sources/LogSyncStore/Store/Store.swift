@@ -1,6 +1,7 @@
 import Foundation
 package import LogSyncFormat
 package import LogSyncModel
+import LogSyncSQLite
 
 /// A SQLite database that logsync replicates: captures, records, merges.
 ///

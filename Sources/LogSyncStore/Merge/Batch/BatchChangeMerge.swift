@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The shortest way of merging updates, and deletes whose author had seen every entry of the row.
 ///

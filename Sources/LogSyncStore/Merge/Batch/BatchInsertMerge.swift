@@ -1,5 +1,6 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncState
 
 /// The shortest way of merging: new rows that nothing contests go in one after the other.
 ///

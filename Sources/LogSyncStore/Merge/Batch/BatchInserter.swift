@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Inserts rows that nobody has here yet, with their clock records, some at a time (``RowsParameter``).
 ///

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Records rows that were deleted (``SimpleChanges``): their clock records go first, in the order in which they stand, and
 /// the deletions are logged in the order of the keys.

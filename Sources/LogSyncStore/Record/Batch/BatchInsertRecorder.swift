@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Records rows that were inserted (``SimpleChanges``): reads them in the order in which they were written, which is that of their
 /// clock records, and logs them in the order of their keys, which is how they merge best.

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Records rows that were updated (``SimpleChanges``): compares them with their clock records in the order in which both
 /// stand, and logs what differs in the order of the keys.

@@ -1,18 +1,18 @@
 import CLogSyncSQLite
 import GRDBSQLite
-import LogSyncModel
+package import LogSyncModel
 
 /// `SQLITE_CONSTRAINT_CHECK`, a macro that Swift does not import. Source: <https://www.sqlite.org/rescode.html>.
 private let brokenCheck: Int32 = SQLITE_CONSTRAINT | (1 << 8)
 
 /// One prepared statement; values go in and come out bit for bit.
-final class Statement {
-    private let handle: OpaquePointer
-    private unowned let connection: Connection
-    let sql: String
-    let columnCount: Int
+package final class Statement {
+    @usableFromInline let handle: OpaquePointer
+    @usableFromInline unowned let connection: Connection
+    package let sql: String
+    package let columnCount: Int
 
-    init(_ sql: String, on connection: Connection) throws {
+    package init(_ sql: String, on connection: Connection) throws {
         var handle: OpaquePointer?
         let code = sqlite3_prepare_v3(
             connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
@@ -25,12 +25,12 @@ final class Statement {
 
     deinit { sqlite3_finalize(handle) }
 
-    func reset() {
+    @inlinable package func reset() {
         sqlite3_reset(handle)
     }
 
     /// Steps once; true where there is a row. The statement is reset before an error is thrown.
-    func step() throws -> Bool {
+    @inlinable package func step() throws -> Bool {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
@@ -41,7 +41,7 @@ final class Statement {
         }
     }
 
-    enum Written {
+    package enum Written {
         case done
         /// Written though a CHECK constraint does not hold: such rows are shown, and listed.
         case breakingCheck
@@ -50,7 +50,7 @@ final class Statement {
     }
 
     /// Runs a statement that writes one row and returns none.
-    func write() throws -> Written {
+    package func write() throws -> Written {
         let code = try writeOnce()
         if code == SQLITE_DONE { return .done }
         guard code == brokenCheck else { return .refused }
@@ -71,7 +71,7 @@ final class Statement {
 
     /// Runs a statement that writes one row and returns none. False where a constraint of any kind refuses it; then
     /// nothing was changed.
-    func writeOrRefuse() throws -> Bool {
+    package func writeOrRefuse() throws -> Bool {
         let code = sqlite3_step(handle)
         if code == SQLITE_DONE {
             sqlite3_reset(handle)
@@ -82,14 +82,14 @@ final class Statement {
         throw connection.failure(code, sql)
     }
 
-    func run() throws {
+    @inlinable package func run() throws {
         while try step() {}
         reset()
     }
 
     // MARK: Arguments, from 1
 
-    func bind(_ value: Value, at index: Int) {
+    @inlinable package func bind(_ value: Value, at index: Int) {
         let position = Int32(index)
         switch value {
         case .null: sqlite3_bind_null(handle, position)
@@ -102,19 +102,19 @@ final class Statement {
         }
     }
 
-    func bind(_ integer: Int64, at index: Int) {
+    @inlinable package func bind(_ integer: Int64, at index: Int) {
         sqlite3_bind_int64(handle, Int32(index), integer)
     }
 
-    func bind(_ string: String, at index: Int) {
+    package func bind(_ string: String, at index: Int) {
         bind(.text(string), at: index)
     }
 
-    func bindNull(at index: Int) {
+    @inlinable package func bindNull(at index: Int) {
         sqlite3_bind_null(handle, Int32(index))
     }
 
-    func bind(text bytes: Bytes, at index: Int) {
+    @inlinable package func bind(text bytes: Bytes, at index: Int) {
         bytes.withUnsafeBytes { buffer in
             // A nil pointer would bind NULL: an empty text needs an address.
             if let base = buffer.baseAddress, buffer.count > 0 {
@@ -127,7 +127,7 @@ final class Statement {
         }
     }
 
-    func bind(blob bytes: Bytes, at index: Int) {
+    @inlinable package func bind(blob bytes: Bytes, at index: Int) {
         bytes.withUnsafeBytes { buffer in
             if let base = buffer.baseAddress, buffer.count > 0 {
                 _ = sqlite3_bind_blob64(
@@ -139,7 +139,7 @@ final class Statement {
     }
 
     /// Binds a blob that stays where it is until the statement has run.
-    func bind(lasting bytes: UnsafeRawBufferPointer, at index: Int) {
+    @inlinable package func bind(lasting bytes: UnsafeRawBufferPointer, at index: Int) {
         guard let base = bytes.baseAddress, bytes.count > 0 else {
             sqlite3_bind_zeroblob(handle, Int32(index), 0)
             return
@@ -148,7 +148,7 @@ final class Statement {
     }
 
     /// Binds a text that stays where it is until the statement has run.
-    func bind(lastingText bytes: UnsafeRawBufferPointer, at index: Int) {
+    @inlinable package func bind(lastingText bytes: UnsafeRawBufferPointer, at index: Int) {
         guard let base = bytes.baseAddress, bytes.count > 0 else {
             sqlite3_bind_text(handle, Int32(index), "", 0, logsync_sqlite_transient())
             return
@@ -159,39 +159,39 @@ final class Statement {
     }
 
     /// Binds what only a function of ours can read.
-    func bind(pointer: UnsafeMutableRawPointer, tag: UnsafePointer<CChar>, at index: Int) {
+    package func bind(pointer: UnsafeMutableRawPointer, tag: UnsafePointer<CChar>, at index: Int) {
         sqlite3_bind_pointer(handle, Int32(index), pointer, tag, nil)
     }
 
     // MARK: Columns, from 0
 
-    func type(_ column: Int) -> Int32 { sqlite3_column_type(handle, Int32(column)) }
+    @inlinable package func type(_ column: Int) -> Int32 { sqlite3_column_type(handle, Int32(column)) }
 
     /// How many bytes a text or BLOB has.
-    @inline(__always)
-    func byteCount(_ column: Int) -> Int { Int(sqlite3_column_bytes(handle, Int32(column))) }
+    @inlinable @inline(__always)
+    package func byteCount(_ column: Int) -> Int { Int(sqlite3_column_bytes(handle, Int32(column))) }
 
-    func real(_ column: Int) -> Double { sqlite3_column_double(handle, Int32(column)) }
+    @inlinable package func real(_ column: Int) -> Double { sqlite3_column_double(handle, Int32(column)) }
 
-    func isNull(_ column: Int) -> Bool {
+    @inlinable package func isNull(_ column: Int) -> Bool {
         sqlite3_column_type(handle, Int32(column)) == SQLITE_NULL
     }
 
-    func integer(_ column: Int) -> Int64 {
+    @inlinable package func integer(_ column: Int) -> Int64 {
         sqlite3_column_int64(handle, Int32(column))
     }
 
     /// Text decoded as UTF-8, with repairs; for names, not for values.
-    func string(_ column: Int) -> String {
+    package func string(_ column: Int) -> String {
         String(decoding: bytes(column), as: UTF8.self)
     }
 
-    func bytes(_ column: Int) -> Bytes {
+    @inlinable package func bytes(_ column: Int) -> Bytes {
         withBytes(column) { Array($0)[...] }
     }
 
     /// The bytes of a text or blob, valid within the call.
-    func withBytes<Result>(_ column: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    @inlinable package func withBytes<Result>(_ column: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         let position = Int32(column)
         let start =
             sqlite3_column_type(handle, position) == SQLITE_TEXT
@@ -199,7 +199,7 @@ final class Statement {
         return body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, position))))
     }
 
-    func value(_ column: Int) -> Value {
+    @inlinable package func value(_ column: Int) -> Value {
         switch sqlite3_column_type(handle, Int32(column)) {
         case SQLITE_INTEGER: .integer(sqlite3_column_int64(handle, Int32(column)))
         case SQLITE_FLOAT: .real(sqlite3_column_double(handle, Int32(column)))

@@ -1,14 +1,14 @@
 /// Tarjan's strong components of a graph, dependencies first; without recursion, because chains may be long.
 ///
 /// Nodes are numbers from 0. Source: R. Tarjan, Depth-first search and linear graph algorithms, 1972.
-struct StrongComponents {
+package struct StrongComponents {
     /// Nodes by component, each component after all that its nodes depend on.
-    private(set) var components: [[Int]] = []
+    package private(set) var components: [[Int]] = []
 
     /// - Parameters:
     ///   - count: how many nodes there are.
     ///   - edges: the nodes that a node depends on; asked once for each node.
-    init(count: Int, edges: (Int) -> [Int]) {
+    package init(count: Int, edges: (Int) -> [Int]) {
         var next = 0
         var number = [Int?](repeating: nil, count: count)
         var low = [Int](repeating: 0, count: count)

@@ -1,17 +1,22 @@
 import LogSyncModel
 
 /// Whose entries are covered, when two states of a row are joined.
-struct JoinCoverage {
+package struct JoinCoverage {
     /// Of this store's version vector.
-    var ours: Coverage
+    package var ours: Coverage
     /// Of the snapshot's.
-    var theirs: Coverage
+    package var theirs: Coverage
+
+    package init(ours: Coverage, theirs: Coverage) {
+        self.ours = ours
+        self.theirs = theirs
+    }
 }
 
 extension RowState {
     /// Joins the state that another store had of this row (MODEL.md, joining a snapshot): an entry that both have stays;
     /// one that only one has stays exactly when its dot is not within the other's vector.
-    mutating func join(_ other: RowState, _ coverage: JoinCoverage) {
+    package mutating func join(_ other: RowState, _ coverage: JoinCoverage) {
         state.inserts = Self.join(state.inserts, other.state.inserts, coverage) { $0 }
         for name in Set(state.cellsByName.keys).union(other.state.cellsByName.keys) {
             let joined = (state.cellsByName[name] ?? CellState())
@@ -67,7 +72,7 @@ extension CellState {
 
 extension RowState {
     /// Whether both have the same entries, whatever their order and whether or not their values are known.
-    func hasSameEntries(as other: RowState) -> Bool {
+    package func hasSameEntries(as other: RowState) -> Bool {
         guard Set(state.inserts) == Set(other.state.inserts), Set(state.deletes) == Set(other.state.deletes),
             Set(state.cellsByName.keys) == Set(other.state.cellsByName.keys)
         else { return false }

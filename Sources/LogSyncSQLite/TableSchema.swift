@@ -1,67 +1,114 @@
 import CLogSyncSQLite
 import GRDBSQLite
-import LogSyncModel
+package import LogSyncModel
 
 /// A table as the database declares it now.
-struct TableSchema: Equatable {
-    struct Column: Equatable {
-        var name: String
-        var declaredType: String
-        var isNotNull: Bool
-        var defaultSQL: String?
+package struct TableSchema: Equatable {
+    package struct Column: Equatable {
+        package var name: String
+        package var declaredType: String
+        package var isNotNull: Bool
+        package var defaultSQL: String?
         /// From 1 within the primary key, 0 outside it.
-        var keyIndex: Int
-        var isGenerated: Bool
+        package var keyIndex: Int
+        package var isGenerated: Bool
         /// As declared; one of SQLite's three, or the name of another.
-        var collation: String
+        package var collation: String
+
+        package init(
+            name: String, declaredType: String, isNotNull: Bool, defaultSQL: String? = nil, keyIndex: Int,
+            isGenerated: Bool, collation: String
+        ) {
+            self.name = name
+            self.declaredType = declaredType
+            self.isNotNull = isNotNull
+            self.defaultSQL = defaultSQL
+            self.keyIndex = keyIndex
+            self.isGenerated = isGenerated
+            self.collation = collation
+        }
     }
 
-    struct UniqueIndex: Equatable {
-        var name: String
-        var isPrimaryKey: Bool
+    package struct UniqueIndex: Equatable {
+        package var name: String
+        package var isPrimaryKey: Bool
         /// The columns with their collations; nil where the index has expressions or a WHERE clause.
-        var columns: [IndexColumn]?
+        package var columns: [IndexColumn]?
         /// Collations of the index that logsync does not have.
-        var foreignCollations: [String]
+        package var foreignCollations: [String]
+
+        package init(name: String, isPrimaryKey: Bool, columns: [IndexColumn]? = nil, foreignCollations: [String]) {
+            self.name = name
+            self.isPrimaryKey = isPrimaryKey
+            self.columns = columns
+            self.foreignCollations = foreignCollations
+        }
     }
 
-    struct IndexColumn: Equatable {
-        var name: String
-        var collation: Collation
+    package struct IndexColumn: Equatable {
+        package var name: String
+        package var collation: Collation
+
+        package init(name: String, collation: Collation) {
+            self.name = name
+            self.collation = collation
+        }
     }
 
-    struct ForeignKey: Equatable {
-        var parent: String
-        var from: [String]
+    package struct ForeignKey: Equatable {
+        package var parent: String
+        package var from: [String]
         /// The parent's columns; its primary key where the declaration leaves them out.
-        var to: [String]
-        var onDelete: String
+        package var to: [String]
+        package var onDelete: String
+
+        package init(parent: String, from: [String], to: [String], onDelete: String) {
+            self.parent = parent
+            self.from = from
+            self.to = to
+            self.onDelete = onDelete
+        }
     }
 
-    var name: String
-    var columns: [Column]
-    var isWithoutRowid: Bool
-    var isStrict: Bool
-    var isAutoincrement: Bool
+    package var name: String
+    package var columns: [Column]
+    package var isWithoutRowid: Bool
+    package var isStrict: Bool
+    package var isAutoincrement: Bool
     /// The INTEGER PRIMARY KEY column, which is the rowid.
-    var integerKey: String?
+    package var integerKey: String?
     /// A name by which SQL reaches the rowid, where one is not taken by a column.
-    var rowidName: String?
-    var uniqueIndexes: [UniqueIndex]
-    var foreignKeys: [ForeignKey]
+    package var rowidName: String?
+    package var uniqueIndexes: [UniqueIndex]
+    package var foreignKeys: [ForeignKey]
 
-    var keyColumns: [Column] {
+    package init(
+        name: String, columns: [Column], isWithoutRowid: Bool, isStrict: Bool, isAutoincrement: Bool,
+        integerKey: String? = nil, rowidName: String? = nil, uniqueIndexes: [UniqueIndex], foreignKeys: [ForeignKey]
+    ) {
+        self.name = name
+        self.columns = columns
+        self.isWithoutRowid = isWithoutRowid
+        self.isStrict = isStrict
+        self.isAutoincrement = isAutoincrement
+        self.integerKey = integerKey
+        self.rowidName = rowidName
+        self.uniqueIndexes = uniqueIndexes
+        self.foreignKeys = foreignKeys
+    }
+
+    package var keyColumns: [Column] {
         columns.filter { $0.keyIndex > 0 }.sorted { $0.keyIndex < $1.keyIndex }
     }
 
-    func column(_ name: String) -> Column? {
+    package func column(_ name: String) -> Column? {
         columns.first { $0.name.lowercased() == name.lowercased() }
     }
 }
 
 extension TableSchema {
     /// Reads one table. Returns nil where there is no such table (a view, a virtual table, none).
-    static func read(_ name: String, on connection: Connection) throws -> TableSchema? {
+    package static func read(_ name: String, on connection: Connection) throws -> TableSchema? {
         let listed = try connection.rows(
             "SELECT type, wr, strict, name FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE",
             .text(name))
@@ -89,7 +136,7 @@ extension TableSchema {
     }
 
     /// The ordinary tables of the main database: no views, virtual tables, their shadows, or SQLite's and our own.
-    static func tableNames(on connection: Connection) throws -> [String] {
+    package static func tableNames(on connection: Connection) throws -> [String] {
         try connection.rows(
             """
             SELECT name FROM pragma_table_list

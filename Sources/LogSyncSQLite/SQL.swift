@@ -1,30 +1,30 @@
 /// SQL text helpers.
-enum SQL {
+package enum SQL {
     /// A name as a quoted identifier.
-    static func name(_ name: String) -> String {
+    package static func name(_ name: String) -> String {
         "\"" + name.replacing("\"", with: "\"\"") + "\""
     }
 
     /// A text as a string literal.
-    static func literal(_ text: String) -> String {
+    package static func literal(_ text: String) -> String {
         "'" + text.replacing("'", with: "''") + "'"
     }
 
-    static func list(_ names: [String]) -> String {
+    package static func list(_ names: [String]) -> String {
         names.map(name).joined(separator: ", ")
     }
 
-    static func placeholders(_ count: Int) -> String {
+    package static func placeholders(_ count: Int) -> String {
         Array(repeating: "?", count: count).joined(separator: ", ")
     }
 
     /// Unix milliseconds as the triggers capture them.
-    static let milliseconds = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)"
+    package static let milliseconds = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)"
 }
 
 extension SQL {
     /// A name as a shell argument.
-    static func shell(_ name: String) -> String {
+    package static func shell(_ name: String) -> String {
         let isPlain = name.utf8.allSatisfy {
             ($0 >= 0x30 && $0 <= 0x39) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || $0 == 0x5F
         }

@@ -1,9 +1,9 @@
 /// The parts of a `CREATE INDEX` statement.
-struct IndexDeclaration {
-    var terms: [String]
-    var condition: String?
+package struct IndexDeclaration {
+    package var terms: [String]
+    package var condition: String?
 
-    init?(_ sql: String) {
+    package init?(_ sql: String) {
         let tokens = SQLTokens(sql)
         guard let on = tokens.firstIndex(of: "ON"), let open = tokens.firstIndex(of: "(", from: on) else { return nil }
         guard let close = tokens.closing(open) else { return nil }

@@ -2,14 +2,14 @@
 ///
 /// The grammar is that of <https://www.sqlite.org/lang_createtrigger.html>: within a trigger no statement begins with
 /// WITH, and a semicolon ends one wherever it stands.
-struct TriggerBody {
+package struct TriggerBody {
     private let tokens: SQLTokens
     /// The token after BEGIN, and that of the END that closes the body.
     private let start: Int
     private let end: Int
 
     /// nil where it is no trigger.
-    init?(_ sql: String) {
+    package init?(_ sql: String) {
         let tokens = SQLTokens(sql)
         guard let begin = tokens.firstIndex(of: "BEGIN"), tokens.count > begin + 1, tokens.word(0) == "CREATE",
             tokens.word(1) == "TRIGGER",
@@ -24,7 +24,7 @@ struct TriggerBody {
     ///
     /// - Parameter tables: in lower case.
     /// - Returns: nil where no statement that writes anything is left, or it cannot be told what one writes.
-    func text(withoutWritesTo tables: Set<String>) -> String? {
+    package func text(withoutWritesTo tables: Set<String>) -> String? {
         var kept: [String] = []
         var writes = false
         for statement in statements {

@@ -1,15 +1,15 @@
 import Foundation
-import LogSyncModel
+package import LogSyncModel
 
 /// Why a database file cannot be opened. SQLite says that it cannot, and no more.
-enum OpenFailure {
+package enum OpenFailure {
     private static let nothingChanged = "nothing was changed"
     private static let permissionHelp = "Let this user read and write the database and its folder."
 
     /// What stands in the way of opening or making `path`, as the file system has it now.
     ///
     /// - Parameter message: what SQLite said, for where the file system has nothing to add.
-    static func error(_ path: String, message: String) -> LogSyncError {
+    package static func error(_ path: String, message: String) -> LogSyncError {
         var status = stat()
         guard stat(path, &status) == 0 else { return absence(path, errno) }
         for file in [path, path + "-wal", path + "-shm", path + "-journal"] where stat(file, &status) == 0 {
@@ -31,7 +31,7 @@ enum OpenFailure {
     }
 
     /// Nothing is at a path that is to be opened: said by its errno.
-    static func missing(_ path: String, _ number: CInt) -> LogSyncError {
+    package static func missing(_ path: String, _ number: CInt) -> LogSyncError {
         let reason = String(cString: strerror(number))
         switch number {
         case EACCES, EPERM:

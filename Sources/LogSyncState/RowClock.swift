@@ -1,79 +1,103 @@
-import LogSyncModel
+package import LogSyncModel
 
 /// The dot and time of one entry, its peer by local number.
-struct Stamp: Hashable {
-    var peer: Int64
-    var sequence: UInt64
-    var time: HybridTime
+package struct Stamp: Hashable {
+    package var peer: Int64
+    package var sequence: UInt64
+    package var time: HybridTime
+
+    package init(peer: Int64, sequence: UInt64, time: HybridTime) {
+        self.peer = peer
+        self.sequence = sequence
+        self.time = time
+    }
 }
 
 /// A version of a cell.
-struct Version: Hashable {
-    var stamp: Stamp
+package struct Version: Hashable {
+    package var stamp: Stamp
     /// What the transaction gave to the cell; nil where the table shows just that.
-    var value: Value?
+    package var value: Value?
+
+    package init(stamp: Stamp, value: Value? = nil) {
+        self.stamp = stamp
+        self.value = value
+    }
 }
 
 /// One peer's additions to a counter since a base version.
-struct Addition: Hashable {
-    var basePeer: Int64
-    var baseSequence: UInt64
-    var peer: Int64
-    var stamp: Stamp
-    var cumulative: Value
+package struct Addition: Hashable {
+    package var basePeer: Int64
+    package var baseSequence: UInt64
+    package var peer: Int64
+    package var stamp: Stamp
+    package var cumulative: Value
+
+    package init(basePeer: Int64, baseSequence: UInt64, peer: Int64, stamp: Stamp, cumulative: Value) {
+        self.basePeer = basePeer
+        self.baseSequence = baseSequence
+        self.peer = peer
+        self.stamp = stamp
+        self.cumulative = cumulative
+    }
 }
 
 /// The entries of one cell: W(r, c) and A(r, c) of the model.
-struct CellState: Hashable {
-    var versions: [Version] = []
-    var additions: [Addition] = []
+package struct CellState: Hashable {
+    package var versions: [Version] = []
+    package var additions: [Addition] = []
 
-    var isEmpty: Bool { versions.isEmpty && additions.isEmpty }
+    package init(versions: [Version] = [], additions: [Addition] = []) {
+        self.versions = versions
+        self.additions = additions
+    }
+
+    package var isEmpty: Bool { versions.isEmpty && additions.isEmpty }
 }
 
 /// The entries of one row (MODEL.md, replicated state), as a clock record keeps them.
 ///
 /// A row that one transaction inserted and nobody changed is just its base: every column below ``columnCount`` has
 /// the base as its one version, with the value that the table shows. What differs is listed.
-struct RowClock: Hashable {
+package struct RowClock: Hashable {
     /// The insert entry that columns refer to by default; nil where none is left.
-    var base: Stamp?
+    package var base: Stamp?
     /// Whether the base is an entry of I(r), and not just of the cells.
-    var baseIsInsert = true
+    package var baseIsInsert = true
     /// Columns with ids below this have the base as their version unless ``cells`` lists them.
-    var columnCount = 0
+    package var columnCount = 0
     /// Entries of I(r) beside the base.
-    var inserts: [Stamp] = []
+    package var inserts: [Stamp] = []
     /// Cells that differ from the base, by column id.
-    var cells: [Int: CellState] = [:]
+    package var cells: [Int: CellState] = [:]
     /// Cells of columns that this store does not have, by name; every version has its value.
-    var cellsByName: [String: CellState] = [:]
+    package var cellsByName: [String: CellState] = [:]
     /// Deletes that left edits standing: X(r).
-    var deletes: [Stamp] = []
+    package var deletes: [Stamp] = []
 
     /// A row as one insert makes it.
-    init(insertedBy stamp: Stamp, columnCount: Int) {
+    package init(insertedBy stamp: Stamp, columnCount: Int) {
         base = stamp
         self.columnCount = columnCount
     }
 
-    init() {}
+    package init() {}
 
     /// Whether I(r) has entries.
-    var isAlive: Bool { (base != nil && baseIsInsert) || !inserts.isEmpty }
+    package var isAlive: Bool { (base != nil && baseIsInsert) || !inserts.isEmpty }
 
-    var insertEntries: [Stamp] {
+    package var insertEntries: [Stamp] {
         (baseIsInsert ? base.map { [$0] } ?? [] : []) + inserts
     }
 
     /// The entries of a column that this store has.
-    func cell(_ column: Int) -> CellState {
+    package func cell(_ column: Int) -> CellState {
         if let cell = cells[column] { return cell }
         if let base, column < columnCount { return CellState(versions: [Version(stamp: base, value: nil)]) }
         return CellState()
     }
 
-    mutating func setCell(_ column: Int, _ cell: CellState) {
+    package mutating func setCell(_ column: Int, _ cell: CellState) {
         let implied =
             base.map { column < columnCount ? CellState(versions: [Version(stamp: $0, value: nil)]) : CellState() }
             ?? CellState()
@@ -81,7 +105,7 @@ struct RowClock: Hashable {
     }
 
     /// Drops the base, giving each cell that rested on it its own entry.
-    mutating func spellOutBase() {
+    package mutating func spellOutBase() {
         guard let base else { return }
         for column in 0..<columnCount where cells[column] == nil {
             cells[column] = CellState(versions: [Version(stamp: base, value: nil)])
@@ -93,7 +117,7 @@ struct RowClock: Hashable {
     }
 
     /// Whether some cell has more than one version, edits were lost, or the like: what `conflicts` looks at.
-    var isContested: Bool {
+    package var isContested: Bool {
         inserts.count > (base != nil && baseIsInsert ? 0 : 1) || !deletes.isEmpty
             || cells.values.contains { $0.versions.count > 1 } || cellsByName.values.contains { $0.versions.count > 1 }
     }
@@ -101,7 +125,7 @@ struct RowClock: Hashable {
 
 extension RowClock {
     /// Every entry's stamp.
-    var allStamps: [Stamp] {
+    package var allStamps: [Stamp] {
         var stamps = inserts + deletes + [base].compactMap { $0 }
         for cell in cells.values { stamps += cell.stamps }
         for cell in cellsByName.values { stamps += cell.stamps }
@@ -110,5 +134,5 @@ extension RowClock {
 }
 
 extension CellState {
-    var stamps: [Stamp] { versions.map(\.stamp) + additions.map(\.stamp) }
+    package var stamps: [Stamp] { versions.map(\.stamp) + additions.map(\.stamp) }
 }

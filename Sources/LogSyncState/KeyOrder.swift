@@ -1,16 +1,16 @@
 /// The order of natural keys in the bytes of their identities: about that in which a table's index has them.
 ///
 /// Any order of keys would be right; this is the one in which an index is read and written place by place.
-struct KeyOrder {
+package struct KeyOrder {
     /// Where a key is one text, its length would come first.
-    private let skipped: Int
+    @usableFromInline let skipped: Int
 
     /// - Parameter parts: how many columns the key has.
-    init(parts: Int) { skipped = parts == 1 ? 6 : 1 }
+    package init(parts: Int) { skipped = parts == 1 ? 6 : 1 }
 
     /// Keys are in order where these differ.
-    @inline(__always)
-    func prefix(_ key: UnsafeRawBufferPointer) -> UInt64 {
+    @inlinable @inline(__always)
+    package func prefix(_ key: UnsafeRawBufferPointer) -> UInt64 {
         guard skipped < key.count else { return 0 }
         if skipped + 8 <= key.count {
             return UInt64(bigEndian: key.loadUnaligned(fromByteOffset: skipped, as: UInt64.self))
@@ -22,7 +22,7 @@ struct KeyOrder {
         return prefix
     }
 
-    func precedes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
+    package func precedes(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Bool {
         var position = skipped
         while position < a.count && position < b.count {
             if a[position] != b[position] { return a[position] < b[position] }

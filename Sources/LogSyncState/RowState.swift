@@ -1,21 +1,21 @@
-import LogSyncModel
+package import LogSyncModel
 
 /// A row with all its entries and every version's value, whatever table it is of and wherever it stands.
 ///
 /// This is the model's replicated state of one row, and the operations on it are the model's table, literally. Fast
 /// paths elsewhere have to give the same. Cells are by column name; the base is spelled out.
-struct RowState {
-    var table: String
-    var identity: RowIdentity
+package struct RowState {
+    package var table: String
+    package var identity: RowIdentity
     /// No base, no cells by id: ``RowClock/inserts``, ``RowClock/unknown`` and ``RowClock/deletes`` say it all.
-    var state: RowClock
+    package var state: RowClock
     /// The integer it had, or has at its author.
-    var integer: Int64?
+    package var integer: Int64?
 
-    var isAlive: Bool { !state.inserts.isEmpty }
-    var hasCells: Bool { state.cellsByName.values.contains { !$0.isEmpty } }
+    package var isAlive: Bool { !state.inserts.isEmpty }
+    package var hasCells: Bool { state.cellsByName.values.contains { !$0.isEmpty } }
 
-    init(table: String, identity: RowIdentity, state: RowClock = RowClock(), integer: Int64? = nil) {
+    package init(table: String, identity: RowIdentity, state: RowClock = RowClock(), integer: Int64? = nil) {
         self.table = table
         self.identity = identity
         self.state = state
@@ -24,8 +24,9 @@ struct RowState {
 
     // MARK: Operations
 
-    mutating func insert(_ stamp: Stamp, cells: [(name: String, time: HybridTime, value: Value)], _ coverage: Coverage)
-    {
+    package mutating func insert(
+        _ stamp: Stamp, cells: [(name: String, time: HybridTime, value: Value)], _ coverage: Coverage
+    ) {
         drop(coverage)
         state.inserts.append(stamp)
         for cell in cells {
@@ -35,12 +36,12 @@ struct RowState {
         }
     }
 
-    mutating func delete(_ stamp: Stamp, _ coverage: Coverage) {
+    package mutating func delete(_ stamp: Stamp, _ coverage: Coverage) {
         drop(coverage)
         if !isAlive && hasCells { state.deletes.append(stamp) }
     }
 
-    mutating func set(_ name: String, _ value: Value, _ stamp: Stamp, _ coverage: Coverage) {
+    package mutating func set(_ name: String, _ value: Value, _ stamp: Stamp, _ coverage: Coverage) {
         var cell = state.cellsByName[name] ?? CellState()
         cell.drop(coverage)
         cell.versions.append(Version(stamp: stamp, value: value))
@@ -48,7 +49,7 @@ struct RowState {
     }
 
     /// - Parameter ancestors: what the adding branch goes off from; its sum counts what they had added by then.
-    mutating func add(
+    package mutating func add(
         _ name: String, _ addition: Addition, replacing ancestors: [(number: Int64, sequence: UInt64)] = []
     ) {
         var cell = state.cellsByName[name] ?? CellState()
@@ -61,7 +62,7 @@ struct RowState {
         state.cellsByName[name] = cell
     }
 
-    mutating func fill(_ name: String, _ value: Value, _ stamp: Stamp) {
+    package mutating func fill(_ name: String, _ value: Value, _ stamp: Stamp) {
         var stamp = stamp
         stamp.time = .zero
         state.cellsByName[name, default: CellState()].versions.append(Version(stamp: stamp, value: value))
@@ -79,12 +80,12 @@ struct RowState {
 }
 
 extension CellState {
-    mutating func drop(_ coverage: Coverage) {
+    package mutating func drop(_ coverage: Coverage) {
         versions.removeAll { coverage.covers($0.stamp) }
         additions.removeAll { coverage.covers($0.stamp) }
     }
 
-    func isCovered(by coverage: Coverage) -> Bool {
+    package func isCovered(by coverage: Coverage) -> Bool {
         versions.allSatisfy { coverage.covers($0.stamp) } && additions.allSatisfy { coverage.covers($0.stamp) }
     }
 }

@@ -1,15 +1,15 @@
-import LogSyncModel
+package import LogSyncModel
 
 extension String {
     /// The text of a value that SQL promises to be text; other values give the empty string.
-    init(text value: Value) {
+    package init(text value: Value) {
         if case .text(let bytes) = value { self.init(decoding: bytes, as: UTF8.self) } else { self = "" }
     }
 }
 
 extension Value {
     /// The integer of a value that SQL promises to be one; other values give 0.
-    var asInteger: Int64 {
+    package var asInteger: Int64 {
         if case .integer(let integer) = self { integer } else { 0 }
     }
 }

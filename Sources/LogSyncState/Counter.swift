@@ -1,11 +1,11 @@
-import LogSyncModel
+package import LogSyncModel
 
 /// Counters: cells under the policy `sum` (MODEL.md, shown state, 2, and particular rules).
-enum Counter {
+package enum Counter {
     /// A base and what was added to it, in the order of base and peer; additions to bases that are gone do not count.
     ///
     /// - Parameter id: a peer's id by its local number.
-    static func sum(
+    package static func sum(
         _ base: Value, _ additions: [Addition], of versions: [Version], peer id: (Int64) -> PeerID
     ) -> Value {
         let bases = Set(versions.map { Base(peer: $0.stamp.peer, sequence: $0.stamp.sequence) })
@@ -23,7 +23,7 @@ enum Counter {
     }
 
     /// Integers while they fit, else reals, as SQLite adds. Nil where one is no number.
-    static func add(_ a: Value, _ b: Value) -> Value? {
+    package static func add(_ a: Value, _ b: Value) -> Value? {
         if case .integer(let a) = a, case .integer(let b) = b {
             let (sum, overflows) = a.addingReportingOverflow(b)
             if !overflows { return .integer(sum) }
@@ -33,7 +33,7 @@ enum Counter {
     }
 
     /// By how much a counter was changed. Nil where it cannot be told as an amount: no number, or too large a step.
-    static func difference(from old: Value, to new: Value) -> Value? {
+    package static func difference(from old: Value, to new: Value) -> Value? {
         if case .integer(let old) = old, case .integer(let new) = new {
             let (difference, overflows) = new.subtractingReportingOverflow(old)
             return overflows ? nil : .integer(difference)
@@ -51,5 +51,5 @@ enum Counter {
         }
     }
 
-    static func isZero(_ value: Value) -> Bool { number(value) == 0 }
+    package static func isZero(_ value: Value) -> Bool { number(value) == 0 }
 }

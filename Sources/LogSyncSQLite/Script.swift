@@ -2,8 +2,12 @@ import GRDBSQLite
 import LogSyncModel
 
 /// A script of SQL, run statement by statement within a transaction that is open already.
-struct Script {
-    let sql: String
+package struct Script {
+    package let sql: String
+
+    package init(sql: String) {
+        self.sql = sql
+    }
 
     /// Statements that would leave the transaction, or that SQLite does not allow within one.
     private static let refused: Set<String> = ["ROLLBACK", "SAVEPOINT", "RELEASE", "ATTACH", "DETACH", "VACUUM"]
@@ -14,7 +18,7 @@ struct Script {
     ///
     /// - Returns: how many there were.
     /// - Throws: `invalidScript` with the line of the statement that failed.
-    func run(on connection: Connection) throws -> Int {
+    package func run(on connection: Connection) throws -> Int {
         try sql.withCString { start in
             var count = 0
             var rest = start

@@ -1,12 +1,12 @@
 import GRDBSQLite
-import LogSyncModel
+package import LogSyncModel
 
 /// SQLite's result codes as ``LogSyncError``. Source: <https://www.sqlite.org/rescode.html>.
-enum SQLiteFailure {
+package enum SQLiteFailure {
     /// SQLITE_READONLY_DIRECTORY, which is a macro that Swift does not see.
     private static let readOnlyFolder = SQLITE_READONLY | (6 << 8)
 
-    static func error(code: Int32, message: String, file: String, sql: String) -> LogSyncError {
+    package static func error(code: Int32, message: String, file: String, sql: String) -> LogSyncError {
         let store = file.isEmpty ? "the store" : file
         switch code & 0xFF {
         case SQLITE_BUSY, SQLITE_LOCKED:

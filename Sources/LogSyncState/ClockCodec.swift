@@ -1,14 +1,14 @@
-import LogSyncModel
+package import LogSyncModel
 
 /// Writes and reads the `extra` column of clock records, and whole rows that are kept beside their tables.
 ///
 /// A list of varints and values; the first byte is the encoding's version. Peers are local numbers. The bytes never
 /// leave the store, but a store lives for years: encodings are only added.
-enum ClockCodec {
+package enum ClockCodec {
     private static let version: UInt8 = 1
 
     /// The bytes of what a record's own columns (base, count of digests) do not say; nil where that is nothing.
-    static func encodeExtra(_ state: RowClock) -> [UInt8]? {
+    package static func encodeExtra(_ state: RowClock) -> [UInt8]? {
         if state.baseIsInsert && state.inserts.isEmpty && state.cells.isEmpty && state.cellsByName.isEmpty
             && state.deletes.isEmpty
         {
@@ -32,7 +32,7 @@ enum ClockCodec {
     /// What ``encodeExtra(_:)`` gives for a row of one insert of which some cells have been set since, by one transaction.
     ///
     /// - Parameter columns: their ids, ascending; at least one.
-    static func encodeExtra(_ columns: [Int], setBy stamp: Stamp) -> [UInt8] {
+    package static func encodeExtra(_ columns: [Int], setBy stamp: Stamp) -> [UInt8] {
         var writer = Writer(bytes: [])
         writer.bytes.reserveCapacity(8 + columns.count * 24)
         // The version, an insert for a base, no other inserts.
@@ -50,7 +50,7 @@ enum ClockCodec {
         return writer.bytes
     }
 
-    static func decodeExtra(_ bytes: Bytes, into state: inout RowClock) throws {
+    package static func decodeExtra(_ bytes: Bytes, into state: inout RowClock) throws {
         var reader = Reader(rest: bytes)
         guard try reader.byte() == version else { throw Reader.malformed }
         state.baseIsInsert = try reader.integer() == 1
@@ -67,7 +67,7 @@ enum ClockCodec {
     }
 
     /// A row with all its values, base spelled out.
-    static func encodeKept(_ state: RowClock) -> [UInt8] {
+    package static func encodeKept(_ state: RowClock) -> [UInt8] {
         var writer = Writer(bytes: [])
         writer.append(list: [state.base].compactMap { $0 }) { $0.append($1) }
         writer.append(UInt64(state.columnCount))
@@ -75,7 +75,7 @@ enum ClockCodec {
         return writer.bytes
     }
 
-    static func decodeKept(_ bytes: Bytes) throws -> RowClock {
+    package static func decodeKept(_ bytes: Bytes) throws -> RowClock {
         var reader = Reader(rest: bytes)
         var state = RowClock()
         state.base = try reader.list { try $0.stamp() }.first

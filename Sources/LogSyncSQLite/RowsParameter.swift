@@ -1,49 +1,50 @@
+import CLogSyncSQLite
 import GRDBSQLite
-import LogSyncModel
+package import LogSyncModel
 
 /// Rows that are given to one statement: it reads them `FROM logsync_rows_N(?)`, where N is their width.
 ///
 /// Starting and ending a statement, with its cursors, is most of what it costs to insert or find a row. Here SQLite
 /// fetches the rows itself, from a table-valued function (an eponymous virtual table) whose argument points at them.
 /// Source: <https://www.sqlite.org/vtab.html>, <https://www.sqlite.org/bindptr.html>.
-final class RowsParameter {
+package final class RowsParameter {
     /// How many values a row has.
-    let width: Int
-    private var cells: [RowCell] = []
-    private var content = ByteArena()
+    package let width: Int
+    @usableFromInline var cells: [RowCell] = []
+    @usableFromInline var content = ByteArena()
 
     /// As many as are given at a time by whoever has more: what a statement costs is little by then.
-    static let batch = 256
+    package static let batch = 256
 
-    init(width: Int) { self.width = width }
+    package init(width: Int) { self.width = width }
 
     /// How many rows there are.
-    var count: Int { cells.count / width }
+    package var count: Int { cells.count / width }
     /// How many bytes their texts and blobs have.
-    var byteCount: Int { content.count }
+    package var byteCount: Int { content.count }
 
-    func removeAll() {
+    package func removeAll() {
         cells.removeAll(keepingCapacity: true)
         content.removeAll()
     }
 
     /// Leaves a row out.
-    func drop(_ row: Int) { cells[row * width].type = RowCell.dropped }
+    package func drop(_ row: Int) { cells[row * width].type = RowCell.dropped }
 
     // MARK: Values, in the order of the columns
 
-    @inline(__always)
-    func append(_ integer: Int64) {
+    @inlinable @inline(__always)
+    package func append(_ integer: Int64) {
         cells.append(RowCell(word: UInt64(bitPattern: integer), count: 0, type: SQLITE_INTEGER))
     }
 
-    @inline(__always)
-    func appendNull() { cells.append(RowCell(word: 0, count: 0, type: SQLITE_NULL)) }
+    @inlinable @inline(__always)
+    package func appendNull() { cells.append(RowCell(word: 0, count: 0, type: SQLITE_NULL)) }
 
-    @inline(__always)
-    func append(blob content: UnsafeRawBufferPointer) { append(content, SQLITE_BLOB) }
+    @inlinable @inline(__always)
+    package func append(blob content: UnsafeRawBufferPointer) { append(content, SQLITE_BLOB) }
 
-    func append(_ value: Value) {
+    package func append(_ value: Value) {
         switch value {
         case .null: appendNull()
         case .integer(let integer): append(integer)
@@ -55,8 +56,8 @@ final class RowsParameter {
         }
     }
 
-    @inline(__always)
-    private func append(_ bytes: UnsafeRawBufferPointer, _ type: Int32) {
+    @inlinable @inline(__always)
+    func append(_ bytes: UnsafeRawBufferPointer, _ type: Int32) {
         cells.append(RowCell(word: UInt64(content.count), count: bytes.count, type: type))
         content.append(bytes)
     }
@@ -66,7 +67,7 @@ final class RowsParameter {
     /// Has a statement read the rows that are not left out.
     ///
     /// - Parameter body: is called for each row that the statement gives; leaves these rows alone.
-    func read(with statement: Statement, _ body: () throws -> Void) throws {
+    package func read(with statement: Statement, _ body: () throws -> Void) throws {
         try withSource { source in
             statement.bind(rows: source)
             defer { statement.reset() }
@@ -90,7 +91,7 @@ final class RowsParameter {
     ///   refuses a row, those before it stand, and the next run begins with the one after it. Where triggers fire, SQLite
     ///   fetches all rows before it writes any: then there may be no more than one.
     /// - Returns: the rows that a constraint refused, in their order.
-    func write(with statement: Statement, on connection: Connection) throws -> [Int] {
+    package func write(with statement: Statement, on connection: Connection) throws -> [Int] {
         guard count > 0 else { return [] }
         precondition(cells.count % width == 0, "the last row lacks values")
         var refused: [Int] = []
@@ -119,12 +120,20 @@ final class RowsParameter {
 }
 
 /// One value of a row of a ``RowsParameter``.
-private struct RowCell {
+@usableFromInline
+struct RowCell {
     /// The number, or where the bytes begin.
-    var word: UInt64
-    var count: Int
+    @usableFromInline var word: UInt64
+    @usableFromInline var count: Int
     /// SQLite's; of a row's first cell, or ``dropped``.
-    var type: Int32
+    @usableFromInline var type: Int32
+
+    @inlinable
+    init(word: UInt64, count: Int, type: Int32) {
+        self.word = word
+        self.count = count
+        self.type = type
+    }
 
     /// The type of the first cell of a row that is left out; none of SQLite's.
     static let dropped: Int32 = -1
@@ -290,7 +299,7 @@ extension Statement {
 
 extension Connection {
     /// The statement for SQL that reads from `logsync_rows_N`, N being `width`.
-    func prepare(_ sql: String, readingRowsOf width: Int) throws -> Statement {
+    package func prepare(_ sql: String, readingRowsOf width: Int) throws -> Statement {
         if rowWidths.insert(width).inserted {
             let code = sqlite3_create_module_v2(
                 handle, "logsync_rows_\(width)", RowFunction.module, UnsafeMutableRawPointer(bitPattern: width), nil)

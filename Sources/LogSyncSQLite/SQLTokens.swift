@@ -1,11 +1,11 @@
 /// SQL cut into tokens: names, literals and marks, without what lies between them.
 ///
 /// Source: <https://www.sqlite.org/lang_keywords.html>, <https://www.sqlite.org/lang_comment.html>.
-struct SQLTokens {
+package struct SQLTokens {
     private let source: [UInt8]
     private var ranges: [Range<Int>] = []
 
-    init(_ sql: String) {
+    package init(_ sql: String) {
         source = Array(sql.utf8)
         var index = 0
         while index < source.count {
@@ -15,26 +15,26 @@ struct SQLTokens {
         }
     }
 
-    var count: Int { ranges.count }
+    package var count: Int { ranges.count }
 
     /// A token that is no quoted name or literal, in upper case.
-    func word(_ index: Int) -> String {
+    package func word(_ index: Int) -> String {
         String(decoding: source[ranges[index]], as: UTF8.self).uppercased()
     }
 
-    func text(_ tokens: Range<Int>) -> String {
+    package func text(_ tokens: Range<Int>) -> String {
         guard !tokens.isEmpty else { return "" }
         let bytes = source[ranges[tokens.lowerBound].lowerBound..<ranges[tokens.upperBound - 1].upperBound]
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    func firstIndex(of token: String, from start: Int = 0) -> Int? {
+    package func firstIndex(of token: String, from start: Int = 0) -> Int? {
         guard start < count else { return nil }
         return (start..<count).first { word($0) == token }
     }
 
     /// What closes the parenthesis at `open`.
-    func closing(_ open: Int) -> Int? {
+    package func closing(_ open: Int) -> Int? {
         var depth = 0
         for index in open..<count {
             if word(index) == "(" { depth += 1 }
@@ -45,7 +45,7 @@ struct SQLTokens {
     }
 
     /// The commas that stand outside any parenthesis.
-    func commas(in range: Range<Int>) -> [Int] {
+    package func commas(in range: Range<Int>) -> [Int] {
         var depth = 0
         return range.filter { index in
             if word(index) == "(" { depth += 1 }
@@ -100,8 +100,8 @@ struct SQLTokens {
 }
 
 /// What stands behind the name in a `CREATE` statement as SQLite keeps it.
-enum SQLName {
-    static func rest(of sql: String, after kind: String) -> String? {
+package enum SQLName {
+    package static func rest(of sql: String, after kind: String) -> String? {
         let tokens = SQLTokens(sql)
         guard tokens.count > 2, tokens.word(0) == "CREATE", tokens.word(1) == kind else { return nil }
         return " " + tokens.text(3..<tokens.count)

@@ -1,11 +1,11 @@
-import LogSyncModel
+package import LogSyncModel
 
 /// A column's type affinity. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
-enum Affinity {
+package enum Affinity {
     case integer, text, blob, real, numeric
 
     /// A declared type that has it.
-    var name: String {
+    package var name: String {
         switch self {
         case .integer: "INTEGER"
         case .text: "TEXT"
@@ -15,7 +15,7 @@ enum Affinity {
         }
     }
 
-    init(_ declaredType: String) {
+    package init(_ declaredType: String) {
         let type = declaredType.uppercased()
         if type.contains("INT") {
             self = .integer
@@ -33,7 +33,7 @@ enum Affinity {
     /// What a column of this affinity makes of a constant default, or of a value that is compared with it.
     ///
     /// A real number in a text column stays as it is: how it is written out is SQLite's own affair.
-    func apply(to value: Value) -> Value {
+    package func apply(to value: Value) -> Value {
         switch (self, value) {
         case (.real, .integer(let integer)): .real(Double(integer))
         case (.text, .integer(let integer)): .text(String(integer))
@@ -59,7 +59,7 @@ enum Affinity {
 
 extension TableSchema {
     /// A column's affinity. In a STRICT table ANY takes everything as it is.
-    func affinity(of column: String) -> Affinity {
+    package func affinity(of column: String) -> Affinity {
         let type = self.column(column)?.declaredType ?? ""
         return isStrict && type.uppercased() == "ANY" ? .blob : Affinity(type)
     }

@@ -3,13 +3,13 @@
 ///
 /// SQLite reports both in the same way, and two peers may well make a row together that breaks a CHECK.
 /// Source: <https://www.sqlite.org/pragma.html#pragma_integrity_check>.
-struct Integrity {
+package struct Integrity {
     /// What says that the structure is damaged, the first of it.
-    private(set) var damage: [String] = []
+    package private(set) var damage: [String] = []
     /// Rows that break a CHECK constraint, by table.
-    private(set) var brokenChecks: [String: Int] = [:]
+    package private(set) var brokenChecks: [String: Int] = [:]
     /// What says that a value is NULL or of another type than its column may hold, and how often it is said.
-    private(set) var unfitValues: [String: Int] = [:]
+    package private(set) var unfitValues: [String: Int] = [:]
 
     /// Where the structure is damaged, a hundred complaints are enough.
     private static let limit = 100
@@ -18,7 +18,7 @@ struct Integrity {
     private static var unfit: Regex<(Substring, Substring)> { /(?:NULL|non-[A-Z]+|NUMERIC|TEXT) value in (.+)/ }
 
     /// Reads all of the database.
-    init(_ connection: Connection) throws {
+    package init(_ connection: Connection) throws {
         // The bound counts broken rows too, of which there may be more than that before the first damage.
         if try read(connection, upTo: Self.limit) == Self.limit, damage.isEmpty {
             self = Integrity()
