@@ -31,6 +31,13 @@ let package = Package(
         .systemLibrary(name: "CLogSyncInotifyTools", providers: [.apt(["libinotifytools0-dev"])]),
         .systemLibrary(name: "CLogSyncZstd", providers: [.apt(["libzstd-dev"])]),
         .target(name: "LogSyncModel", swiftSettings: settings),
+        .target(name: "LogSyncState", dependencies: ["LogSyncModel"], swiftSettings: settings),
+        .target(
+            name: "LogSyncSQLite",
+            dependencies: [
+                "LogSyncModel", "CLogSyncSQLite", .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
         .target(
             name: "LogSyncFormat",
             dependencies: ["LogSyncModel", "CLogSyncZstd", .product(name: "Crypto", package: "swift-crypto")],
@@ -47,7 +54,7 @@ let package = Package(
         .target(
             name: "LogSyncStore",
             dependencies: [
-                "LogSyncModel", "LogSyncFormat", "CLogSyncSQLite",
+                "LogSyncModel", "LogSyncState", "LogSyncFormat", "LogSyncSQLite", "CLogSyncSQLite",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -94,7 +101,7 @@ let package = Package(
         .testTarget(
             name: "LogSyncStoreTests",
             dependencies: [
-                "LogSyncStore", .product(name: "GRDB", package: "GRDB.swift"),
+                "LogSyncStore", "LogSyncState", "LogSyncSQLite", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

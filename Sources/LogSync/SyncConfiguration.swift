@@ -1,6 +1,6 @@
 public import LogSyncContainer
 public import LogSyncModel
-public import LogSyncStore
+import LogSyncStore
 public import Logging
 
 /// What a replicator takes from outside.

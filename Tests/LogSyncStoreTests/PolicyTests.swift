@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 import Testing
 
 @testable import LogSyncStore

@@ -1,6 +1,7 @@
 import Foundation
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
 import Testing
 
 @testable import LogSyncStore

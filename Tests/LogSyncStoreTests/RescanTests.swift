@@ -1,5 +1,6 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 import Testing
 
 @testable import LogSyncStore

@@ -2,6 +2,7 @@ import Foundation
 import GRDBSQLite
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 import Testing
 
 @testable import LogSyncStore

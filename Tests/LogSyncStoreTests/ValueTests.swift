@@ -1,5 +1,7 @@
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 import Testing
 
 @testable import LogSyncStore

@@ -1,6 +1,5 @@
 public import Foundation
 public import LogSyncModel
-public import LogSyncStore
 
 /// Says that an import changed a store: which rows, by which peer, author and transaction.
 ///

@@ -1,4 +1,4 @@
-public import LogSyncStore
+public import LogSyncModel
 
 /// What `init` did, or with `dryRun` would do.
 public struct InitializeReport: Sendable, Encodable {

@@ -1,12 +1,14 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The bytes of large values that this peer recorded: kept from the transaction that recorded them until their blob
 /// file has been read back, because the rows may change before that. Afterwards a cell is remembered that held them,
 /// from which a blob file that is lost can be written again as long as nobody overwrites it.
 struct KeptBlobs {
-    let session: Session
+    let store: OpenStore
 
-    private var connection: Connection { session.connection }
+    private var connection: Connection { store.connection }
 
     /// So many bytes stand in one row of the parts.
     static let partLength = 1 << 20
@@ -23,11 +25,11 @@ struct KeptBlobs {
     /// - Parameter dot: the transaction that names the blob.
     func reference(to value: Value, at place: Place, in table: TrackedTable, of dot: Dot) throws -> Value {
         guard !table.keyNames.contains(place.column), table.isExternalizable,
-            let (reference, bytes) = value.external(above: session.configuration.blobThreshold)
+            let (reference, bytes) = value.external(above: store.configuration.blobThreshold)
         else { return value }
         let blob = try keep(reference.id, bytes, at: place)
         try connection.run(
-            "INSERT OR IGNORE INTO logsync_outbox_blob(peer, sequence, blob) VALUES(?, ?, ?)", .integer(session.own),
+            "INSERT OR IGNORE INTO logsync_outbox_blob(peer, sequence, blob) VALUES(?, ?, ?)", .integer(store.own),
             .integer(Int64(dot.sequence)), .integer(blob))
         return .external(reference)
     }
@@ -112,13 +114,15 @@ struct KeptBlobs {
 
     /// Every version of a cell.
     private func values(at place: Place) throws -> [Value] {
-        var full: FullRow?
-        if let table = session.catalog[place.table] {
-            let standing = Standing(session)
-            full = try standing.locate(place.identity, in: table).flatMap { try standing.full(at: $0, in: table)?.full }
+        var full: RowState?
+        if let table = store.catalog[place.table] {
+            let shownRows = ShownRows(store)
+            full = try shownRows.locate(place.identity, in: table).flatMap {
+                try shownRows.full(at: $0, in: table)?.full
+            }
         }
-        let state = try full?.state ?? KeptRows(session).row(place.table, place.identity)?.clock
-        return state?.unknown[place.column]?.versions.compactMap(\.value) ?? []
+        let state = try full?.state ?? HiddenRows(store).row(place.table, place.identity)?.clock
+        return state?.cellsByName[place.column]?.versions.compactMap(\.value) ?? []
     }
 }
 

@@ -1,5 +1,7 @@
 import Crypto
 package import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Gives the bytes of a blob that a log or a snapshot names; throws where they cannot be had.
 package typealias BlobSource = (BlobID) throws -> Bytes
@@ -58,27 +60,16 @@ extension RowGroup {
     }
 }
 
-extension FullRow {
+extension RowState {
     /// The row, every value with its bytes.
-    func whole(_ source: BlobSource?) throws -> FullRow {
+    func whole(_ source: BlobSource?) throws -> RowState {
         var row = self
-        for (name, cell) in state.unknown {
+        for (name, cell) in state.cellsByName {
             for (index, version) in cell.versions.enumerated() {
                 guard case .external? = version.value else { continue }
-                row.state.unknown[name]?.versions[index].value = try version.value?.whole(source)
+                row.state.cellsByName[name]?.versions[index].value = try version.value?.whole(source)
             }
         }
         return row
-    }
-}
-
-extension Merger {
-    /// Applies a row that names blobs. Rows that have to wait do so without their bytes.
-    func applyWhole(
-        _ group: RowGroup, _ index: Int, _ target: GroupTarget, _ mayDefer: Bool, _ blobs: @escaping BlobSource
-    ) throws {
-        let waiting = deferred.count
-        try apply(group.whole(at: index, blobs), 0, target, mayDefer: mayDefer)
-        if deferred.count > waiting { deferred[waiting] = (group, index) }
     }
 }

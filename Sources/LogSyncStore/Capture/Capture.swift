@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// The pending table and triggers by which any program's writes to a table are noted, in its own transaction.
 ///
@@ -87,14 +88,14 @@ enum Capture {
     }
 
     /// Notes one row as possibly changed.
-    static func note(at position: Int64, identity: RowIdentity?, in table: TrackedTable, _ session: Session) throws {
+    static func note(at position: Int64, identity: RowIdentity?, in table: TrackedTable, _ store: OpenStore) throws {
         let keys = table.capturesKey ? table.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
         let targets = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
         let key =
             try table.hasRowid
-            ? [.integer(position)] : identity.flatMap { try Standing(session).localKey($0, in: table) } ?? []
+            ? [.integer(position)] : identity.flatMap { try ShownRows(store).localKey($0, in: table) } ?? []
         guard !key.isEmpty else { return }
-        let statement = try session.connection.prepare(
+        let statement = try store.connection.prepare(
             """
             INSERT INTO \(table.pending)(kind, row, ms\(targets))
             SELECT \(Kind.found.rawValue), \(table.hasRowid ? table.rowid : "NULL"), \(SQL.milliseconds)\(keys)
@@ -102,5 +103,17 @@ enum Capture {
             """)
         for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
         try statement.run()
+    }
+}
+
+extension Capture {
+    /// Makes the clock and pending tables and the triggers of registered tables.
+    static func equip(_ tables: [TrackedTable], on connection: Connection) throws {
+        for table in tables {
+            try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
+            try connection.execute(Capture.pendingTable(table))
+            try install(table, on: connection)
+            try table.noteShape(on: connection)
+        }
     }
 }

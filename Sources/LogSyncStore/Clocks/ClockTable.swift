@@ -1,8 +1,10 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// What a clock record holds beside its entries.
 struct ClockRecord {
-    var state: ClockState
+    var state: RowClock
     /// The 32-bit digest of each column's value as the table returns it, by column id.
     var digests: [UInt32]
     /// Of the whole row.
@@ -32,7 +34,7 @@ struct ClockRecord {
 
 extension ClockRecord {
     /// The record of a row that stands as `row`.
-    init(_ state: ClockState, of identity: RowIdentity, shownAs row: TableReader.Row, _ reader: TableReader) {
+    init(_ state: RowClock, of identity: RowIdentity, shownAs row: TableReader.Row, _ reader: TableReader) {
         let table = reader.table
         let isStored = table.storesIdentity || identity.isSurrogate
         self.init(
@@ -65,7 +67,7 @@ struct ClockTable {
                 UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self))
             }
         }
-        var state = ClockState(insertedBy: base, columnCount: digests.count)
+        var state = RowClock(insertedBy: base, columnCount: digests.count)
         if base.peer == 0 {
             state.base = nil
             state.columnCount = 0
@@ -268,37 +270,5 @@ struct ClockTable {
         var rows: [Int64] = []
         while try statement.step() { rows.append(statement.integer(0)) }
         return rows
-    }
-}
-
-extension TrackedTable {
-    /// The digest of the natural key of a table whose records are found by it.
-    func keyDigest(_ identity: RowIdentity) -> Int32 { Self.keyDigest(identity) }
-
-    static func keyDigest(_ identity: RowIdentity) -> Int32 {
-        fold(Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
-    }
-
-    /// The digests by which a row's record is found.
-    func uniques(of identity: RowIdentity, _ value: (Int) -> Value) -> [Int32] {
-        findsByKeyDigest ? (identity.isSurrogate ? [] : [keyDigest(identity)]) : uniqueDigests(value)
-    }
-
-    /// The digests of a row's unique keys, by slot; 0 where a NULL keeps the key out of its index.
-    func uniqueDigests(_ value: (Int) -> Value) -> [Int32] {
-        uniqueSlots.enumerated().map { slot, columns in
-            var state = UInt64(slot)
-            for column in columns {
-                guard let part = KeyPart(value(column.index), collation: column.collation) else { return 0 }
-                state = Digest.mix(state, Digest.of(part.value))
-            }
-            return Self.fold(state)
-        }
-    }
-
-    @inline(__always)
-    static func fold(_ digest: UInt64) -> Int32 {
-        let folded = Int32(truncatingIfNeeded: digest ^ digest >> 32)
-        return folded == 0 ? 1 : folded
     }
 }

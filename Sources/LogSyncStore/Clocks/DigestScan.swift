@@ -1,3 +1,5 @@
+import LogSyncSQLite
+
 /// Finds the records that have certain key digests, asked for in ascending order.
 ///
 /// Each is looked for from where the last one was: digests that stand close together are read one after the other, and

@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Digests of keys by which records are found, collected so that they are written or removed in their own order: one by
 /// one they would scatter over their table.
@@ -23,7 +24,7 @@ struct KeyDigests {
         guard !entries.isEmpty else { return }
         sort()
         let statement = try connection.prepare(table.insertUniques, readingRowsOf: 2)
-        let batch = GivenRows(width: 2)
+        let batch = RowsParameter(width: 2)
         for entry in entries {
             batch.append(Int64(entry.digest))
             batch.append(entry.row)
@@ -33,7 +34,7 @@ struct KeyDigests {
         entries.removeAll(keepingCapacity: true)
     }
 
-    private func write(_ batch: GivenRows, with statement: Statement, on connection: Connection) throws {
+    private func write(_ batch: RowsParameter, with statement: Statement, on connection: Connection) throws {
         // What is refused is there: two keys of one row may have one digest.
         _ = try batch.write(with: statement, on: connection)
         batch.removeAll()

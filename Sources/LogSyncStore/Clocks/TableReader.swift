@@ -1,11 +1,13 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Reads rows of a tracked table as they are, with the identities that their keys and references stand for.
 struct TableReader {
     let table: TrackedTable
-    let session: Session
+    let store: OpenStore
 
-    private var connection: Connection { session.connection }
+    private var connection: Connection { store.connection }
 
     /// A row's values by column position, with their digests.
     struct Row {

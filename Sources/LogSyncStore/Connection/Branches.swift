@@ -1,5 +1,6 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 
 /// The branches that a store knows of, by local peer numbers (``Branch``).
 struct Branches {
@@ -54,7 +55,7 @@ struct Branches {
     }
 }
 
-extension Peers {
+extension PeerTable {
     /// What an entry of somebody's dependencies means here.
     enum Resolution {
         /// Everything up to these, and whatever they branch off.

@@ -1,14 +1,15 @@
 import Foundation
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 
 /// The transactions recorded and imported here, in the order in which they came.
 enum History {
     static func append(
-        _ header: TransactionHeader, peer: Int64, chain: ChainHash, counts: [String: ChangeCounts], _ session: Session
+        _ header: TransactionHeader, peer: Int64, chain: ChainHash, counts: [String: ChangeCounts], _ store: OpenStore
     ) throws {
         let changes = try json(counts)
-        let connection = session.connection
+        let connection = store.connection
         try connection.run(
             """
             INSERT INTO logsync_transaction(peer, sequence, time, author, context, changes, mark, dependencies)
@@ -16,7 +17,7 @@ enum History {
             """, .integer(peer), .integer(Int64(header.dot.sequence)),
             .integer(Int64(bitPattern: header.time.rawValue)), header.author.map { .text($0) } ?? .null,
             header.context.map { .text($0) } ?? .null, .text(changes),
-            .integer(Int64(bitPattern: chain.mark.rawValue)), try dependencies(header.dependencyChanges, session))
+            .integer(Int64(bitPattern: chain.mark.rawValue)), try dependencies(header.dependencyChanges, store))
     }
 
     /// `{"table":{"deleted":0,"inserted":1,"updated":0}}`, as a coder writes it, which takes a tenth of the time of importing
@@ -52,7 +53,7 @@ enum History {
 
     /// What moved in the dependencies of a peer's transactions within a range, in order; nil where not all are here.
     static func dependencies(
-        of peer: Int64, _ sequences: Range<UInt64>, _ peers: Peers, on connection: Connection
+        of peer: Int64, _ sequences: Range<UInt64>, _ peers: PeerTable, on connection: Connection
     ) throws -> [[Dependency]]? {
         let rows = try connection.rows(
             """
@@ -67,11 +68,11 @@ enum History {
     }
 
     /// Per dependency 8 bytes each of the peer's number, the sequence and the mark (0 for none), little-endian.
-    private static func dependencies(_ changes: [Dependency], _ session: Session) throws -> Value {
+    private static func dependencies(_ changes: [Dependency], _ store: OpenStore) throws -> Value {
         guard !changes.isEmpty else { return .null }
         var bytes: [UInt8] = []
         for change in changes {
-            let number = try session.peers.number(of: change.dot.peer, on: session.connection)
+            let number = try store.peers.number(of: change.dot.peer, on: store.connection)
             for word in [UInt64(number), change.dot.sequence, change.mark?.rawValue ?? 0] {
                 withUnsafeBytes(of: word.littleEndian) { bytes.append(contentsOf: $0) }
             }
@@ -79,7 +80,7 @@ enum History {
         return .blob(bytes[...])
     }
 
-    private static func decode(_ bytes: Bytes, _ peers: Peers) -> [Dependency] {
+    private static func decode(_ bytes: Bytes, _ peers: PeerTable) -> [Dependency] {
         let words = stride(from: bytes.startIndex, to: bytes.endIndex - 7, by: 8).map { start in
             bytes[start..<start + 8].reversed().reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
         }

@@ -1,5 +1,6 @@
 import Crypto
 import LogSyncModel
+import LogSyncSQLite
 
 /// Makes surrogate identities: the same inputs give the same identity, so that a restored store which records the same
 /// pending row again makes no second row (MODEL.md, surrogate identities).
@@ -56,9 +57,9 @@ struct SurrogateHash {
     /// What all of them begin with, and then the row's number and milliseconds.
     private var input: [UInt8]
 
-    init(_ session: Session, _ table: TrackedTable) {
+    init(_ store: OpenStore, _ table: TrackedTable) {
         input = []
-        for part in [Array("row".utf8)[...], session.salt, Array(table.name.utf8)[...]] {
+        for part in [Array("row".utf8)[...], store.salt, Array(table.name.utf8)[...]] {
             withUnsafeBytes(of: UInt64(part.count).bigEndian) { input.append(contentsOf: $0) }
             input += part
         }

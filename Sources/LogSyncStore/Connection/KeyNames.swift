@@ -1,41 +1,22 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The columns of natural keys, by their names in logs, of tables that are here and of such as are not.
 ///
 /// Inserts in logs of before store format 5, and in seeds, leave out key columns where the identity says what they hold;
 /// rows that are kept for want of their table lack those cells until somebody knows what they are called.
 struct KeyNames {
-    private let session: Session
+    let store: OpenStore
 
-    init(_ session: Session) { self.session = session }
+    init(_ store: OpenStore) { self.store = store }
 
-    private static let prefix = "key_columns "
+    static let prefix = "key_columns "
 
     /// nil for a table of which nobody here has heard, or whose rows have surrogate identities.
     func names(of table: String) -> [String]? {
-        if let table = session.catalog[table] { return table.key.isEmpty ? nil : table.orderedKeyNames }
-        return session.absentKeys[table.lowercased()]
-    }
-
-    /// Remembers what the key of a table that is not here consists of, and completes the rows that are kept of it.
-    func learn(_ names: [String], of table: String) throws {
-        guard !names.isEmpty, session.absentKeys[table.lowercased()] != names else { return }
-        session.absentKeys[table.lowercased()] = names
-        try session.facts.set(Self.prefix + table.lowercased(), .text(Array(try KeyList.encode(names).utf8)[...]))
-        for row in try KeptRows(session).rows(.unknownTable, of: table) { try complete(row, names) }
-    }
-
-    /// Gives a kept row the cells of its key; returns it as it is then.
-    @discardableResult
-    func complete(_ row: KeptRows.Row, _ names: [String]) throws -> KeptRows.Row {
-        var full = FullRow(table: row.table, identity: row.identity, state: row.clock, integer: row.integer)
-        guard full.spellOutKey(names) else { return row }
-        var completed = row
-        completed.clock = full.state
-        session.countKept(-1, row)
-        session.countKept(1, completed)
-        try KeptRows(session).put(completed)
-        return completed
+        if let table = store.catalog[table] { return table.key.isEmpty ? nil : table.orderedKeyNames }
+        return store.absentKeys[table.lowercased()]
     }
 
     static func read(on connection: Connection) throws -> [String: [String]] {
@@ -49,7 +30,7 @@ struct KeyNames {
     }
 }
 
-extension FullRow {
+extension RowState {
     /// Adds the cells of a natural key that an insert had left to the identity; returns whether there were any.
     ///
     /// - Parameter names: of the key's columns, in key order.
@@ -59,8 +40,8 @@ extension FullRow {
         }
         var isAny = false
         for (part, name) in zip(parts, names) {
-            let known = state.unknown.keys.first { $0.lowercased() == name.lowercased() } ?? name
-            var cell = state.unknown[known] ?? CellState()
+            let known = state.cellsByName.keys.first { $0.lowercased() == name.lowercased() } ?? name
+            var cell = state.cellsByName[known] ?? CellState()
             for insert in state.inserts {
                 // A version of another transaction that is later than the insert has taken its place.
                 let isSaid = cell.versions.contains { version in
@@ -72,7 +53,7 @@ extension FullRow {
                 cell.versions.append(Version(stamp: insert, value: part.value))
                 isAny = true
             }
-            state.unknown[known] = cell
+            state.cellsByName[known] = cell
         }
         return isAny
     }

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// The merge policies in force, as the content's settings have them.
 struct Policies {
@@ -8,8 +10,8 @@ struct Policies {
     private var byTable: [String: MergePolicy] = [:]
     private var names: [PeerID: String] = [:]
     private var folding: Set<String> = []
-    private var reviving: Set<String> = []
-    /// The foreign keys that somebody's own data broke, as ``ForeignRule/target`` in lower case.
+    private var reinserting: Set<String> = []
+    /// The foreign keys that somebody's own data broke, as ``ReferenceRule/target`` in lower case.
     private(set) var unenforced: Set<String> = []
 
     /// What is said of whole tables, beside the policies of their columns.
@@ -51,11 +53,11 @@ struct Policies {
                 }
                 if policy.name == MergePolicy.sum.name { hasCounters = true }
             case "delete-policy":
-                if value == "delete-loses" { reviving.insert(target.lowercased()) }
+                if value == "delete-loses" { reinserting.insert(target.lowercased()) }
             case "unique-policy":
                 if value == "unique-merge" { folding.insert(target.lowercased()) }
-            case ForeignRule.setting:
-                if value == ForeignRule.unenforced { unenforced.insert(target.lowercased()) }
+            case ReferenceRule.setting:
+                if value == ReferenceRule.unenforced { unenforced.insert(target.lowercased()) }
             default: continue
             }
         }
@@ -65,7 +67,7 @@ struct Policies {
     func folds(_ table: String) -> Bool { folding.contains(table.lowercased()) }
 
     /// Whether a row that a delete took is brought back by those who had edited it (`delete-loses`).
-    func revives(_ table: String) -> Bool { reviving.contains(table.lowercased()) }
+    func reinsertsEdits(_ table: String) -> Bool { reinserting.contains(table.lowercased()) }
 
     func policy(_ table: String, _ column: String) -> MergePolicy {
         guard hasAny else { return .lastWriter }
@@ -91,12 +93,12 @@ struct Policies {
     func saysTheSame(as other: Policies) -> Bool { rows == other.rows }
 }
 
-extension Session {
+extension OpenStore {
     /// What a cell shows; nil where it has no version.
     func shown(_ cell: CellState, _ table: String, _ column: String) -> Value? {
         let base = resolved(cell, table, column)
         guard !cell.additions.isEmpty, let base else { return base }
-        return Counter.sum(base, cell.additions, of: cell.versions, in: self)
+        return Counter.sum(base, cell.additions, of: cell.versions, peer: peers.id)
     }
 
     private func resolved(_ cell: CellState, _ table: String, _ column: String) -> Value? {

@@ -2,8 +2,9 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
 
-/// The store's one connection, the transactions on it, and the session that is kept between them.
+/// The one connection of a store file, the transactions on it, and the ``OpenStore`` that is kept between them.
 final class StoreConnection: Sendable {
     let path: String
     let configuration: StoreConfiguration
@@ -15,7 +16,7 @@ final class StoreConnection: Sendable {
     /// Unchecked because it is read and written within the queue's closures alone, which run one at a time.
     private final class Box: @unchecked Sendable {
         var connection: Connection?
-        var session: Session?
+        var store: OpenStore?
         var generation: Int64 = -1
     }
 
@@ -52,13 +53,13 @@ final class StoreConnection: Sendable {
 
     deinit {
         // SQLite keeps a connection, and its files, open for as long as it has statements; nobody else has this one now.
-        box.session = nil
+        box.store = nil
         box.connection?.finalizeStatements()
     }
 
     func close() throws {
         queue.inDatabase { _ in
-            box.session = nil
+            box.store = nil
             box.connection?.finalizeStatements()
             box.connection = nil
         }
@@ -78,17 +79,17 @@ final class StoreConnection: Sendable {
     }
 
     /// Runs `body` in a write transaction; undoes everything where it throws.
-    func write<Result>(_ body: (Session) throws -> Result) throws -> Result {
+    func write<Result>(_ body: (OpenStore) throws -> Result) throws -> Result {
         try withConnection { connection in
             try connection.execute("BEGIN IMMEDIATE")
             do {
-                let session = try currentSession(connection)
+                let store = try currentSession(connection)
                 let before = connection.totalChanges
-                let result = try body(session)
+                let result = try body(store)
                 if connection.totalChanges != before {
                     box.generation += 1
-                    try session.facts.set("generation", .integer(box.generation))
-                    try session.saveDigest()
+                    try store.facts.set("generation", .integer(box.generation))
+                    try store.saveDigest()
                 }
                 try connection.execute("COMMIT")
                 return result
@@ -99,13 +100,13 @@ final class StoreConnection: Sendable {
         }
     }
 
-    /// Runs `body` in a write transaction of which nobody needs to know: what sessions keep in memory is not touched.
+    /// Runs `body` in a write transaction of which nobody needs to know: what ``OpenStore`` keeps in memory is not touched.
     func writeAside<Result>(_ body: (Connection) throws -> Result) throws -> Result {
         try write(endsSession: false, body)
     }
 
     /// Runs `body` on one state of the store.
-    func read<Result>(_ body: (Session) throws -> Result) throws -> Result {
+    func read<Result>(_ body: (OpenStore) throws -> Result) throws -> Result {
         try withConnection { connection in
             try connection.execute("BEGIN")
             do {
@@ -130,7 +131,7 @@ final class StoreConnection: Sendable {
             do {
                 let result = try body(connection)
                 try connection.execute("COMMIT")
-                if endsSession { box.session = nil }
+                if endsSession { box.store = nil }
                 return result
             } catch {
                 try undo(connection, after: error)
@@ -140,7 +141,7 @@ final class StoreConnection: Sendable {
     }
 
     private func undo(_ connection: Connection, after error: any Error) throws {
-        box.session = nil
+        box.store = nil
         connection.finalizeStatements()
         // Some errors (a full disk, an I/O error) have already rolled back.
         if connection.isInTransaction { try connection.execute("ROLLBACK") }
@@ -160,14 +161,14 @@ final class StoreConnection: Sendable {
         return connection
     }
 
-    /// The session, read anew where another logsync wrote the store meanwhile.
-    private func currentSession(_ connection: Connection) throws -> Session {
-        let generation = try Facts(connection).value("generation")?.asInteger ?? 0
-        if let session = box.session, generation == box.generation { return session }
+    /// The open store, read anew where another logsync wrote the store meanwhile.
+    private func currentSession(_ connection: Connection) throws -> OpenStore {
+        let generation = try StoreFacts(connection).value("generation")?.asInteger ?? 0
+        if let store = box.store, generation == box.generation { return store }
         connection.finalizeStatements()
-        let session = try Session(connection, configuration: configuration)
-        box.session = session
+        let store = try OpenStore(connection, configuration: configuration)
+        box.store = store
         box.generation = generation
-        return session
+        return store
     }
 }

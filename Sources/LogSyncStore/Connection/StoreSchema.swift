@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncState
 
 /// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
 enum StoreSchema {
@@ -53,7 +54,7 @@ enum StoreSchema {
         \(blobs)
         \(looks)
         \(shown)
-        -- Integers promised to rows that have not come: references that dangle.
+        -- Integers reserved to rows that have not come: references that dangle.
         CREATE TABLE logsync_reserved(
             table_id INTEGER NOT NULL, integer INTEGER NOT NULL, identity BLOB NOT NULL,
             PRIMARY KEY(table_id, integer)) WITHOUT ROWID;
@@ -76,7 +77,7 @@ enum StoreSchema {
             kind TEXT NOT NULL, target TEXT NOT NULL, value TEXT, PRIMARY KEY(kind, target));
         """
 
-    private static let branches = """
+    static let branches = """
         -- What peers had seen where they stood at logsync_peer.joined.
         CREATE TABLE logsync_joined(
             peer INTEGER NOT NULL, other INTEGER NOT NULL, sequence INTEGER NOT NULL,
@@ -92,7 +93,7 @@ enum StoreSchema {
         """
 
     /// Large values outside logs; from format 3 on.
-    private static let blobs = """
+    static let blobs = """
         -- Large values that this peer recorded or put into a snapshot, by the SHA-256 of their bytes.
         CREATE TABLE logsync_blob(
             id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, length INTEGER NOT NULL,
@@ -115,7 +116,7 @@ enum StoreSchema {
         """
 
     /// The keys under which rows stand whose own keys name a folded row; from format 4 on.
-    private static let shown = """
+    static let shown = """
         CREATE TABLE logsync_shown(
             table_id INTEGER NOT NULL, row INTEGER NOT NULL,
             identity BLOB NOT NULL,                -- the one that the key spells under which the row stands
@@ -124,61 +125,8 @@ enum StoreSchema {
         """
 
     /// Every round asks for what waits, which is little, however long the history.
-    private static let outboxIndex =
+    static let outboxIndex =
         "CREATE INDEX IF NOT EXISTS logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
-
-    /// Brings the tables of an older store up to date.
-    ///
-    /// - Parameter version: the format that it says it has.
-    static func upgrade(from version: Int64, on connection: Connection) throws {
-        if version < 2 { try addBranches(on: connection) }
-        if version < 3 { try connection.execute(blobs + outboxIndex) }
-        if version < 4 { try connection.execute(shown) }
-        if version < 5 { try keepKeys(on: connection) }
-        try Facts(connection).set("format", .integer(formatVersion))
-    }
-
-    private static func addBranches(on connection: Connection) throws {
-        try connection.execute(
-            """
-            ALTER TABLE logsync_peer ADD COLUMN joined INTEGER NOT NULL DEFAULT 0;
-            ALTER TABLE logsync_peer ADD COLUMN files INTEGER;
-            ALTER TABLE logsync_transaction ADD COLUMN mark INTEGER;
-            ALTER TABLE logsync_transaction ADD COLUMN dependencies BLOB;
-            \(branches)
-            -- Which transactions were imported before nobody noted.
-            UPDATE logsync_peer SET joined = sequence;
-            INSERT INTO logsync_joined SELECT * FROM logsync_dependency;
-            """)
-    }
-
-    /// Keeps the keys of rows whose records are found by their digests, for when the rows are gone. What went before that,
-    /// or was written behind the triggers' back, has no name.
-    private static func keepKeys(on connection: Connection) throws {
-        for table in try Catalog.load(on: connection).tables where table.findsByKeyDigest {
-            let rows = try connection.prepare(
-                """
-                SELECT c.row, \(SQL.list(table.keyColumnNames)) FROM \(table.clock) AS c
-                JOIN \(table.quoted) AS t ON t.\(table.rowid) = c.row WHERE c.identity IS NULL
-                """)
-            defer { rows.reset() }
-            while try rows.step() {
-                let row = rows.integer(0)
-                let parts = table.key.enumerated().compactMap { index, key in
-                    KeyPart(rows.value(index + 1), collation: key.collation)
-                }
-                guard parts.count == table.key.count else { continue }
-                let identity = RowIdentity(natural: parts)
-                guard
-                    try connection.integer(
-                        "SELECT 1 FROM \(table.unique) WHERE digest = ? AND row = ?",
-                        .integer(Int64(table.keyDigest(identity))), .integer(row)) != nil
-                else { continue }
-                try connection.run(
-                    "UPDATE \(table.clock) SET uniques = ?2 WHERE row = ?1", .integer(row), .blob(identity.bytes))
-            }
-        }
-    }
 
     /// The clock records of one tracked table, and the digests of unique keys where it needs them.
     static func clockTable(_ id: Int64, hasUniqueDigests: Bool) -> String {

@@ -1,32 +1,34 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Finds the standing rows that have to do with a row: parents, children, and those with the same unique key.
 struct Neighbours {
-    private let session: Session
-    private let standing: Standing
-    private var connection: Connection { session.connection }
+    private let store: OpenStore
+    private let shownRows: ShownRows
+    private var connection: Connection { store.connection }
 
-    init(_ session: Session, standing: Standing) {
-        self.session = session
-        self.standing = standing
+    init(_ store: OpenStore, shownRows: ShownRows) {
+        self.store = store
+        self.shownRows = shownRows
     }
 
     // MARK: Parents
 
     /// Whether the row that a reference names stands in its table.
-    func hasParent(_ reference: [Value], _ rule: ForeignRule, besides contenders: Contenders? = nil) throws -> Bool {
+    func hasParent(_ reference: [Value], _ rule: ReferenceRule, besides candidates: Candidates? = nil) throws -> Bool {
         if rule.isByInteger, case .reference(let identity) = reference[0] {
             return try ClockTable(table: rule.parent, connection: connection).row(of: identity) != nil
         }
         // Without rowids nothing tells which row answered; a contender of that name was asked before.
         guard rule.parent.hasRowid else { return try !parents(reference, rule).isEmpty }
         return try !parents(reference, rule).allSatisfy { position in
-            contenders?.contains(rule.parent, at: position) ?? false
+            candidates?.contains(rule.parent, at: position) ?? false
         }
     }
 
     /// Where the rows that a reference names stand.
-    func standingParents(_ reference: [Value], _ rule: ForeignRule) throws -> [Int64] {
+    func standingParents(_ reference: [Value], _ rule: ReferenceRule) throws -> [Int64] {
         if rule.isByInteger {
             guard case .reference(let identity) = reference[0] else { return [] }
             return try ClockTable(table: rule.parent, connection: connection).row(of: identity).map { [$0] } ?? []
@@ -34,16 +36,16 @@ struct Neighbours {
         if rule.parent.hasRowid { return try parents(reference, rule) }
         return try answers(reference, rule, selecting: SQL.list(rule.parent.keyColumnNames)) { statement in
             (0..<statement.columnCount).map(statement.value)
-        }.compactMap { try position(of: $0, in: rule.parent, besides: Contenders(session)) }
+        }.compactMap { try position(of: $0, in: rule.parent, besides: Candidates(store)) }
     }
 
     /// What a reference shows by default where its row does not stand, as logs have it; nil where that is NULL.
-    func defaults(_ rule: ForeignRule) throws -> [Value]? {
+    func defaults(_ rule: ReferenceRule) throws -> [Value]? {
         guard rule.replacesByDefault else { return nil }
         let values = try rule.columns.map { position in
-            let value = session.defaultValue(of: rule.child, position)
+            let value = store.defaultValue(of: rule.child, position)
             guard case .integer(let integer) = value, rule.child.columns[position].reference != nil,
-                let identity = try References(session: session).knownIdentity(of: integer, in: rule.parent)
+                let identity = try IdentityMap(store: store).knownIdentity(of: integer, in: rule.parent)
             else { return value }
             return Value.reference(identity)
         }
@@ -53,26 +55,26 @@ struct Neighbours {
     /// What a reference shows to a row of which another shows in the place; nil where that one is not here.
     ///
     /// - Parameter winner: stands, as does the contender of its name where there is one.
-    func redirected(_ rule: ForeignRule, to winner: RowIdentity, among contenders: Contenders) throws -> [Value]? {
+    func redirected(_ rule: ReferenceRule, to winner: RowIdentity, among candidates: Candidates) throws -> [Value]? {
         if rule.isByInteger { return [.reference(winner)] }
-        var shown = contenders[RowName(rule.parent, winner)]?.intact
-        if shown == nil, let place = try standing.locate(winner, in: rule.parent) {
-            shown = try standing.currentRow(winner, at: place, in: rule.parent)?.values
+        var shown = candidates[RowName(rule.parent, winner)]?.intact
+        if shown == nil, let place = try shownRows.locate(winner, in: rule.parent) {
+            shown = try shownRows.currentRow(winner, at: place, in: rule.parent)?.values
         }
         return shown.map { shown in rule.parentColumns.map { shown[$0] } }
     }
 
     /// Their rowids; as many numbers as there are rows, where they have none.
-    private func parents(_ reference: [Value], _ rule: ForeignRule) throws -> [Int64] {
+    private func parents(_ reference: [Value], _ rule: ReferenceRule) throws -> [Int64] {
         try answers(reference, rule, selecting: rule.parent.hasRowid ? rule.parent.rowid : "1") { $0.integer(0) }
     }
 
     private func answers<Answer>(
-        _ reference: [Value], _ rule: ForeignRule, selecting columns: String, _ answer: (Statement) -> Answer
+        _ reference: [Value], _ rule: ReferenceRule, selecting columns: String, _ answer: (Statement) -> Answer
     ) throws -> [Answer] {
         var arguments: [Value] = []
         for (value, position) in zip(reference, rule.columns) {
-            guard let local = try standing.local(value, rule.child.columns[position].reference) else { return [] }
+            guard let local = try shownRows.local(value, rule.child.columns[position].reference) else { return [] }
             arguments.append(local)
         }
         let statement = try connection.prepare(rule.selectParent(columns))
@@ -89,8 +91,8 @@ struct Neighbours {
     /// - Returns: nil where that cannot be told from the values given.
     func satisfiesRules(_ table: TrackedTable, _ value: (Int) -> Value?) throws -> Bool? {
         var isSatisfied: Bool? = true
-        for rule in session.foreignRules.of(table) {
-            if rule.strength == .loose && !session.hasFolded { continue }
+        for rule in store.referenceRules.of(table) {
+            if rule.strength == .unenforced && !store.hasFolded { continue }
             let given = rule.columns.map(value)
             if given.allSatisfy({ $0 == nil }) { continue }
             let reference = given.compactMap { $0 }
@@ -99,12 +101,12 @@ struct Neighbours {
                 continue
             }
             if reference.contains(.null) { continue }
-            if session.hasFolded, let identity = rule.named(by: reference),
-                try KeptRows(session).winner(of: identity, in: rule.parent) != nil
+            if store.hasFolded, let identity = rule.named(by: reference),
+                try HiddenRows(store).winner(of: identity, in: rule.parent) != nil
             {
                 return false
             }
-            if rule.strength != .loose, try !hasParent(reference, rule) { return false }
+            if rule.strength != .unenforced, try !hasParent(reference, rule) { return false }
         }
         return isSatisfied
     }
@@ -113,39 +115,39 @@ struct Neighbours {
 
     /// The standing rows that share a unique key, as they are.
     func sharers(
-        of key: [KeyPart], _ index: Int, in table: TrackedTable, besides contenders: Contenders
-    ) throws -> [(full: FullRow, position: Int64)] {
-        let unique = try session.uniqueKeys(of: table)[index]
+        of key: [KeyPart], _ index: Int, in table: TrackedTable, besides candidates: Candidates
+    ) throws -> [(full: RowState, position: Int64)] {
+        let unique = try store.uniqueKeys(of: table)[index]
         let columns = table.hasRowid ? table.rowid : SQL.list(table.keyColumnNames)
         let statement = try connection.prepare("SELECT \(columns) FROM \(table.quoted) WHERE \(unique.sharing)")
         for (index, part) in key.enumerated() { statement.bind(part.value, at: index + 1) }
         var rows: [[Value]] = []
         while try statement.step() { rows.append((0..<statement.columnCount).map(statement.value)) }
         statement.reset()
-        var found: [(full: FullRow, position: Int64)] = []
+        var found: [(full: RowState, position: Int64)] = []
         for row in rows {
-            guard let position = try position(of: row, in: table, besides: contenders),
-                let full = try standing.full(at: position, in: table)?.full
+            guard let position = try position(of: row, in: table, besides: candidates),
+                let full = try shownRows.full(at: position, in: table)?.full
             else { continue }
             found.append((full, position))
         }
         return found
     }
 
-    private func position(of row: [Value], in table: TrackedTable, besides contenders: Contenders) throws -> Int64? {
+    private func position(of row: [Value], in table: TrackedTable, besides candidates: Candidates) throws -> Int64? {
         if table.hasRowid {
             let position = row[0].asInteger
-            return contenders.contains(table, at: position) ? nil : position
+            return candidates.contains(table, at: position) ? nil : position
         }
         var parts: [KeyPart] = []
         for (value, key) in zip(row, table.key) {
-            guard let part = KeyPart(try standing.identityValue(value, key.index, in: table), collation: key.collation)
+            guard let part = KeyPart(try shownRows.identityValue(value, key.index, in: table), collation: key.collation)
             else { return nil }
             parts.append(part)
         }
         let identity = RowIdentity(natural: parts)
-        guard let position = try ShownKeys(session: session, table: table).row(of: identity) else { return nil }
-        return contenders.contains(table, at: position) || contenders[RowName(table, identity)]?.position == position
+        guard let position = try FoldedKeys(store: store, table: table).row(of: identity) else { return nil }
+        return candidates.contains(table, at: position) || candidates[RowName(table, identity)]?.position == position
             ? nil : position
     }
 
@@ -155,19 +157,21 @@ struct Neighbours {
     ///
     /// - Parameter isMeant: of which references.
     func children(
-        of gone: [GoneRow], by isMeant: (ForeignRule) -> Bool = { _ in true }
+        of formerRows: [FormerRow], by isMeant: (ReferenceRule) -> Bool = { _ in true }
     ) throws -> [(table: TrackedTable, position: Int64)] {
         var found: [(table: TrackedTable, position: Int64)] = []
-        for (_, rows) in Dictionary(grouping: gone, by: { $0.table.id }).sorted(by: { $0.key < $1.key }) {
-            for rule in session.foreignRules.to(rows[0].table) where isMeant(rule) {
-                if rule.strength == .loose && !session.hasFolded { continue }
+        for (_, rows) in Dictionary(grouping: formerRows, by: { $0.table.id }).sorted(by: { $0.key < $1.key }) {
+            for rule in store.referenceRules.to(rows[0].table) where isMeant(rule) {
+                if rule.strength == .unenforced && !store.hasFolded { continue }
                 found += try children(of: rows, rule)
             }
         }
         return found
     }
 
-    private func children(of gone: [GoneRow], _ rule: ForeignRule) throws -> [(table: TrackedTable, position: Int64)] {
+    private func children(of formerRows: [FormerRow], _ rule: ReferenceRule) throws -> [(
+        table: TrackedTable, position: Int64
+    )] {
         let width = rule.columns.count
         // They have the parent's affinity, where the child's is none.
         let types = rule.parts.map { part in
@@ -181,7 +185,7 @@ struct Neighbours {
         let declared = types.enumerated().map { "v\($0) \($1.name)" }.joined(separator: ", ")
         try connection.execute("CREATE TEMP TABLE IF NOT EXISTS \(scratch)(\(declared))")
         try connection.run("DELETE FROM temp.\(scratch)")
-        for row in gone {
+        for row in formerRows {
             let values = rule.parts.map { part in
                 switch part {
                 case .integer: Value.integer(row.integer)
@@ -207,7 +211,7 @@ struct Neighbours {
             SELECT \(selected) FROM \(child.quoted)
             WHERE (\(collated.joined(separator: ", "))) IN (SELECT \(columns) FROM temp.\(scratch))
             """)
-        let none = Contenders(session)
+        let none = Candidates(store)
         return try rows.compactMap { row in
             try position(of: row, in: child, besides: none).map { (child, $0) }
         }

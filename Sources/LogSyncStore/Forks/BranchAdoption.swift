@@ -1,19 +1,20 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
 
 /// Gives the branches of one peer's history their ids (``Branch``), within the caller's write transaction.
 ///
 /// The outcome is a function of the transactions alone, in whatever order the branches come to be known: at each fork
 /// the transaction with the lowest mark goes on under the id of what comes before it.
 struct BranchAdoption {
-    private let session: Session
+    private let store: OpenStore
     private let origin: Int64
-    private var connection: Connection { session.connection }
-    private var peers: Peers { session.peers }
+    private var connection: Connection { store.connection }
+    private var peers: PeerTable { store.peers }
 
-    init(_ session: Session, origin: PeerID) throws {
-        self.session = session
-        self.origin = try session.peers.number(of: origin, on: session.connection)
+    init(_ store: OpenStore, origin: PeerID) throws {
+        self.store = store
+        self.origin = try store.peers.number(of: origin, on: store.connection)
     }
 
     /// A place in the history: right after a transaction, by the number of the peer or branch that it is of.
@@ -84,7 +85,7 @@ struct BranchAdoption {
 
     /// False where it cannot be told whether what was imported here is that branch.
     func adopt(_ branch: Branch, _ manifest: SnapshotManifest) throws -> Bool {
-        if session.branches.contains(branch) { return true }
+        if store.branches.contains(branch) { return true }
         let parent = try peers.number(of: branch.parent, on: connection)
         let offset = peers.branches.offset(of: parent)
         guard branch.start > offset, peers.branches.origin(of: parent) == origin else { return false }
@@ -136,8 +137,8 @@ struct BranchAdoption {
             try peers.moveTail(
                 of: node.number, after: node.sequence, to: branch, chain: chain, dependencies ?? VersionVector(),
                 on: connection)
-            try session.reloadPeers()
-            try BranchRows(session, from: node.number, after: node.sequence, to: branch).move()
+            try store.reloadPeers()
+            try BranchRows(store, from: node.number, after: node.sequence, to: branch).move()
         }
         if let place = manifest?.peers.first(where: { $0.id == peers.id(node.number) }), place.sequence == node.sequence
         {
@@ -147,7 +148,7 @@ struct BranchAdoption {
         return true
     }
 
-    private func chain(at node: Node, _ entry: Peers.Entry) throws -> ChainHash {
+    private func chain(at node: Node, _ entry: PeerTable.Entry) throws -> ChainHash {
         if node.sequence == entry.sequence { return entry.chain }
         return ChainHash(try peers.mark(of: entry, node.sequence, on: connection) ?? ChainMark(rawValue: 0))
     }

@@ -1,76 +1,78 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Moves the entries that a part of a peer's history made to the id that it goes by now, within the caller's write
 /// transaction. It is done once for each fork, and looks at every clock record.
 struct BranchRows {
-    private let session: Session
-    private let standing: Standing
+    private let store: OpenStore
+    private let shownRows: ShownRows
     private let from: Int64
     private let last: UInt64
     private let branch: Int64
-    private var connection: Connection { session.connection }
+    private var connection: Connection { store.connection }
 
     /// - Parameter last: the last sequence of `from` that stays.
-    init(_ session: Session, from: Int64, after last: UInt64, to branch: Int64) {
-        self.session = session
-        standing = Standing(session)
+    init(_ store: OpenStore, from: Int64, after last: UInt64, to branch: Int64) {
+        self.store = store
+        shownRows = ShownRows(store)
         self.from = from
         self.last = last
         self.branch = branch
     }
 
     func move() throws {
-        var floating: [FloatingRow] = []
-        var gone: [GoneRow] = []
-        for table in session.catalog.tables { try moveStanding(table, &floating, &gone) }
+        var undecided: [UndecidedRow] = []
+        var formerRows: [FormerRow] = []
+        for table in store.catalog.tables { try moveStanding(table, &undecided, &formerRows) }
         try moveKept()
         // Ids break ties between equal times, so what is shown may be another.
-        try Redeciding(session: session, standing: standing).redecide()
-        try Settling(session, standing: standing).settle(floating, gone: gone) { _, _, _, _ in }
+        try PolicyChange(store: store, shownRows: shownRows).apply()
+        try ShownRowsPass(store, shownRows: shownRows).settle(undecided, formerRows: formerRows) { _, _, _, _ in }
     }
 
     private func moveStanding(
-        _ table: TrackedTable, _ floating: inout [FloatingRow], _ gone: inout [GoneRow]
+        _ table: TrackedTable, _ undecided: inout [UndecidedRow], _ formerRows: inout [FormerRow]
     ) throws {
         let candidates = try connection.rows(
             "SELECT row FROM \(table.clock) WHERE (peer = ?1 AND sequence > ?2) OR extra IS NOT NULL",
             .integer(from), .integer(Int64(last)))
         for candidate in candidates {
             let position = candidate[0].asInteger
-            guard let (full, record, row) = try standing.full(at: position, in: table) else { continue }
+            guard let (full, record, row) = try shownRows.full(at: position, in: table) else { continue }
             var moved = full
             move(&moved.state)
             guard moved.state != full.state else { continue }
-            session.countFull(-1, full)
-            session.countFull(1, moved)
-            let former = GoneRow(table: table, integer: position, values: row.values)
-            if try standing.rewrite(moved, from: record, row, at: position, in: table) {
-                if session.foreignRules.to(table).contains(where: { !$0.isByInteger }) { gone.append(former) }
+            store.countFull(-1, full)
+            store.countFull(1, moved)
+            let former = FormerRow(table: table, integer: position, values: row.values)
+            if try shownRows.updateUncontested(moved, from: record, row, at: position, in: table) {
+                if store.referenceRules.to(table).contains(where: { !$0.isByInteger }) { formerRows.append(former) }
                 continue
             }
-            gone.append(former)
-            try standing.float(moved, at: position, uniques: record.uniques, in: table)
-            floating.append(FloatingRow(full: moved, former: former))
+            formerRows.append(former)
+            try shownRows.hide(moved, at: position, uniques: record.uniques, in: table)
+            undecided.append(UndecidedRow(full: moved, former: former))
         }
     }
 
     private func moveKept() throws {
-        let kept = KeptRows(session)
-        for state in KeptRows.State.allCases {
-            for row in try kept.rows(state) {
+        let hidden = HiddenRows(store)
+        for state in HiddenRows.State.allCases {
+            for row in try hidden.rows(state) {
                 var moved = row
                 move(&moved.clock)
                 guard moved.clock != row.clock else { continue }
-                session.countKept(-1, row)
-                session.countKept(1, moved)
+                store.countKept(-1, row)
+                store.countKept(1, moved)
                 // Whether it can stand is decided again.
                 moved.waits = nil
-                try kept.put(moved)
+                try hidden.put(moved)
             }
         }
     }
 
-    private func move(_ state: inout ClockState) {
+    private func move(_ state: inout RowClock) {
         func move(_ stamp: inout Stamp) { (stamp.peer, stamp.sequence) = place(stamp.peer, stamp.sequence) }
         for index in state.inserts.indices { move(&state.inserts[index]) }
         for index in state.deletes.indices { move(&state.deletes[index]) }
@@ -79,7 +81,7 @@ struct BranchRows {
             state.base = base
         }
         for column in state.cells.keys { state.cells[column] = state.cells[column].map(moved) }
-        for name in state.unknown.keys { state.unknown[name] = state.unknown[name].map(moved) }
+        for name in state.cellsByName.keys { state.cellsByName[name] = state.cellsByName[name].map(moved) }
     }
 
     private func moved(_ cell: CellState) -> CellState {

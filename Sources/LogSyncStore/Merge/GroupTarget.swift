@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Where a group's columns go in this store's table.
 struct GroupTarget {

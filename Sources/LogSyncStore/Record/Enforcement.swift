@@ -1,15 +1,16 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// Finds references that this store's own data leave dangling. Such a key is not enforced any more, for the content,
 /// once and for all (MODEL.md, particular rules): most programs never turn `foreign_keys` on.
 struct Enforcement {
-    let session: Session
+    let store: OpenStore
 
-    private var connection: Connection { session.connection }
+    private var connection: Connection { store.connection }
 
     /// The keys that rows found at the beginning break.
-    func brokenByAnything() throws -> [ForeignRule] {
-        try enforced(session.catalog.tables).filter { try isBroken($0, where: "1") }
+    func brokenByAnything() throws -> [ReferenceRule] {
+        try enforced(store.catalog.tables).filter { try isBroken($0, where: "1") }
     }
 
     /// The keys that were broken since the last recording.
@@ -18,9 +19,9 @@ struct Enforcement {
     ///   - events: what was captured, by table id.
     ///   - plain: the rows that were not played through, by table id.
     func broken(
-        by events: [Int64: PendingEvents], plain: [Int64: PlainChanges]
-    ) throws -> [ForeignRule] {
-        try enforced(session.catalog.tables).filter { rule in
+        by events: [Int64: CapturedChanges], plain: [Int64: SimpleChanges]
+    ) throws -> [ReferenceRule] {
+        try enforced(store.catalog.tables).filter { rule in
             let isTouched =
                 !(events[rule.child.id]?.lives.isEmpty ?? true) || !(plain[rule.child.id]?.isEmpty ?? true)
             if isTouched, try isBrokenWhereWritten(rule) { return true }
@@ -31,12 +32,12 @@ struct Enforcement {
         }
     }
 
-    private func enforced(_ tables: [TrackedTable]) -> [ForeignRule] {
-        tables.flatMap(session.foreignRules.of).filter { $0.strength != .loose }
+    private func enforced(_ tables: [TrackedTable]) -> [ReferenceRule] {
+        tables.flatMap(store.referenceRules.of).filter { $0.strength != .unenforced }
     }
 
     /// Whether rows of the child that were written break it.
-    private func isBrokenWhereWritten(_ rule: ForeignRule) throws -> Bool {
+    private func isBrokenWhereWritten(_ rule: ReferenceRule) throws -> Bool {
         let child = rule.child
         if child.hasRowid {
             // Row by row as they were written; a list of them would have to be made first.
@@ -52,7 +53,7 @@ struct Enforcement {
     }
 
     /// Whether rows still refer to parents that went or are called something else now.
-    private func parentsWent(_ rule: ForeignRule, _ events: PendingEvents) throws -> Bool {
+    private func parentsWent(_ rule: ReferenceRule, _ events: CapturedChanges) throws -> Bool {
         guard rule.isByInteger else {
             let isMoved =
                 try connection.integer(
@@ -82,7 +83,7 @@ struct Enforcement {
     /// <https://www.sqlite.org/foreignkeys.html#fk_indexes>.
     ///
     /// - Parameter rows: the child's, as `child`; all of them where nothing is given.
-    private func isBroken(_ rule: ForeignRule, among rows: String? = nil, where condition: String) throws -> Bool {
+    private func isBroken(_ rule: ReferenceRule, among rows: String? = nil, where condition: String) throws -> Bool {
         let isThere = zip(rule.parentNames, zip(rule.childNames, rule.parts)).map { parent, pair in
             let collation =
                 if case .column(let position) = pair.1 {
@@ -102,9 +103,9 @@ struct Enforcement {
 extension Recorder {
     /// Gives up the keys that this store's own data broke, in the transaction that says so to the others.
     func giveUpBrokenKeys() throws {
-        let broken = try Enforcement(session: session).broken(by: events, plain: plain)
-        guard !broken.isEmpty, let settings = session.catalog["logsync_setting"] else { return }
-        for rule in broken { try Settings(session).set(ForeignRule.setting, rule.target, ForeignRule.unenforced) }
+        let broken = try Enforcement(store: store).broken(by: events, plain: plain)
+        guard !broken.isEmpty, let settings = store.catalog["logsync_setting"] else { return }
+        for rule in broken { try Settings(store).set(ReferenceRule.setting, rule.target, ReferenceRule.unenforced) }
         events[settings.id] = try collect(settings)
     }
 }

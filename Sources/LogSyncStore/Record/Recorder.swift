@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Turns captured rows into a transaction (MODEL.md, recording), within the caller's write transaction.
 ///
@@ -7,12 +9,12 @@ import LogSyncModel
 /// are taken away and those that moved are followed; then identities are given, parents first, so that references can
 /// be translated; and last each touched row is compared with its clock record, and what differs is written down.
 final class Recorder {
-    let session: Session
+    let store: OpenStore
     let milliseconds: Int64
-    var events: [Int64: PendingEvents] = [:]
+    var events: [Int64: CapturedChanges] = [:]
     /// Rows that were written once and nothing else, by table; they are not among the events.
-    private(set) var plain: [Int64: PlainChanges] = [:]
-    private var plainDeletes: [Int64: PlainDeletes] = [:]
+    private(set) var plain: [Int64: SimpleChanges] = [:]
+    private var plainDeletes: [Int64: BatchDeleteRecorder] = [:]
     private var writer: TransactionWriter?
     private let author: String?
     private let context: String?
@@ -20,10 +22,10 @@ final class Recorder {
     /// changes: values of columns unknown here, or that it breaks a CHECK.
     var legacies: [Int64: [Int64: ClockRecord]] = [:]
 
-    var connection: Connection { session.connection }
-    var references: References { References(session: session) }
+    var connection: Connection { store.connection }
+    var identities: IdentityMap { IdentityMap(store: store) }
 
-    private let dangling: Dangling
+    private let dangling: DanglingReferences
     /// What integers stood for before any of this, where that changes; nil for nothing.
     var former: [Int64: [Int64: RowIdentity?]] = [:]
     /// What is written back to tables, when every row that something refers to has its record.
@@ -35,19 +37,19 @@ final class Recorder {
     /// The integers that those rows had.
     private var buriedAt: [Int64: [RowIdentity: Int64]] = [:]
 
-    init(_ session: Session, author: String?, context: String?) {
-        self.session = session
+    init(_ store: OpenStore, author: String?, context: String?) {
+        self.store = store
         self.author = author
         self.context = context
-        milliseconds = session.configuration.clock.now()
-        dangling = Dangling(session)
+        milliseconds = store.configuration.clock.now()
+        dangling = DanglingReferences(store)
     }
 
     /// Whether anything was captured since the last recording.
-    static func hasPending(_ session: Session) throws -> Bool {
-        if !session.orphanScans.isEmpty { return true }
-        for table in session.catalog.tables {
-            let last = try session.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
+    static func hasPending(_ store: OpenStore) throws -> Bool {
+        if !store.orphanScans.isEmpty { return true }
+        for table in store.catalog.tables {
+            let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
             if last > table.recorded { return true }
         }
         return false
@@ -56,64 +58,64 @@ final class Recorder {
     func record() throws -> RecordedTransaction? {
         // What the last look at the schema found concerns this recording, whether or not there is anything to record.
         defer {
-            session.orphanScans = []
-            session.newTables = []
-            session.newColumns = [:]
+            store.orphanScans = []
+            store.newTables = []
+            store.newColumns = [:]
             // They hold on to the recorder.
             events = [:]
             plainDeletes = [:]
             showing = []
         }
-        guard try Self.hasPending(session) else { return nil }
-        for table in session.catalog.tables where table.localInteger != nil {
+        guard try Self.hasPending(store) else { return nil }
+        for table in store.catalog.tables where table.localInteger != nil {
             // What was imported has integers of its own.
             table.high = max(table.high, try ClockTable(table: table, connection: connection).highestRow() ?? 0)
         }
-        for table in session.catalog.tables {
-            if try PlainChanges.suits(table, session) { plain[table.id] = try PlainChanges(table, session) }
+        for table in store.catalog.tables {
+            if try SimpleChanges.suits(table, store) { plain[table.id] = try SimpleChanges(table, store) }
             events[table.id] = try collect(table)
         }
-        for table in session.catalog.tables { try findDisplaced(table) }
+        for table in store.catalog.tables { try findDisplaced(table) }
         try giveUpBrokenKeys()
-        for table in session.catalog.tables { try rememberFormer(table) }
-        for table in session.catalog.tables {
+        for table in store.catalog.tables { try rememberFormer(table) }
+        for table in store.catalog.tables {
             try bury(table)
             if let plain = plain[table.id], !plain.deletes.isEmpty {
-                plainDeletes[table.id] = try PlainDeletes(plain, self) { self.dangling.note($0, $1, in: table) }
+                plainDeletes[table.id] = try BatchDeleteRecorder(plain, self) { self.dangling.note($0, $1, in: table) }
             }
         }
-        for table in session.catalog.tables { try follow(table) }
+        for table in store.catalog.tables { try follow(table) }
         try dangling.settle()
         // A row whose reference came to mean another row is added on the way, in any table.
-        while try session.catalog.tables.contains(where: { try identify($0) }) {}
+        while try store.catalog.tables.contains(where: { try identify($0) }) {}
         // Deletions first: what they free is taken by the inserts of the same transaction.
-        for table in session.catalog.tables.reversed() {
+        for table in store.catalog.tables.reversed() {
             try renounce(table)
             try plainDeletes[table.id]?.write()
         }
         try flushGroups()
-        for table in session.catalog.tables {
+        for table in store.catalog.tables {
             try compare(table)
             if let plain = plain[table.id] {
-                if !plain.updates.isEmpty { try PlainUpdates(plain, self).write() }
-                if !plain.inserts.isEmpty { try PlainInserts(plain, self).write() }
+                if !plain.updates.isEmpty { try BatchUpdateRecorder(plain, self).write() }
+                if !plain.inserts.isEmpty { try BatchInsertRecorder(plain, self).write() }
             }
         }
         for show in showing { try show() }
-        for table in session.catalog.tables { try settlePending(table) }
+        for table in store.catalog.tables { try settlePending(table) }
         guard let writer else { return nil }
         let recorded = try writer.finish()
         self.writer = nil
-        try session.saveDigest()
+        try store.saveDigest()
         return recorded
     }
 
     /// The transaction being written, begun with the first change.
     func transaction() throws -> TransactionWriter {
         if let writer { return writer }
-        let fingerprint = try session.schemaFingerprint()
+        let fingerprint = try store.schemaFingerprint()
         let writer = try TransactionWriter(
-            session, milliseconds: milliseconds, schema: fingerprint, author: author, context: context)
+            store, milliseconds: milliseconds, schema: fingerprint, author: author, context: context)
         self.writer = writer
         return writer
     }
@@ -136,7 +138,7 @@ final class Recorder {
             let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques
             try clock.delete(death.record, uniques: uniques)
             dangling.note(death.record, identity, in: table)
-            if !record.state.unknown.isEmpty || record.breaksCheck {
+            if !record.state.cellsByName.isEmpty || record.breaksCheck {
                 legacies[table.id, default: [:]][death.record] = record
             }
         }
@@ -144,11 +146,11 @@ final class Recorder {
 
     /// Takes a row's entries out of the state digest and remembers that it went.
     func bury(_ identity: RowIdentity, _ record: ClockRecord, milliseconds: Int64, in table: TrackedTable) {
-        session.count(-1, record.state, row: session.rowDigest(table, identity), table: table)
+        store.count(-1, record.state, row: store.rowDigest(table, identity), table: table)
         buried[table.id, default: [:]][identity] = (record.state.allStamps, milliseconds)
     }
 
-    private func naturalIdentity(of location: Location, in table: TrackedTable) -> RowIdentity? {
+    private func naturalIdentity(of location: RowKey, in table: TrackedTable) -> RowIdentity? {
         if let key = location.key { return key }
         guard let rowid = location.rowid, table.kind == .natural, table.schema.integerKey != nil else { return nil }
         return RowIdentity(natural: [.integer(rowid)])
@@ -184,7 +186,7 @@ final class Recorder {
         guard let places = events[table.id]?.places(), let events = events[table.id] else { return false }
         var isAny = false
         let clock = ClockTable(table: table, connection: connection)
-        let reader = TableReader(table: table, session: session)
+        let reader = TableReader(table: table, store: store)
         for place in places {
             guard let life = events.lives[place], !life.isIdentified else { continue }
             isAny = true
@@ -208,21 +210,21 @@ final class Recorder {
             }
             self.events[table.id]?.update(place) { $0.identity = identity }
             if table.localInteger != nil, identity != former || life.movedFrom != nil, let rowid = place.rowid {
-                let promised = try references.reservedIdentity(of: rowid, in: table)
-                if promised != nil { try references.release(rowid, in: table) }
+                let reserved = try identities.reservedIdentity(of: rowid, in: table)
+                if reserved != nil { try identities.release(rowid, in: table) }
                 let mayBeReferredTo =
-                    former != nil || life.restarted || rowid <= table.high || promised != nil && promised != identity
+                    former != nil || life.restarted || rowid <= table.high || reserved != nil && reserved != identity
                 if mayBeReferredTo { try forceReferrers(to: rowid, in: table) }
                 // A row that went and came back elsewhere has left its integer too, whenever it went.
                 let left =
                     try life.movedFrom
-                    ?? identity.flatMap { try buriedAt[table.id]?[$0] ?? references.reservedInteger(of: $0, in: table) }
+                    ?? identity.flatMap { try buriedAt[table.id]?[$0] ?? identities.reservedInteger(of: $0, in: table) }
                 if let left, left != rowid {
                     // They are found by what they were called.
                     try forceReferrers(to: left, in: table)
-                    if try references.reservedIdentity(of: left, in: table) == identity {
+                    if try identities.reservedIdentity(of: left, in: table) == identity {
                         self.former[table.id, default: [:]][left] = .some(identity)
-                        try references.release(left, in: table)
+                        try identities.release(left, in: table)
                     }
                 }
                 table.high = max(table.high, rowid)
@@ -231,21 +233,21 @@ final class Recorder {
         return isAny
     }
 
-    private func newSurrogate(_ table: TrackedTable, _ life: Life, _ place: Location) throws -> RowIdentity {
+    private func newSurrogate(_ table: TrackedTable, _ life: TouchedRow, _ place: RowKey) throws -> RowIdentity {
         if table.localInteger != nil, let rowid = place.rowid,
-            let promised = try references.reservedIdentity(of: rowid, in: table),
-            try KeptRows(session).row(table.name, promised)?.state != .parked
+            let reserved = try identities.reservedIdentity(of: rowid, in: table),
+            try HiddenRows(store).row(table.name, reserved)?.state != .parked
         {
             // A row that is parked is a row already: this one came later.
-            return promised
+            return reserved
         }
-        if session.newTables.contains(table.id), life.insertMilliseconds == 0, let rowid = life.rowid ?? place.rowid,
-            let row = try TableReader(table: table, session: session).row(at: rowid)
+        if store.newTables.contains(table.id), life.insertMilliseconds == 0, let rowid = life.rowid ?? place.rowid,
+            let row = try TableReader(table: table, store: store).row(at: rowid)
         {
-            return FoundRows.identity(of: row, rowid, table)
+            return InitialRows.identity(of: row, rowid, table)
         }
         var hash = IdentityHash("row")
-        hash.combine(session.salt)
+        hash.combine(store.salt)
         hash.combine(table.name)
         hash.combine(UInt64(bitPattern: life.number))
         hash.combine(UInt64(bitPattern: life.insertMilliseconds))
@@ -254,7 +256,7 @@ final class Recorder {
 
     /// The rows that hold an integer which now means another row are recorded again, though nobody touched them.
     private func forceReferrers(to integer: Int64, in table: TrackedTable) throws {
-        for (child, column) in session.catalog.referrers(of: table) {
+        for (child, column) in store.catalog.referrers(of: table) {
             let keys = child.capturesKey ? child.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
             let rowid = child.hasRowid ? child.rowid : "NULL"
             let statement = try connection.prepare(
@@ -265,7 +267,7 @@ final class Recorder {
                 let rowid = statement.isNull(0) ? nil : statement.integer(0)
                 // Recorded whole in any case.
                 if let rowid, plain[child.id]?.inserted(at: rowid) ?? false { continue }
-                guard let place = PendingEvents.location(child, rowid: rowid, value: { statement.value(1 + $0) })
+                guard let place = CapturedChanges.location(child, rowid: rowid, value: { statement.value(1 + $0) })
                 else { continue }
                 try events[child.id]?.force(place, rowid: rowid, milliseconds: milliseconds)
             }
@@ -277,16 +279,16 @@ final class Recorder {
     /// A value as logs have it: the integer of a referenced row becomes its identity.
     func translated(_ value: Value, _ position: Int, in table: TrackedTable) throws -> Value {
         guard case .integer(let integer) = value, let name = table.columns[position].reference,
-            let parent = session.catalog[name]
+            let parent = store.catalog[name]
         else { return value }
         return .reference(try identity(of: integer, in: parent))
     }
 
     /// The identity that an integer stands for with all of this.
     func identity(of integer: Int64, in parent: TrackedTable) throws -> RowIdentity {
-        if let identity = events[parent.id]?.lives[Location(rowid: integer)]?.identity { return identity }
+        if let identity = events[parent.id]?.lives[RowKey(rowid: integer)]?.identity { return identity }
         if let identity = plain[parent.id]?.identity(at: integer) { return identity }
-        return try references.identity(of: integer, in: parent)
+        return try identities.identity(of: integer, in: parent)
     }
 
     /// When it was captured, no later than now and above everything it supersedes.
@@ -296,7 +298,7 @@ final class Recorder {
 
     /// - Parameter latest: the latest time of what it supersedes; nil where that is nothing.
     func raised(_ captured: Int64, above latest: HybridTime?) -> HybridTime {
-        let limit = milliseconds + session.configuration.maximumDrift
+        let limit = milliseconds + store.configuration.maximumDrift
         let base = captured > limit ? milliseconds : min(captured, milliseconds)
         let time = HybridTime(milliseconds: base)
         guard let latest, latest >= time else { return time }

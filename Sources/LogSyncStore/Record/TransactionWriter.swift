@@ -1,9 +1,11 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Puts one transaction of this peer into the outbox, block by block, as its row changes come.
 final class TransactionWriter {
-    let session: Session
+    let store: OpenStore
     let header: TransactionHeader
     let stamp: Stamp
     private var encoder: TransactionEncoder
@@ -55,22 +57,22 @@ final class TransactionWriter {
         }
     }
 
-    init(_ session: Session, milliseconds: Int64, schema: SchemaFingerprint?, author: String?, context: String?) throws
+    init(_ store: OpenStore, milliseconds: Int64, schema: SchemaFingerprint?, author: String?, context: String?) throws
     {
-        self.session = session
-        let connection = session.connection
-        let own = session.peers.entries[session.own]
+        self.store = store
+        let connection = store.connection
+        let own = store.peers.entries[store.own]
         let sequence = (own?.sequence ?? 0) + 1
-        let last = try session.facts.value("last_time")?.asInteger ?? 0
+        let last = try store.facts.value("last_time")?.asInteger ?? 0
         let time = max(
             HybridTime(milliseconds: milliseconds), HybridTime(rawValue: UInt64(bitPattern: last)).successor)
         header = TransactionHeader(
-            dot: Dot(session.ownID, sequence), time: time,
-            dependencyChanges: try session.peers.declareDependencies(of: session.own, on: connection),
+            dot: Dot(store.ownID, sequence), time: time,
+            dependencyChanges: try store.peers.declareDependencies(of: store.own, on: connection),
             schema: schema, author: author, context: context)
-        stamp = Stamp(peer: session.own, sequence: sequence, time: time)
+        stamp = Stamp(peer: store.own, sequence: sequence, time: time)
         chainBefore = own?.chain ?? .zero
-        let sink = BlockSink(connection, peer: session.own, sequence: Int64(sequence))
+        let sink = BlockSink(connection, peer: store.own, sequence: Int64(sequence))
         self.sink = sink
         encoder = try TransactionEncoder(header: header, previous: chainBefore) { try sink.write($0) }
     }
@@ -111,13 +113,13 @@ final class TransactionWriter {
     @inline(__always)
     func logged(_ value: Value, _ column: String, of identity: RowIdentity, in table: TrackedTable) throws -> Value {
         guard isLarge(value.size), !table.keyNames.contains(column) else { return value }
-        return try KeptBlobs(session: session).reference(
+        return try KeptBlobs(store: store).reference(
             to: value, at: KeptBlobs.Place(table: table.name, identity: identity, column: column),
             in: table, of: header.dot)
     }
 
     @inline(__always)
-    func isLarge(_ byteCount: Int) -> Bool { byteCount > session.configuration.blobThreshold }
+    func isLarge(_ byteCount: Int) -> Bool { byteCount > store.configuration.blobThreshold }
 
     /// Encodes what has been collected; called when a table is done.
     func flush() throws {
@@ -140,15 +142,15 @@ final class TransactionWriter {
     func finish() throws -> RecordedTransaction {
         try flush()
         let (chain, counts) = try encoder.finish()
-        let connection = session.connection
+        let connection = store.connection
         try connection.run(
             """
             INSERT INTO logsync_outbox(peer, sequence, chain_before, chain, byte_count) VALUES(?, ?, ?, ?, ?)
-            """, .integer(session.own), .integer(Int64(header.dot.sequence)), .blob(chainBefore.bytes[...]),
+            """, .integer(store.own), .integer(Int64(header.dot.sequence)), .blob(chainBefore.bytes[...]),
             .blob(chain.bytes[...]), .integer(Int64(sink.byteCount)))
-        try session.peers.advance(session.own, to: header.dot.sequence, chain: chain, on: connection)
-        try session.facts.set("last_time", .integer(Int64(bitPattern: header.time.rawValue)))
-        try History.append(header, peer: session.own, chain: chain, counts: counts, session)
+        try store.peers.advance(store.own, to: header.dot.sequence, chain: chain, on: connection)
+        try store.facts.set("last_time", .integer(Int64(bitPattern: header.time.rawValue)))
+        try History.append(header, peer: store.own, chain: chain, counts: counts, store)
         return RecordedTransaction(dot: header.dot, chain: chain, counts: counts)
     }
 }

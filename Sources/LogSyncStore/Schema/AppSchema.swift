@@ -1,5 +1,6 @@
 import Crypto
 import LogSyncModel
+import LogSyncSQLite
 
 /// The app's schema as SQL that makes it again elsewhere, and its fingerprint.
 enum AppSchema {

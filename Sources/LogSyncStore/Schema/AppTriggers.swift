@@ -1,6 +1,7 @@
 import CLogSyncSQLite
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
 
 /// The app's own triggers during an import.
 ///

@@ -1,5 +1,6 @@
 import Foundation
 import LogSyncModel
+import LogSyncSQLite
 
 /// The tracked tables of a store, as declared now.
 struct Catalog {

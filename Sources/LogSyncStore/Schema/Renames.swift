@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// The names that logs have for tables and columns that are called something else here.
 ///

@@ -1,4 +1,6 @@
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// A replicated table: its declaration, how its rows are identified, and the stable ids of its columns.
 final class TrackedTable {
@@ -149,7 +151,7 @@ final class TrackedTable {
     var capturesKey: Bool { schema.integerKey == nil }
 
     /// The digests of column names, by column id.
-    lazy var columnDigests = columnNames.map(Session.columnDigest)
+    lazy var columnDigests = columnNames.map(StateDigest.column)
     lazy var nameDigest = Digest.of(name)
     /// Column ids that no column of the table has any more.
     lazy var droppedColumns = Set(0..<columnCount).subtracting(columns.map(\.id)).sorted()
@@ -188,7 +190,7 @@ final class TrackedTable {
         INSERT INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques, conflict)
         VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
-    /// For rows as a single insert made them; see ``GivenRows``.
+    /// For rows as a single insert made them; see ``RowsParameter``.
     lazy var appendClocks = """
         INSERT OR FAIL INTO \(clock)(row, identity, peer, sequence, time, digest, digests, extra, uniques)
         SELECT * FROM logsync_rows_9(?)
@@ -201,7 +203,7 @@ final class TrackedTable {
         localInteger == nil ? schema.integerKey.flatMap { localPositions[$0.lowercased()] } : nil
     /// How many values ``insertRows`` takes of a row: its rowid first, where no column is that.
     lazy var insertWidth = columns.count + (integerKeyPosition == nil ? 1 : 0)
-    /// Rows with all their values; see ``GivenRows``.
+    /// Rows with all their values; see ``RowsParameter``.
     lazy var insertRows = insertRows(or: "FAIL")
     /// The same, of one row.
     lazy var insertRow = insertRows(or: "ABORT")
@@ -214,7 +216,7 @@ final class TrackedTable {
             """
     }
 
-    /// The statements by which ``PlainChanging`` finds and writes rows, by the columns that they give or take.
+    /// The statements by which ``BatchChangeMerge`` finds and writes rows, by the columns that they give or take.
     var plainMerges: [[Int]: String] = [:]
     var plainUpdates: [[Int]: String] = [:]
     lazy var updateClock = """

@@ -1,14 +1,16 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Finds the rows in which a snapshot and this store differ, without keeping writers waiting.
 ///
 /// What it puts aside is looked at again when it is joined, so that a row which changes meanwhile is none the worse.
 final class SnapshotComparison {
-    private let session: Session
+    private let store: OpenStore
     private let terms: SnapshotTerms
     private let coverage: JoinCoverage
-    private let standing: Standing
+    private let shownRows: ShownRows
     private let stage: SnapshotStage
     /// Rows of the snapshot that are kept beside their tables here.
     private var keptPresent: Set<KeptName> = []
@@ -20,25 +22,25 @@ final class SnapshotComparison {
         var identity: RowIdentity
     }
 
-    init(_ session: Session, _ manifest: SnapshotManifest, _ stage: SnapshotStage) throws {
-        self.session = session
+    init(_ store: OpenStore, _ manifest: SnapshotManifest, _ stage: SnapshotStage) throws {
+        self.store = store
         self.stage = stage
-        standing = Standing(session)
-        terms = try SnapshotTerms(manifest, session)
+        shownRows = ShownRows(store)
+        terms = try SnapshotTerms(manifest, store)
         coverage = JoinCoverage(
-            ours: Coverage(session.peers.vector, peers: session.peers),
-            theirs: Coverage(manifest.vector, peers: session.peers))
+            ours: Coverage(store.peers.vector, peers: store.peers),
+            theirs: Coverage(manifest.vector, peers: store.peers))
     }
 
     // MARK: What the snapshot has
 
     func compare(_ rows: SnapshotRows) throws {
-        let table = session.catalog[rows.table]
+        let table = store.catalog[rows.table]
         if case .plain(let plain) = rows, let table, isWhole(plain, table) {
             try compare(plain, rows, table)
         } else {
             try terms.forEachRow(of: rows) { _, full in
-                count { session.countFull(1, full) }
+                count { store.countFull(1, full) }
                 try compare(full, table)
             }
         }
@@ -52,25 +54,25 @@ final class SnapshotComparison {
 
     /// Most rows are here just as they are there.
     private func compare(_ plain: PlainRows, _ rows: SnapshotRows, _ table: TrackedTable) throws {
-        let clock = ClockTable(table: table, connection: session.connection)
-        let digests = plain.columns.map { Session.columnDigest($0.name) }
+        let clock = ClockTable(table: table, connection: store.connection)
+        let digests = plain.columns.map { StateDigest.column($0.name) }
         var differing: Set<Int> = []
-        var cursors = PlainCursors(plain)
+        var cursors = SimpleCursors(plain)
         for index in plain.identities.indices {
             let stamp = terms.stamp(plain.stamps[index])
-            let rowDigest = session.rowDigest(table, plain.identities[index])
+            let rowDigest = store.rowDigest(table, plain.identities[index])
             var isPlain = true
             count {
-                session.count(1, row: rowDigest, column: Session.insertColumn, stamp)
+                store.count(1, row: rowDigest, column: StateDigest.insertColumn, stamp)
                 for (place, digest) in digests.enumerated() {
                     let own = cursors.exception(of: place, at: index).map(terms.stamp)
                     if own != nil { isPlain = false }
-                    session.count(1, row: rowDigest, column: digest, own ?? stamp)
+                    store.count(1, row: rowDigest, column: digest, own ?? stamp)
                 }
             }
-            guard isPlain, let position = try standing.locate(plain.identities[index], in: table),
+            guard isPlain, let position = try shownRows.locate(plain.identities[index], in: table),
                 let record = try clock.record(at: position),
-                record.state == ClockState(insertedBy: stamp, columnCount: table.columnCount)
+                record.state == RowClock(insertedBy: stamp, columnCount: table.columnCount)
             else {
                 differing.insert(index)
                 continue
@@ -83,12 +85,12 @@ final class SnapshotComparison {
         }
     }
 
-    private func compare(_ theirs: FullRow, _ table: TrackedTable?) throws {
-        var ours = FullRow(table: theirs.table, identity: theirs.identity)
-        if let table, let position = try standing.locate(theirs.identity, in: table) {
+    private func compare(_ theirs: RowState, _ table: TrackedTable?) throws {
+        var ours = RowState(table: theirs.table, identity: theirs.identity)
+        if let table, let position = try shownRows.locate(theirs.identity, in: table) {
             try stage.notePresent(position, in: table)
-            if let full = try standing.full(at: position, in: table)?.full { ours = full }
-        } else if let kept = try KeptRows(session).row(table?.name ?? theirs.table, theirs.identity) {
+            if let full = try shownRows.full(at: position, in: table)?.full { ours = full }
+        } else if let kept = try HiddenRows(store).row(table?.name ?? theirs.table, theirs.identity) {
             keptPresent.insert(KeptName(table: kept.table, identity: kept.identity))
             ours.state = kept.clock
         }
@@ -99,35 +101,35 @@ final class SnapshotComparison {
 
     /// Adds up shares of the state digest without adding them to the store's.
     private func count(_ body: () -> Void) {
-        let before = session.stateDigest
+        let before = store.stateDigest
         body()
-        digest &+= session.stateDigest &- before
-        session.stateDigest = before
+        digest &+= store.stateDigest &- before
+        store.stateDigest = before
     }
 
     // MARK: What the snapshot does not have
 
     /// Finds the rows whose entries the snapshot's author had seen and has no more.
     func findAbsent() throws {
-        for table in session.catalog.tables {
-            let clock = ClockTable(table: table, connection: session.connection)
-            let statement = try session.connection.prepare("SELECT row FROM \(table.clock) ORDER BY row")
+        for table in store.catalog.tables {
+            let clock = ClockTable(table: table, connection: store.connection)
+            let statement = try store.connection.prepare("SELECT row FROM \(table.clock) ORDER BY row")
             defer { statement.reset() }
             while try statement.step() {
                 let position = statement.integer(0)
                 guard try !stage.isPresent(position, in: table), let record = try clock.record(at: position),
                     record.state.allStamps.contains(where: coverage.theirs.covers),
-                    let full = try standing.full(at: position, in: table)?.full
+                    let full = try shownRows.full(at: position, in: table)?.full
                 else { continue }
-                try stage.add(FullRow(table: table.name, identity: full.identity))
+                try stage.add(RowState(table: table.name, identity: full.identity))
             }
         }
-        for state in KeptRows.State.allCases {
-            for row in try KeptRows(session).rows(state)
+        for state in HiddenRows.State.allCases {
+            for row in try HiddenRows(store).rows(state)
             where row.clock.allStamps.contains(where: coverage.theirs.covers)
                 && !keptPresent.contains(KeptName(table: row.table, identity: row.identity))
             {
-                try stage.add(FullRow(table: row.table, identity: row.identity))
+                try stage.add(RowState(table: row.table, identity: row.identity))
             }
         }
     }

@@ -1,20 +1,22 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Puts a snapshot's rows into tables that are empty but for what this has put there.
 ///
 /// Plain rows go straight in, in the order in which they come, with the integers that they have at their author.
 final class SnapshotFiller {
     let joiner: Joiner
-    private var inserter: PlainRowInserter?
-    private let session: Session
+    private var inserter: BatchInserter?
+    private let store: OpenStore
     /// Whether values stand in this store's columns just as they are given.
     private let takesAsGiven: Bool
 
-    init(_ session: Session, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
-        self.session = session
-        joiner = try Joiner(session, manifest, blobs: blobs)
-        takesAsGiven = try session.schemaFingerprint() == manifest.schema
+    init(_ store: OpenStore, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
+        self.store = store
+        joiner = try Joiner(store, manifest, blobs: blobs)
+        takesAsGiven = try store.schemaFingerprint() == manifest.schema
     }
 
     /// Puts in frames that follow each other.
@@ -47,11 +49,11 @@ final class SnapshotFiller {
 
     private func plainFrame(_ rows: SnapshotRows, _ number: Int) throws -> PlainFrame? {
         guard takesAsGiven, case .plain(let plain) = rows, rows.table != "logsync_setting",
-            let table = session.catalog[rows.table], let target = PlainTarget(plain, table)
+            let table = store.catalog[rows.table], let target = PlainTarget(plain, table)
         else { return nil }
         let isSimple =
             try target.absent == table.droppedColumns
-            && PlainRowInserter.suits(table, session, joiner.standing)
+            && BatchInserter.suits(table, store, joiner.shownRows)
         return PlainFrame(number, plain, target, isSimple: isSimple)
     }
 
@@ -77,15 +79,15 @@ final class SnapshotFiller {
             }
         }
         for (place, indexes) in refused.sorted(by: { $0.key < $1.key }) {
-            try float(indexes, of: .plain(frames[place].rows))
+            try addUndecided(indexes, of: .plain(frames[place].rows))
         }
     }
 
-    private func float(_ indexes: Set<Int>, of rows: SnapshotRows) throws {
+    private func addUndecided(_ indexes: Set<Int>, of rows: SnapshotRows) throws {
         try joiner.terms.forEachRow(of: rows) { index, full in
             guard indexes.contains(index) else { return }
-            session.countFull(1, full)
-            try joiner.float(full)
+            store.countFull(1, full)
+            try joiner.addUndecided(full)
         }
     }
 
@@ -96,12 +98,12 @@ final class SnapshotFiller {
     }
 
     /// What inserts rows that nothing contests; nil where the frame is not as simple as that.
-    private func inserter(for frame: PlainFrame) throws -> PlainRowInserter? {
+    private func inserter(for frame: PlainFrame) throws -> BatchInserter? {
         let table = frame.target.table
         if let inserter, frame.isSimple, inserter.table === table { return inserter }
         try flush()
         guard frame.isSimple, let stamp = frame.rows.stamps.first else { return nil }
-        let made = try PlainRowInserter(table, session, joiner.standing, joiner.terms.stamp(stamp))
+        let made = try BatchInserter(table, store, joiner.shownRows, joiner.terms.stamp(stamp))
         inserter = made
         return made
     }
@@ -125,7 +127,7 @@ final class SnapshotFiller {
 
     /// False where the row goes another way.
     private func insert(
-        _ index: Int, _ token: Int, of frame: PlainFrame, with inserter: PlainRowInserter
+        _ index: Int, _ token: Int, of frame: PlainFrame, with inserter: BatchInserter
     ) throws -> Bool {
         let rows = frame.rows
         var cells: [Int: Stamp] = [:]
@@ -144,7 +146,7 @@ final class SnapshotFiller {
 
     /// - Parameter deferred: by frame.
     func fill(deferred: [Int: [Int]], _ reader: SnapshotReader) throws {
-        var waiting: [FullRow] = []
+        var waiting: [RowState] = []
         var frame = 0
         for (wanted, indexes) in deferred.sorted(by: { $0.key < $1.key }) {
             try reader.skip(wanted - frame)
@@ -155,7 +157,7 @@ final class SnapshotFiller {
                 if indexes.contains(index) { waiting.append(full) }
             }
         }
-        for row in waiting { try joiner.promise(row.identity, row.integer, in: row.table) }
+        for row in waiting { try joiner.reserve(row.identity, row.integer, in: row.table) }
         for row in waiting { try joiner.join(row, mayDefer: false) }
     }
 
@@ -237,14 +239,16 @@ final class SnapshotFiller {
     private func insert(_ index: Int, of frame: PlainFrame) throws -> Filled {
         let (rows, target) = (frame.rows, frame.target)
         let table = target.table
-        let rules = session.foreignRules.of(table)
+        let rules = store.referenceRules.of(table)
         let stamp = joiner.terms.stamp(rows.stamps[index])
-        var state = ClockState(insertedBy: stamp, columnCount: table.columnCount)
+        var state = RowClock(insertedBy: stamp, columnCount: table.columnCount)
         for id in target.absent { state.setCell(id, CellState()) }
         var values = [Value?](repeating: nil, count: table.columns.count)
         for (place, position) in target.positions.enumerated() {
             let given = try (rows.columns[place].values?[index] ?? .null).whole(joiner.blobs)
-            guard let value = try joiner.standing.local(given, table.columns[position].reference) else { return .waits }
+            guard let value = try joiner.shownRows.local(given, table.columns[position].reference) else {
+                return .waits
+            }
             values[position] = value
             if let own = frame.exception(of: place, at: index) {
                 let version = Version(stamp: joiner.terms.stamp(own), value: nil)
@@ -252,30 +256,30 @@ final class SnapshotFiller {
             }
         }
         if !rules.isEmpty {
-            let isBound = try Neighbours(session, standing: joiner.standing).satisfiesRules(table) {
+            let isBound = try Neighbours(store, shownRows: joiner.shownRows).satisfiesRules(table) {
                 target.places[$0].map { rows.columns[$0].values?[index] ?? .null }
-                    ?? session.defaultValue(of: table, $0)
+                    ?? store.defaultValue(of: table, $0)
             }
             guard isBound ?? true else { return .waits }
         }
         let identity = rows.identities[index]
         let integer = rows.integers.isEmpty ? nil : rows.integers[index]
-        guard let inserted = try joiner.standing.insert(values, identity, integer: integer, in: table) else {
+        guard let inserted = try joiner.shownRows.insert(values, identity, integer: integer, in: table) else {
             return .refused
         }
         // What a column without a cell shows is its default.
         for id in target.absent {
             guard let position = table.columns.firstIndex(where: { $0.id == id }) else { continue }
-            values[position] = session.defaultValue(of: table, position)
+            values[position] = store.defaultValue(of: table, position)
         }
         let row = TableReader.Row(values: values.map { $0 ?? .null })
-        session.spellOutCounters(&state, shown: row.values, in: table)
-        let reader = joiner.standing.reader(table)
+        store.spellOutCounters(&state, shown: row.values, in: table)
+        let reader = joiner.shownRows.reader(table)
         var record = ClockRecord(state, of: identity, shownAs: row, reader)
         record.breaksCheck = inserted.breaksCheck
-        _ = try ClockTable(table: table, connection: session.connection).insert(record, at: inserted.rowid)
-        try joiner.standing.keepPromise(inserted.rowid, in: table)
-        session.count(1, state, row: session.rowDigest(table, identity), table: table)
+        _ = try ClockTable(table: table, connection: store.connection).insert(record, at: inserted.rowid)
+        try joiner.shownRows.redeemReservation(inserted.rowid, in: table)
+        store.count(1, state, row: store.rowDigest(table, identity), table: table)
         return .done
     }
 }

@@ -1,5 +1,7 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Gathers rows of one table into frames of about a megabyte, those of the same columns together.
 final class SnapshotRowsCollector {
@@ -47,7 +49,7 @@ final class SnapshotRowsCollector {
 
     /// Adds a row that is as one insert made it.
     func append(
-        _ identity: RowIdentity, _ integer: Int64?, _ stamp: Stamp, _ columns: PlainShape.Columns,
+        _ identity: RowIdentity, _ integer: Int64?, _ stamp: Stamp, _ columns: SimpleShape.Columns,
         value: (Int) throws -> Value?
     ) throws {
         let group = group(Key(names: columns.names, isLost: columns.positions.map { $0 == nil }))
@@ -62,8 +64,8 @@ final class SnapshotRowsCollector {
     }
 
     /// Adds any row.
-    func append(_ full: FullRow) throws {
-        let cells = full.state.unknown.filter { !$0.value.isEmpty }
+    func append(_ full: RowState) throws {
+        let cells = full.state.cellsByName.filter { !$0.value.isEmpty }
         let isPlain =
             full.state.inserts.count == 1 && full.state.deletes.isEmpty
             && cells.values.allSatisfy { $0.versions.count == 1 && $0.additions.isEmpty }
@@ -142,7 +144,7 @@ final class SnapshotRowsCollector {
 
     // MARK: Other rows
 
-    private func spell(_ full: FullRow, _ cells: [String: CellState]) throws {
+    private func spell(_ full: RowState, _ cells: [String: CellState]) throws {
         var row = SpelledRows.Row(identity: full.identity, integer: full.integer)
         row.inserts = try full.state.inserts.map(place)
         row.deletes = try full.state.deletes.map(place)

@@ -1,5 +1,7 @@
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Rows that a join has to look at, put aside in a private database that SQLite keeps on disk where it is large and
 /// removes by itself.
@@ -34,7 +36,7 @@ final class SnapshotStage {
     }
 
     /// Puts a row aside as the snapshot has it; without entries where the snapshot does not have it.
-    func add(_ full: FullRow) throws {
+    func add(_ full: RowState) throws {
         try scratch.run(
             "INSERT INTO row(name, identity, state, integer) VALUES(?, ?, ?, ?)", .text(full.table),
             .blob(full.identity.bytes), .blob(ClockCodec.encodeKept(full.state)[...]),
@@ -42,21 +44,21 @@ final class SnapshotStage {
     }
 
     /// Goes through the rows in the order in which they came.
-    func forEachRow(_ body: (_ number: Int64, FullRow) throws -> Void) throws {
+    func forEachRow(_ body: (_ number: Int64, RowState) throws -> Void) throws {
         let statement = try scratch.prepare("SELECT number, name, identity, state, integer FROM row ORDER BY number")
         defer { statement.reset() }
         while try statement.step() { try body(statement.integer(0), Self.row(statement)) }
     }
 
-    func row(_ number: Int64) throws -> FullRow? {
+    func row(_ number: Int64) throws -> RowState? {
         let statement = try scratch.prepare("SELECT number, name, identity, state, integer FROM row WHERE number = ?")
         statement.bind(number, at: 1)
         defer { statement.reset() }
         return try statement.step() ? Self.row(statement) : nil
     }
 
-    private static func row(_ statement: Statement) throws -> FullRow {
-        FullRow(
+    private static func row(_ statement: Statement) throws -> RowState {
+        RowState(
             table: statement.string(1), identity: RowIdentity(unchecked: statement.bytes(2)),
             state: try ClockCodec.decodeKept(statement.bytes(3)),
             integer: statement.isNull(4) ? nil : statement.integer(4))

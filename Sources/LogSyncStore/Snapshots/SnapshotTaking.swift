@@ -1,11 +1,13 @@
 import LogSyncFormat
 import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Writes down the replicated state as of the read transaction that is open: every entry of every row, parents before
 /// those that refer to them, each table in the order of its rows.
 struct SnapshotTaking {
-    let session: Session
-    private let standing: Standing
+    let store: OpenStore
+    private let shownRows: ShownRows
     private let writer: SnapshotWriter
     /// Places in the manifest by local peer number.
     private let places: [Int64: Int]
@@ -13,54 +15,54 @@ struct SnapshotTaking {
     private let lost: Set<ColumnName>
     private let blobs: SnapshotBlobs
 
-    private var connection: Connection { session.connection }
+    private var connection: Connection { store.connection }
 
     init(
-        _ session: Session, publishBlob: ((BlobID, Bytes) throws -> Void)?, write: @escaping ([UInt8]) throws -> Void
+        _ store: OpenStore, publishBlob: ((BlobID, Bytes) throws -> Void)?, write: @escaping ([UInt8]) throws -> Void
     ) throws {
-        self.session = session
-        blobs = SnapshotBlobs(session.configuration.blobThreshold, publish: publishBlob)
-        standing = Standing(session)
-        let manifest = try Self.manifest(session)
-        let content = try session.facts.text("content") ?? ""
-        writer = try SnapshotWriter(content: content, peer: session.ownID, manifest: manifest, write: write)
+        self.store = store
+        blobs = SnapshotBlobs(store.configuration.blobThreshold, publish: publishBlob)
+        shownRows = ShownRows(store)
+        let manifest = try Self.manifest(store)
+        let content = try store.facts.text("content") ?? ""
+        writer = try SnapshotWriter(content: content, peer: store.ownID, manifest: manifest, write: write)
         vector = manifest.vector
         lost = manifest.lost
         var places: [Int64: Int] = [:]
         for (place, peer) in manifest.peers.enumerated() {
-            if let number = session.peers[peer.id]?.number { places[number] = place }
+            if let number = store.peers[peer.id]?.number { places[number] = place }
         }
         self.places = places
     }
 
     func take() throws -> TakenSnapshot {
         // Settings come first: they decide how the others are shown.
-        for table in session.catalog.tables where table.name == Self.settings { try writeStanding(table) }
-        for table in session.catalog.tables where table.name != Self.settings { try writeStanding(table) }
+        for table in store.catalog.tables where table.name == Self.settings { try writeStanding(table) }
+        for table in store.catalog.tables where table.name != Self.settings { try writeStanding(table) }
         try writeKept()
         let hash = try writer.finish()
         return TakenSnapshot(
-            vector: vector, sequence: vector[session.ownID], hash: hash, lost: lost, blobs: blobs.placed)
+            vector: vector, sequence: vector[store.ownID], hash: hash, lost: lost, blobs: blobs.placed)
     }
 
     private static let settings = "logsync_setting"
 
     // MARK: Manifest
 
-    private static func manifest(_ session: Session) throws -> SnapshotManifest {
-        let text = try AppSchema.text(on: session.connection)
+    private static func manifest(_ store: OpenStore) throws -> SnapshotManifest {
+        let text = try AppSchema.text(on: store.connection)
         guard let fingerprint = AppSchema.fingerprint(text) else {
             throw LogSyncError(.invalidStore, "the schema of the store has no fingerprint; no snapshot was taken")
         }
-        let peers = try session.peers.entries.values.filter { $0.sequence > 0 }.map { entry in
+        let peers = try store.peers.entries.values.filter { $0.sequence > 0 }.map { entry in
             SnapshotManifest.Peer(
                 id: entry.id, sequence: entry.sequence, chain: entry.chain,
-                dependencies: try session.lastDependencies(of: entry))
+                dependencies: try store.lastDependencies(of: entry))
         }
         return SnapshotManifest(
-            taken: max(session.configuration.clock.now(), 0), digest: session.stateDigest, schema: fingerprint,
-            schemaText: text, peers: peers, sequences: try sequences(session), branches: session.branches,
-            marks: try marks(session), lost: try LostColumns(session).all())
+            taken: max(store.configuration.clock.now(), 0), digest: store.stateDigest, schema: fingerprint,
+            schemaText: text, peers: peers, sequences: try sequences(store), branches: store.branches,
+            marks: try marks(store), lost: try ForgottenColumns(store).all())
     }
 
     /// How many transactions of a peer without branches a snapshot tells apart, beside the last: within so many a fork is
@@ -68,30 +70,30 @@ struct SnapshotTaking {
     private static let toldApart: UInt64 = 64
 
     /// Which transactions are meant: of a forked peer and its branches all from the first fork on, of others the last.
-    private static func marks(_ session: Session) throws -> [SnapshotManifest.Marks] {
-        let branches = session.peers.branches
+    private static func marks(_ store: OpenStore) throws -> [SnapshotManifest.Marks] {
+        let branches = store.peers.branches
         var runs: [SnapshotManifest.Marks] = []
-        for entry in session.peers.entries.values.filter({ $0.sequence > 0 }).sorted(by: { $0.id < $1.id }) {
+        for entry in store.peers.entries.values.filter({ $0.sequence > 0 }).sorted(by: { $0.id < $1.id }) {
             guard let family = branches.family(of: entry.number) else {
                 let first = entry.sequence > toldApart ? entry.sequence - toldApart : 1
-                runs += try marks(of: entry, first..<entry.sequence, session)
+                runs += try marks(of: entry, first..<entry.sequence, store)
                 continue
             }
             let fork = family.compactMap { branches.entries[$0]?.start }.min() ?? 1
             let offset = branches.offset(of: entry.number)
             let first = fork > offset ? fork - offset : 1
-            if first <= entry.sequence { runs += try marks(of: entry, first..<entry.sequence + 1, session) }
+            if first <= entry.sequence { runs += try marks(of: entry, first..<entry.sequence + 1, store) }
         }
         return runs
     }
 
     private static func marks(
-        of entry: Peers.Entry, _ range: Range<UInt64>, _ session: Session
+        of entry: PeerTable.Entry, _ range: Range<UInt64>, _ store: OpenStore
     ) throws -> [SnapshotManifest.Marks] {
         var runs: [SnapshotManifest.Marks] = []
         var run = SnapshotManifest.Marks(peer: entry.id, first: range.lowerBound, marks: [])
         for sequence in range {
-            if let mark = try session.peers.mark(of: entry, sequence, on: session.connection) {
+            if let mark = try store.peers.mark(of: entry, sequence, on: store.connection) {
                 run.marks.append(mark)
                 continue
             }
@@ -103,10 +105,10 @@ struct SnapshotTaking {
     }
 
     /// What AUTOINCREMENT has given out.
-    private static func sequences(_ session: Session) throws -> [String: Int64] {
+    private static func sequences(_ store: OpenStore) throws -> [String: Int64] {
         var sequences: [String: Int64] = [:]
-        for table in session.catalog.tables where table.schema.isAutoincrement {
-            sequences[table.name] = try session.connection.integer(
+        for table in store.catalog.tables where table.schema.isAutoincrement {
+            sequences[table.name] = try store.connection.integer(
                 "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(table.schema.name))
         }
         return sequences
@@ -118,8 +120,8 @@ struct SnapshotTaking {
         let rows = SnapshotRowsCollector(
             table.name, order: table.columnNames, keys: table.keyNames, writer: writer, places: places, blobs: blobs)
         let clock = ClockTable(table: table, connection: connection)
-        let reader = standing.reader(table)
-        let plain = PlainShape(table)
+        let reader = shownRows.reader(table)
+        let plain = SimpleShape(table)
         let statement = try connection.prepare(table.selectForSnapshot)
         defer { statement.reset() }
         while try statement.step() {
@@ -127,7 +129,7 @@ struct SnapshotTaking {
             let stored = statement.isNull(1) ? nil : RowIdentity(unchecked: statement.bytes(1))
             let present = try row(of: statement, position, stored, table)
             let identity =
-                try stored ?? reader.naturalIdentity { try standing.identityValue(present.values[$0], $0, in: table) }
+                try stored ?? reader.naturalIdentity { try shownRows.identityValue(present.values[$0], $0, in: table) }
             guard let identity else { throw Self.withoutRow(position, table) }
             let integer = table.localInteger == nil ? nil : position
             let columnCount = Int(statement.integer(5))
@@ -137,12 +139,12 @@ struct SnapshotTaking {
                     time: HybridTime(rawValue: UInt64(bitPattern: statement.integer(4))))
                 try rows.append(identity, integer, stamp, columns) { index in
                     try columns.positions[index].map {
-                        try standing.identityValue(present.values[$0], $0, in: table)
+                        try shownRows.identityValue(present.values[$0], $0, in: table)
                     }
                 }
             } else {
                 guard let record = try clock.record(at: position) else { throw Self.withoutRow(position, table) }
-                var full = try standing.expand(record, present, identity, at: position, in: table, lost: nil)
+                var full = try shownRows.expand(record, present, identity, at: position, in: table, lost: nil)
                 full.integer = integer
                 try rows.append(full)
             }
@@ -158,14 +160,14 @@ struct SnapshotTaking {
             guard !statement.isNull(7) else { throw Self.withoutRow(position, table) }
             return TableReader.Row(undigested: table.columns.indices.map { statement.value($0 + 8) })
         }
-        guard let identity, let row = try standing.currentRow(identity, at: position, in: table) else {
+        guard let identity, let row = try shownRows.currentRow(identity, at: position, in: table) else {
             throw Self.withoutRow(position, table)
         }
         return row
     }
 
     private func writeKept() throws {
-        guard session.hasKept else { return }
+        guard store.hasHidden else { return }
         let statement = try connection.prepare(
             "SELECT table_name, identity, clock, integer FROM logsync_kept ORDER BY table_name, id")
         defer { statement.reset() }
@@ -175,11 +177,11 @@ struct SnapshotTaking {
             if rows?.table != table {
                 try rows?.flush()
                 rows = SnapshotRowsCollector(
-                    table, order: session.catalog[table]?.columnNames ?? [],
-                    keys: session.catalog[table]?.keyNames ?? [], writer: writer, places: places, blobs: blobs)
+                    table, order: store.catalog[table]?.columnNames ?? [],
+                    keys: store.catalog[table]?.keyNames ?? [], writer: writer, places: places, blobs: blobs)
             }
             try rows?.append(
-                FullRow(
+                RowState(
                     table: table, identity: RowIdentity(unchecked: statement.bytes(1)),
                     state: try ClockCodec.decodeKept(statement.bytes(2)),
                     integer: statement.isNull(3) ? nil : statement.integer(3)))
@@ -195,7 +197,7 @@ struct SnapshotTaking {
 }
 
 /// The columns of rows that one insert made, by how many there were then.
-final class PlainShape {
+final class SimpleShape {
     struct Columns {
         /// In logs.
         var names: [String]
@@ -246,9 +248,9 @@ extension TableReader.Row {
     }
 }
 
-extension Session {
+extension OpenStore {
     /// What the last transaction of a peer depended on.
-    func lastDependencies(of entry: Peers.Entry) throws -> VersionVector {
+    func lastDependencies(of entry: PeerTable.Entry) throws -> VersionVector {
         if entry.number == own {
             let others = peers.entries.values.filter { $0.number != own }
             return VersionVector(Dictionary(others.map { ($0.id, $0.declared) }, uniquingKeysWith: max))

@@ -1,15 +1,16 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// One migration within the caller's write transaction.
 struct Migration {
-    let session: Session
+    let store: OpenStore
 
-    private var connection: Connection { session.connection }
+    private var connection: Connection { store.connection }
 
     func run(_ sql: String, _ renamings: [Renaming]) throws -> MigrationResult {
         var result = MigrationResult()
         // What came before is not the migration's doing.
-        result.pending = try Store.record(session, author: nil, context: nil)
+        result.pending = try RecordStep(store).run()
         let names = try localNames()
         let broken = try brokenForeignKeys()
         let tables = Set(try TableSchema.tableNames(on: connection).map { $0.lowercased() })
@@ -23,10 +24,10 @@ struct Migration {
                 help: "Let the script delete those rows or give them other parents")
         }
         try rename(renamings)
-        result.recorded = try Store.record(session, author: nil, context: "migration")
+        result.recorded = try RecordStep(store, context: "migration").run()
         result.renamed = try renamed(since: names)
         result.notReplicated = try TableSchema.tableNames(on: connection).filter {
-            !tables.contains($0.lowercased()) && !session.catalog.hasLocal($0)
+            !tables.contains($0.lowercased()) && !store.catalog.hasLocal($0)
                 && !AppSchema.migrationTables.contains($0.lowercased())
         }
         return result
@@ -34,7 +35,7 @@ struct Migration {
 
     /// As another program would, whose writes fire every trigger.
     private func runScript(_ sql: String) throws -> Int {
-        try session.dropAppTriggerCopies()
+        try store.dropAppTriggerCopies()
         connection.finalizeStatements()
         return try connection.withTriggers { try Script(sql: sql).run(on: connection) }
     }
@@ -87,7 +88,7 @@ struct Migration {
             guard let schema = try TableSchema.read(renaming.to, on: connection) else { throw absent(renaming) }
             guard try TableSchema.read(renaming.table, on: connection) == nil else { throw present(renaming) }
             try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", .integer(row.id), .text(schema.name))
-            try Settings(session).set("rename", schema.name, row.logName)
+            try Settings(store).set("rename", schema.name, row.logName)
         }
         for renaming in renamings {
             guard let column = renaming.column else { continue }
@@ -103,7 +104,7 @@ struct Migration {
             guard schema.column(column) == nil else { throw present(renaming) }
             try rename(column, to: new, in: row)
         }
-        try session.reloadCatalog()
+        try store.reloadCatalog()
     }
 
     private typealias Registered = (id: Int64, local: String, logName: String)
@@ -121,7 +122,7 @@ struct Migration {
         try connection.run(
             "UPDATE logsync_column SET name = ?3, type = ?4 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
             known[0], .text(column.name), .text(column.declaredType))
-        try Settings(session).set("rename", "\(table.logName).\(column.name)", String(text: known[1]))
+        try Settings(store).set("rename", "\(table.logName).\(column.name)", String(text: known[1]))
     }
 
     private func registered(_ name: String) throws -> Registered? {

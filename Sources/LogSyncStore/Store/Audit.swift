@@ -1,32 +1,34 @@
 package import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
 
 /// Compares everything that is derived with what it is derived from: rows with clock records, digests with values.
 struct Audit {
-    let session: Session
+    let store: OpenStore
     private(set) var problems: [String] = []
     /// table → identity → column → value, references as identities; what a peer shows, free of local integers.
     private(set) var shown: [String: [String: [String: Value]]] = [:]
 
-    private var connection: Connection { session.connection }
+    private var connection: Connection { store.connection }
 
-    init(_ session: Session) throws {
-        self.session = session
+    init(_ store: OpenStore) throws {
+        self.store = store
         var digest: UInt64 = 0
-        swap(&digest, &session.stateDigest)
+        swap(&digest, &store.stateDigest)
         let kept = digest
-        session.stateDigest = 0
-        for table in session.catalog.tables { try check(table) }
-        for state in KeptRows.State.allCases {
-            for row in try KeptRows(session).rows(state) { session.countKept(1, row) }
+        store.stateDigest = 0
+        for table in store.catalog.tables { try check(table) }
+        for state in HiddenRows.State.allCases {
+            for row in try HiddenRows(store).rows(state) { store.countKept(1, row) }
         }
-        if session.stateDigest != kept { problems.append("the state digest is not the sum of the entries") }
-        session.stateDigest = kept
+        if store.stateDigest != kept { problems.append("the state digest is not the sum of the entries") }
+        store.stateDigest = kept
     }
 
     private mutating func check(_ table: TrackedTable) throws {
         let clock = ClockTable(table: table, connection: connection)
-        let standing = Standing(session)
-        let reader = standing.reader(table)
+        let shownRows = ShownRows(store)
+        let reader = shownRows.reader(table)
         var records = 0
         for row in try connection.rows("SELECT row FROM \(table.clock)") {
             records += 1
@@ -35,7 +37,7 @@ struct Audit {
             let place = "\(table.name) \(position)"
             let stored = record.identity ?? (table.findsByKeyDigest ? record.key : nil)
             guard
-                let present = try stored.map({ try standing.currentRow($0, at: position, in: table) })
+                let present = try stored.map({ try shownRows.currentRow($0, at: position, in: table) })
                     ?? (table.hasRowid ? reader.row(at: position) : nil)
             else {
                 problems.append("\(place): a clock record without a row")
@@ -71,15 +73,15 @@ struct Audit {
                     problems.append("\(place): a unique key without digest")
                 }
             }
-            session.count(1, record.state, row: session.rowDigest(table, identity), table: table)
+            store.count(1, record.state, row: store.rowDigest(table, identity), table: table)
             shown[table.name, default: [:]][identity.description] = logical
         }
         if table.localInteger != nil {
-            let promised = try connection.rows(
+            let reserved = try connection.rows(
                 "SELECT integer FROM logsync_reserved WHERE table_id = ? AND integer IN (SELECT row FROM \(table.clock))",
                 .integer(table.id))
-            for row in promised {
-                problems.append("\(table.name) \(row[0].asInteger): its integer is promised to another")
+            for row in reserved {
+                problems.append("\(table.name) \(row[0].asInteger): its integer is reserved to another")
             }
         }
         let rows = try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0
@@ -87,18 +89,18 @@ struct Audit {
     }
 
     private func known(_ value: Value, _ reference: String?) throws -> Value {
-        guard case .integer(let integer) = value, let reference, let parent = session.catalog[reference] else {
+        guard case .integer(let integer) = value, let reference, let parent = store.catalog[reference] else {
             return value
         }
-        return try References(session: session).knownIdentity(of: integer, in: parent).map { .reference($0) } ?? value
+        return try IdentityMap(store: store).knownIdentity(of: integer, in: parent).map { .reference($0) } ?? value
     }
 }
 
 extension Store {
     /// What is wrong inside the store, as far as comparing shows; empty where all is well. Nothing may be pending.
     package func audit() throws -> (problems: [String], shown: [String: [String: [String: Value]]]) {
-        try database.read { session in
-            let audit = try Audit(session)
+        try database.read { store in
+            let audit = try Audit(store)
             return (audit.problems, audit.shown)
         }
     }

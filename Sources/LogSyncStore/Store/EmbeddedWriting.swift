@@ -1,5 +1,6 @@
 package import GRDB
 import LogSyncModel
+import LogSyncSQLite
 
 /// Writes of a program that embeds logsync, recorded within its own transaction.
 extension Store {
@@ -32,13 +33,13 @@ extension Store {
             try db.inTransaction(.immediate) {
                 let connection = Connection(handle)
                 defer { connection.finalizeStatements() }
-                let session = try Session(connection, configuration: database.configuration)
-                _ = try Self.recordOnly(session, author: nil, context: nil)
+                let store = try OpenStore(connection, configuration: database.configuration)
+                _ = try RecordStep(store).runDeferringShownRows()
                 let result = try updates(db)
-                let recorded = try Self.recordOnly(session, author: author, context: context)
-                let generation = try session.facts.value("generation")?.asInteger ?? 0
-                try session.facts.set("generation", .integer(generation + 1))
-                try session.saveDigest()
+                let recorded = try RecordStep(store, author: author, context: context).runDeferringShownRows()
+                let generation = try store.facts.value("generation")?.asInteger ?? 0
+                try store.facts.set("generation", .integer(generation + 1))
+                try store.saveDigest()
                 written = (result, recorded)
                 return .commit
             }
@@ -47,18 +48,5 @@ extension Store {
             }
             return written
         }
-    }
-
-    /// Records without settling parked rows: on a connection whose triggers are on, what settling writes would be
-    /// captured. What this logsync does next with the store settles them.
-    private static func recordOnly(
-        _ session: Session, author: String?, context: String?
-    ) throws -> RecordedTransaction? {
-        let adopted = try Reconciling.isNeeded(session) && Reconciling(session: session).reconcile()
-        let recorded = try Recorder(session, author: author, context: context).record()
-        if adopted || recorded != nil && (session.hasKept || session.hasReplaced) {
-            try session.facts.set(Store.unsettled, .integer(1))
-        }
-        return recorded
     }
 }

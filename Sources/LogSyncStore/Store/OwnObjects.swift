@@ -1,4 +1,5 @@
 import LogSyncModel
+import LogSyncSQLite
 
 /// What logsync puts into a database. All names that begin with `logsync_` are kept for it; a program may have made an
 /// object with such a name all the same, and that is the program's.

@@ -1,6 +1,7 @@
 import Foundation
 package import LogSyncFormat
 package import LogSyncModel
+import LogSyncSQLite
 
 /// A SQLite database that logsync replicates: captures, records, merges.
 ///
@@ -27,7 +28,7 @@ package final class Store: Sendable {
                     .notReplicated, "\(path) is a database, but it is not replicated",
                     help: "Make it a store with `logsync init`.")
             }
-            let version = try Facts(connection).value("format")?.asInteger ?? 0
+            let version = try StoreFacts(connection).value("format")?.asInteger ?? 0
             guard version <= StoreSchema.formatVersion else {
                 throw LogSyncError(
                     .newerFormat, "\(path) was written by a newer logsync (store format \(version)); it was left alone",
@@ -37,7 +38,7 @@ package final class Store: Sendable {
                 try connection.execute("BEGIN IMMEDIATE")
                 do {
                     // Another process may have been faster.
-                    let version = try Facts(connection).value("format")?.asInteger ?? 0
+                    let version = try StoreFacts(connection).value("format")?.asInteger ?? 0
                     try StoreSchema.upgrade(from: version, on: connection)
                     try connection.execute("COMMIT")
                 } catch {
@@ -61,11 +62,11 @@ package final class Store: Sendable {
     // MARK: Who this is
 
     package func registration() throws -> StoreRegistration {
-        try database.read { session in
-            let facts = session.facts
+        try database.read { store in
+            let facts = store.facts
             let succeeds = try facts.text("succeeds")?.split(separator: ",").compactMap { PeerID($0) } ?? []
             return StoreRegistration(
-                peer: session.ownID, name: try facts.text("name") ?? "", content: try facts.text("content") ?? "",
+                peer: store.ownID, name: try facts.text("name") ?? "", content: try facts.text("content") ?? "",
                 container: try facts.text("container") ?? "", created: try facts.value("created")?.asInteger ?? 0,
                 succeeds: succeeds, machineID: try facts.text("machine"),
                 inode: try facts.value("inode").flatMap { $0.isNull ? nil : UInt64(bitPattern: $0.asInteger) },
@@ -74,10 +75,10 @@ package final class Store: Sendable {
     }
 
     package func setLocation(path: String, inode: UInt64?, machineID: String?) throws {
-        try database.write { session in
-            try session.facts.set("path", .text(path))
-            try session.facts.set("inode", inode.map { .integer(Int64(bitPattern: $0)) } ?? .null)
-            try session.facts.set("machine", machineID.map { .text($0) } ?? .null)
+        try database.write { store in
+            try store.facts.set("path", .text(path))
+            try store.facts.set("inode", inode.map { .integer(Int64(bitPattern: $0)) } ?? .null)
+            try store.facts.set("machine", machineID.map { .text($0) } ?? .null)
         }
     }
 
@@ -87,9 +88,9 @@ package final class Store: Sendable {
 
     /// From now on this store's content is at another place, and may be called something else.
     package func setContent(_ content: String, container: String) throws {
-        try database.write { session in
-            try session.facts.set("content", .text(content))
-            try session.facts.set("container", .text(container))
+        try database.write { store in
+            try store.facts.set("content", .text(content))
+            try store.facts.set("container", .text(container))
         }
     }
 
@@ -99,26 +100,26 @@ package final class Store: Sendable {
     /// - Parameter retiresFormer: whether the former peer is no more; not so where this is a copy of a store that may
     ///   live on.
     package func becomeSuccessor(_ peer: PeerID, name: String, retiresFormer: Bool = true) throws {
-        try database.write { session in
-            let former = session.ownID
-            let succeeds = try session.facts.text("succeeds").map { "\($0),\(former)" } ?? former.description
+        try database.write { store in
+            let former = store.ownID
+            let succeeds = try store.facts.text("succeeds").map { "\($0),\(former)" } ?? former.description
             // The original may live on: its next transaction says only what moved since its last.
-            try session.connection.run(
+            try store.connection.run(
                 """
                 INSERT OR REPLACE INTO logsync_dependency(peer, other, sequence)
                 SELECT ?1, number, declared FROM logsync_peer WHERE number <> ?1 AND declared > 0
-                """, .integer(session.own))
-            try session.become(peer)
-            try session.facts.set("succeeds", .text(succeeds))
-            try session.facts.set("name", .text(name))
-            try session.facts.set("created", .integer(session.configuration.clock.now()))
+                """, .integer(store.own))
+            try store.become(peer)
+            try store.facts.set("succeeds", .text(succeeds))
+            try store.facts.set("name", .text(name))
+            try store.facts.set("created", .integer(store.configuration.clock.now()))
             // What the former peer's folder holds is not in this one's.
-            try session.connection.run("UPDATE logsync_blob SET published = 0")
+            try store.connection.run("UPDATE logsync_blob SET published = 0")
             // Its first transaction says all that it has seen.
-            try session.connection.run("UPDATE logsync_peer SET declared = 0")
-            try session.reloadPeers()
-            try Settings(session).set("peer", peer.description, name)
-            if retiresFormer { try Settings(session).set("retired", former.description, "1") }
+            try store.connection.run("UPDATE logsync_peer SET declared = 0")
+            try store.reloadPeers()
+            try Settings(store).set("peer", peer.description, name)
+            if retiresFormer { try Settings(store).set("retired", former.description, "1") }
         }
     }
 
@@ -127,36 +128,9 @@ package final class Store: Sendable {
     /// Turns what was captured into a transaction, if there is anything.
     package func record(author: String? = nil, context: String? = nil) throws -> RecordedTransaction? {
         // A look without the write lock first: most of the time there is nothing.
-        guard try needsRecording() else { return nil }
-        return try database.write { try Self.record($0, author: author, context: context) }
+        guard try database.read({ try RecordStep.isNeeded($0) }) else { return nil }
+        return try database.write { try RecordStep($0, author: author, context: context).run() }
     }
-
-    static func record(_ session: Session, author: String?, context: String?) throws -> RecordedTransaction? {
-        let adopted = try Reconciling.isNeeded(session) && Reconciling(session: session).reconcile()
-        try LostColumns(session).begin()
-        let recorded = try Recorder(session, author: author, context: context).record()
-        try session.takeOwnSalt()
-        if recorded?.counts["logsync_setting"] != nil { try Redeciding(session: session).redecide() }
-        let isUnsettled = try session.facts.value(unsettled) == .integer(1)
-        if isUnsettled { try session.facts.set(unsettled, .integer(0)) }
-        if recorded != nil || adopted || isUnsettled {
-            // What was written may have made room for a parked row, or its table has come.
-            let tables = recorded.map { Set($0.counts.keys.compactMap { session.catalog[$0]?.id }) }
-            try Settling(session, standing: Standing(session))
-                .settle([], touching: adopted || isUnsettled ? nil : tables) { _, _, _, _ in }
-        }
-        return recorded
-    }
-
-    private func needsRecording() throws -> Bool {
-        try database.read { session in
-            try Reconciling.isNeeded(session) || Recorder.hasPending(session)
-                || session.facts.value(Self.unsettled) == .integer(1)
-        }
-    }
-
-    /// The fact that says that an embedding program's write may have made room for a parked row.
-    static let unsettled = "unsettled"
 
     private static let outbox = """
         SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox ORDER BY peer, sequence
@@ -168,13 +142,13 @@ package final class Store: Sendable {
 
     /// The outbox in order of peer and sequence.
     package func outbox(unpublishedOnly: Bool) throws -> [OutboxTransaction] {
-        try database.read { session in
-            return try session.connection.rows(unpublishedOnly ? Self.outboxWaiting : Self.outbox).compactMap { row in
+        try database.read { store in
+            return try store.connection.rows(unpublishedOnly ? Self.outboxWaiting : Self.outbox).compactMap { row in
                 guard case .blob(let before) = row[2], case .blob(let after) = row[3],
                     let chainBefore = ChainHash(bytes: before), let chain = ChainHash(bytes: after)
                 else { return nil }
                 return OutboxTransaction(
-                    dot: Dot(session.peers.id(row[0].asInteger), UInt64(row[1].asInteger)), chainBefore: chainBefore,
+                    dot: Dot(store.peers.id(row[0].asInteger), UInt64(row[1].asInteger)), chainBefore: chainBefore,
                     chain: chain, byteCount: Int(row[4].asInteger), isPublished: row[5].asInteger != 0)
             }
         }
@@ -182,9 +156,9 @@ package final class Store: Sendable {
 
     /// Streams a transaction's blocks, verbatim.
     package func forEachOutboxBlock(of dot: Dot, _ body: ([UInt8]) throws -> Void) throws {
-        try database.read { session in
-            guard let peer = session.peers[dot.peer]?.number else { return }
-            let statement = try session.connection.prepare(
+        try database.read { store in
+            guard let peer = store.peers[dot.peer]?.number else { return }
+            let statement = try store.connection.prepare(
                 "SELECT bytes FROM logsync_outbox_block WHERE peer = ? AND sequence = ? ORDER BY part")
             statement.bind(peer, at: 1)
             statement.bind(Int64(dot.sequence), at: 2)
@@ -195,10 +169,10 @@ package final class Store: Sendable {
 
     package func markPublished(_ dots: [Dot]) throws {
         guard !dots.isEmpty else { return }
-        try database.write { session in
+        try database.write { store in
             for dot in dots {
-                guard let peer = session.peers[dot.peer]?.number else { continue }
-                try session.connection.run(
+                guard let peer = store.peers[dot.peer]?.number else { continue }
+                try store.connection.run(
                     "UPDATE logsync_outbox SET published = 1 WHERE peer = ? AND sequence = ?", .integer(peer),
                     .integer(Int64(dot.sequence)))
             }
@@ -218,70 +192,27 @@ package final class Store: Sendable {
 
     /// The chain hashes of all peers at this store's vector, those left out of which nothing was imported.
     package func chains() throws -> [PeerID: ChainHash] {
-        try database.read { session in
-            Dictionary(session.peers.entries.values.map { ($0.id, $0.chain) }, uniquingKeysWith: { first, _ in first })
+        try database.read { store in
+            Dictionary(store.peers.entries.values.map { ($0.id, $0.chain) }, uniquingKeysWith: { first, _ in first })
         }
     }
 
     /// What a transaction of `peer` right after this store's vector depends on, given its header's changes.
     package func readiness(of header: TransactionHeader, chainBefore: ChainHash) throws -> Readiness {
-        try database.read { try Self.readiness(of: header, chainBefore: chainBefore, $0) }
-    }
-
-    static func readiness(of header: TransactionHeader, chainBefore: ChainHash, _ session: Session) throws -> Readiness
-    {
-        let peers = session.peers
-        let known = peers[header.dot.peer]
-        let sequence = known?.sequence ?? 0
-        if header.dot.sequence <= sequence { return .alreadyImported }
-        if header.dot.sequence > sequence + 1 { return .gap(sequence + 1) }
-        guard (known?.chain ?? .zero).means(chainBefore) else { return .fork }
-        switch try peers.dependencies(of: header, on: session.connection) {
-        case .seen: break
-        case .missing(let dots): return .missing(dots)
-        case .otherBranch(let dot): return .otherBranch(dot)
-        }
-        let ahead = header.time.milliseconds - session.configuration.clock.now()
-        if ahead > session.configuration.maximumDrift, !(known?.acceptsClock ?? false) { return .clock(ahead) }
-        return .ready
+        try database.read { try Readiness(of: header, chainBefore: chainBefore, in: $0) }
     }
 
     /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent,
     /// all in one SQLite transaction. Each must be ready; one that throws while streaming undoes the whole step.
     package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep {
-        try database.write { session in
-            var step = ImportStep()
-            step.recorded = try Self.record(session, author: nil, context: nil)
-            try session.copyAppTriggers(path: path)
-            let deadline = ContinuousClock.now + .seconds(session.configuration.lockBudget)
-            repeat {
-                guard let incoming = try next() else { break }
-                let readiness = try Self.readiness(of: incoming.header, chainBefore: incoming.chainBefore, session)
-                switch readiness {
-                case .missing(let dots):
-                    throw NotReady(dot: incoming.header.dot, waitsFor: dots.first, isOtherBranch: false)
-                case .otherBranch(let dot):
-                    throw NotReady(dot: incoming.header.dot, waitsFor: dot, isOtherBranch: true)
-                default: break
-                }
-                guard readiness == .ready else {
-                    throw LogSyncError(
-                        .malformedLog,
-                        "transaction \(incoming.header.dot) cannot be imported now (\(readiness)); it was held")
-                }
-                let merger = try Merger(session, incoming.header)
-                step.imported.append(try merger.merge(incoming))
-                if let revived = merger.revived { step.revived.append(revived) }
-            } while ContinuousClock.now < deadline
-            return step
-        }
+        try database.write { try ImportStep.run(in: $0, path: path, next: next) }
     }
 
     /// Lets transactions of this peer in, however far ahead their times lie.
     package func acceptClock(of peer: PeerID) throws {
-        try database.write { session in
-            let number = try session.peers.number(of: peer, on: session.connection)
-            try session.peers.acceptClock(of: number, on: session.connection)
+        try database.write { store in
+            let number = try store.peers.number(of: peer, on: store.connection)
+            try store.peers.acceptClock(of: number, on: store.connection)
         }
     }
 }

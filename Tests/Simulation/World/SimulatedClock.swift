@@ -1,4 +1,4 @@
-import LogSyncStore
+import LogSyncModel
 import SimulationVFS
 import Synchronization
 

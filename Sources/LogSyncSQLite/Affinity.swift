@@ -1,0 +1,66 @@
+package import LogSyncModel
+
+/// A column's type affinity. Source: <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>.
+package enum Affinity {
+    case integer, text, blob, real, numeric
+
+    /// A declared type that has it.
+    package var name: String {
+        switch self {
+        case .integer: "INTEGER"
+        case .text: "TEXT"
+        case .blob: "BLOB"
+        case .real: "REAL"
+        case .numeric: "NUMERIC"
+        }
+    }
+
+    package init(_ declaredType: String) {
+        let type = declaredType.uppercased()
+        if type.contains("INT") {
+            self = .integer
+        } else if type.contains("CHAR") || type.contains("CLOB") || type.contains("TEXT") {
+            self = .text
+        } else if type.isEmpty || type.contains("BLOB") {
+            self = .blob
+        } else if type.contains("REAL") || type.contains("FLOA") || type.contains("DOUB") {
+            self = .real
+        } else {
+            self = .numeric
+        }
+    }
+
+    /// What a column of this affinity makes of a constant default, or of a value that is compared with it.
+    ///
+    /// A real number in a text column stays as it is: how it is written out is SQLite's own affair.
+    package func apply(to value: Value) -> Value {
+        switch (self, value) {
+        case (.real, .integer(let integer)): .real(Double(integer))
+        case (.text, .integer(let integer)): .text(String(integer))
+        case (.integer, .real(let real)), (.numeric, .real(let real)):
+            Int64(exactly: real).map { .integer($0) } ?? value
+        case (.integer, .text(let text)), (.numeric, .text(let text)), (.real, .text(let text)):
+            Self.number(text).map(apply) ?? value
+        default: value
+        }
+    }
+
+    /// The number that a text is, as a whole; nil where it is none.
+    private static func number(_ text: Bytes) -> Value? {
+        let trimmed = String(decoding: text, as: UTF8.self).trimmingPrefix { " \t\n\u{0B}\u{0C}\r".contains($0) }
+        let end = trimmed.lastIndex { !" \t\n\u{0B}\u{0C}\r".contains($0) }
+        guard let end else { return nil }
+        let digits = trimmed[...end]
+        // What Swift takes besides: hexadecimal numbers, infinity.
+        guard digits.allSatisfy({ "0123456789+-.eE".contains($0) }) else { return nil }
+        return Int64(digits).map { .integer($0) } ?? Double(digits).map { .real($0) }
+    }
+}
+
+extension TableSchema {
+    /// A column's affinity. In a STRICT table ANY takes everything as it is.
+    package func affinity(of column: String) -> Affinity {
+        let type = self.column(column)?.declaredType ?? ""
+        return isStrict && type.uppercased() == "ANY" ? .blob : Affinity(type)
+    }
+}

@@ -1,0 +1,140 @@
+import CLogSyncSQLite
+import GRDBSQLite
+package import LogSyncModel
+
+/// The raw handle of one SQLite connection, with its statements prepared once.
+///
+/// GRDB opens and owns the connection; hot loops and bit-exact values go through this.
+package final class Connection {
+    package let handle: OpaquePointer
+    private var statements: [String: Statement] = [:]
+    /// The widths of which there is a function for ``RowsParameter``.
+    package var rowWidths: Set<Int> = []
+
+    package init(_ handle: OpaquePointer) {
+        self.handle = handle
+    }
+
+    /// The statement for `sql`, prepared once and reset before it is handed out.
+    package func prepare(_ sql: String) throws -> Statement {
+        if let statement = statements[sql] {
+            statement.reset()
+            return statement
+        }
+        let statement = try Statement(sql, on: self)
+        statements[sql] = statement
+        return statement
+    }
+
+    /// Forgets the prepared statements, so that the connection can close or the schema's objects can be dropped.
+    package func finalizeStatements() {
+        statements.removeAll()
+    }
+
+    /// Runs SQL that returns no rows; may be several statements.
+    package func execute(_ sql: String) throws {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw failure(code, sql) }
+    }
+
+    /// Runs one statement with arguments, to its end.
+    package func run(_ sql: String, _ arguments: Value...) throws {
+        let statement = try prepare(sql)
+        for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
+        while try statement.step() {}
+        statement.reset()
+    }
+
+    /// The first row's first column, or nil where there is no row.
+    package func scalar(_ sql: String, _ arguments: Value...) throws -> Value? {
+        let statement = try prepare(sql)
+        for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
+        defer { statement.reset() }
+        return try statement.step() ? statement.value(0) : nil
+    }
+
+    package func integer(_ sql: String, _ arguments: Value...) throws -> Int64? {
+        let statement = try prepare(sql)
+        for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
+        defer { statement.reset() }
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
+    /// Every row, for short lists.
+    package func rows(_ sql: String, _ arguments: Value...) throws -> [[Value]] {
+        let statement = try prepare(sql)
+        for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
+        defer { statement.reset() }
+        var rows: [[Value]] = []
+        while try statement.step() {
+            rows.append((0..<statement.columnCount).map { statement.value($0) })
+        }
+        return rows
+    }
+
+    package var changes: Int { Int(sqlite3_changes(handle)) }
+    package var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
+    /// Turns the main schema's triggers off or on for this connection. TEMP triggers go on firing.
+    /// Source: <https://www.sqlite.org/c3ref/c_dbconfig_defensive.html>.
+    package func setTriggersEnabled(_ enabled: Bool) throws {
+        var state: Int32 = 0
+        let code = logsync_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, enabled ? 1 : 0, &state)
+        guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
+    }
+
+    /// Runs the SQL of a schema that somebody else published: it may make what it likes in this database, and reach no
+    /// other file (ATTACH, VACUUM INTO).
+    ///
+    /// - Throws: `invalidStore` where it is no SQL that SQLite understands, or tries to.
+    package func execute(schema: String) throws {
+        let limit = sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0)
+        defer { sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, limit) }
+        try execute(schema)
+    }
+
+    /// Runs `body` on an empty database in memory, which goes with it.
+    ///
+    /// - Throws: `ioError` where none could be made; what `body` throws.
+    package static func inMemory<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        var handle: OpaquePointer?
+        let code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
+        defer { sqlite3_close_v2(handle) }
+        guard code == SQLITE_OK, let handle else {
+            throw LogSyncError(.ioError, "no temporary database could be made; nothing was changed")
+        }
+        let connection = Connection(handle)
+        defer { connection.finalizeStatements() }
+        return try body(connection)
+    }
+
+    /// Runs `body` with the main schema's triggers on, and leaves them as they were: the connection may be a program's.
+    package func withTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(true, body) }
+
+    /// The same with them off.
+    package func withoutTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(false, body) }
+
+    private func withTriggers<Result>(_ areOn: Bool, _ body: () throws -> Result) throws -> Result {
+        var before: Int32 = 0
+        let code = logsync_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, -1, &before)
+        guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
+        if (before != 0) == areOn { return try body() }
+        try setTriggersEnabled(areOn)
+        let result = Swift.Result { try body() }
+        try setTriggersEnabled(before != 0)
+        return try result.get()
+    }
+
+    /// What SQLite says went wrong, as a typed error.
+    package func failure(_ code: Int32, _ sql: String) -> LogSyncError {
+        SQLiteFailure.error(
+            code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)),
+            file: sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? "", sql: sql)
+    }
+}
+
+extension Connection {
+    package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+    /// How many rows this connection ever changed.
+    package var totalChanges: Int64 { sqlite3_total_changes64(handle) }
+}

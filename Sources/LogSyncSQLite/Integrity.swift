@@ -1,0 +1,55 @@
+/// What `PRAGMA integrity_check` finds, told apart: a database whose structure is damaged, and sound rows that break what
+/// their table declares.
+///
+/// SQLite reports both in the same way, and two peers may well make a row together that breaks a CHECK.
+/// Source: <https://www.sqlite.org/pragma.html#pragma_integrity_check>.
+package struct Integrity {
+    /// What says that the structure is damaged, the first of it.
+    package private(set) var damage: [String] = []
+    /// Rows that break a CHECK constraint, by table.
+    package private(set) var brokenChecks: [String: Int] = [:]
+    /// What says that a value is NULL or of another type than its column may hold, and how often it is said.
+    package private(set) var unfitValues: [String: Int] = [:]
+
+    /// Where the structure is damaged, a hundred complaints are enough.
+    private static let limit = 100
+    private static let brokenCheck = "CHECK constraint failed in "
+    /// What SQLite says before `TABLE.COLUMN`: the latter two where a column of that affinity holds such a value.
+    private static var unfit: Regex<(Substring, Substring)> { /(?:NULL|non-[A-Z]+|NUMERIC|TEXT) value in (.+)/ }
+
+    /// Reads all of the database.
+    package init(_ connection: Connection) throws {
+        // The bound counts broken rows too, of which there may be more than that before the first damage.
+        if try read(connection, upTo: Self.limit) == Self.limit, damage.isEmpty {
+            self = Integrity()
+            _ = try read(connection, upTo: Int(Int32.max))
+        }
+    }
+
+    private init() {}
+
+    /// - Returns: how many complaints there were.
+    private mutating func read(_ connection: Connection, upTo limit: Int) throws -> Int {
+        let statement = try Statement("PRAGMA integrity_check(\(limit))", on: connection)
+        var count = 0
+        while damage.count < Self.limit, try statement.step() {
+            count += 1
+            add(String(text: statement.value(0)))
+        }
+        return count
+    }
+
+    private mutating func add(_ complaint: String) {
+        if complaint == "ok" { return }
+        if complaint.hasPrefix(Self.brokenCheck) {
+            let table = String(complaint.dropFirst(Self.brokenCheck.count))
+            if !Self.isOwn(table) { return brokenChecks[table, default: 0] += 1 }
+        } else if let match = complaint.wholeMatch(of: Self.unfit) {
+            if !Self.isOwn(match.1) { return unfitValues[complaint, default: 0] += 1 }
+        }
+        damage.append(complaint)
+    }
+
+    /// The tables that logsync keeps break nothing unless they are damaged.
+    private static func isOwn(_ name: some StringProtocol) -> Bool { name.hasPrefix("logsync_") }
+}

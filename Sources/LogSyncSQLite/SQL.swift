@@ -1,0 +1,33 @@
+/// SQL text helpers.
+package enum SQL {
+    /// A name as a quoted identifier.
+    package static func name(_ name: String) -> String {
+        "\"" + name.replacing("\"", with: "\"\"") + "\""
+    }
+
+    /// A text as a string literal.
+    package static func literal(_ text: String) -> String {
+        "'" + text.replacing("'", with: "''") + "'"
+    }
+
+    package static func list(_ names: [String]) -> String {
+        names.map(name).joined(separator: ", ")
+    }
+
+    package static func placeholders(_ count: Int) -> String {
+        Array(repeating: "?", count: count).joined(separator: ", ")
+    }
+
+    /// Unix milliseconds as the triggers capture them.
+    package static let milliseconds = "CAST((julianday('now') - 2440587.5) * 86400000.0 + 0.5 AS INTEGER)"
+}
+
+extension SQL {
+    /// A name as a shell argument.
+    package static func shell(_ name: String) -> String {
+        let isPlain = name.utf8.allSatisfy {
+            ($0 >= 0x30 && $0 <= 0x39) || ($0 | 0x20 >= 0x61 && $0 | 0x20 <= 0x7A) || $0 == 0x5F
+        }
+        return isPlain ? name : "'" + name.replacing("'", with: "'\\''") + "'"
+    }
+}

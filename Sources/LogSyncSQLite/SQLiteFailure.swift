@@ -1,0 +1,43 @@
+import GRDBSQLite
+package import LogSyncModel
+
+/// SQLite's result codes as ``LogSyncError``. Source: <https://www.sqlite.org/rescode.html>.
+package enum SQLiteFailure {
+    /// SQLITE_READONLY_DIRECTORY, which is a macro that Swift does not see.
+    private static let readOnlyFolder = SQLITE_READONLY | (6 << 8)
+
+    package static func error(code: Int32, message: String, file: String, sql: String) -> LogSyncError {
+        let store = file.isEmpty ? "the store" : file
+        switch code & 0xFF {
+        case SQLITE_BUSY, SQLITE_LOCKED:
+            return LogSyncError(
+                .locked, "\(store) is locked by another program; nothing was changed",
+                help: "Try again when its transaction has ended.")
+        case SQLITE_NOTADB, SQLITE_CORRUPT:
+            return LogSyncError(
+                .invalidStore, "\(store) is not a sound SQLite database: \(message)",
+                help: "Check it with: sqlite3 '\(store)' 'PRAGMA integrity_check'")
+        case SQLITE_FULL:
+            return LogSyncError(
+                .ioError, "the disk that holds \(store) is full; what had not been committed was undone",
+                help: "Free some space and run the command again.")
+        case SQLITE_IOERR:
+            return LogSyncError(
+                .ioError, "\(store) could not be read or written: \(message); what had not been committed was undone",
+                help: "Look at the disk, then run the command again.")
+        // Said where the folder may not be written; where it is mounted read-only, it is SQLITE_CANTOPEN.
+        case SQLITE_READONLY where code == readOnlyFolder: return OpenFailure.error(store, message: message)
+        case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
+            return LogSyncError(
+                .noPermission, "\(store) may not be written: \(message)",
+                help: "logsync needs to write the database and its folder.")
+        case SQLITE_CANTOPEN:
+            return OpenFailure.error(store, message: message)
+        default:
+            return LogSyncError(
+                .invalidStore,
+                "\(store): \(message) (SQLite code \(code), in: \(sql.prefix(200))); what had not been committed was undone",
+                help: "logsync doctor looks the store over.")
+        }
+    }
+}

@@ -1,0 +1,219 @@
+import CLogSyncSQLite
+import GRDBSQLite
+package import LogSyncModel
+
+/// A table as the database declares it now.
+package struct TableSchema: Equatable {
+    package struct Column: Equatable {
+        package var name: String
+        package var declaredType: String
+        package var isNotNull: Bool
+        package var defaultSQL: String?
+        /// From 1 within the primary key, 0 outside it.
+        package var keyIndex: Int
+        package var isGenerated: Bool
+        /// As declared; one of SQLite's three, or the name of another.
+        package var collation: String
+
+        package init(
+            name: String, declaredType: String, isNotNull: Bool, defaultSQL: String? = nil, keyIndex: Int,
+            isGenerated: Bool, collation: String
+        ) {
+            self.name = name
+            self.declaredType = declaredType
+            self.isNotNull = isNotNull
+            self.defaultSQL = defaultSQL
+            self.keyIndex = keyIndex
+            self.isGenerated = isGenerated
+            self.collation = collation
+        }
+    }
+
+    package struct UniqueIndex: Equatable {
+        package var name: String
+        package var isPrimaryKey: Bool
+        /// The columns with their collations; nil where the index has expressions or a WHERE clause.
+        package var columns: [IndexColumn]?
+        /// Collations of the index that logsync does not have.
+        package var foreignCollations: [String]
+
+        package init(name: String, isPrimaryKey: Bool, columns: [IndexColumn]? = nil, foreignCollations: [String]) {
+            self.name = name
+            self.isPrimaryKey = isPrimaryKey
+            self.columns = columns
+            self.foreignCollations = foreignCollations
+        }
+    }
+
+    package struct IndexColumn: Equatable {
+        package var name: String
+        package var collation: Collation
+
+        package init(name: String, collation: Collation) {
+            self.name = name
+            self.collation = collation
+        }
+    }
+
+    package struct ForeignKey: Equatable {
+        package var parent: String
+        package var from: [String]
+        /// The parent's columns; its primary key where the declaration leaves them out.
+        package var to: [String]
+        package var onDelete: String
+
+        package init(parent: String, from: [String], to: [String], onDelete: String) {
+            self.parent = parent
+            self.from = from
+            self.to = to
+            self.onDelete = onDelete
+        }
+    }
+
+    package var name: String
+    package var columns: [Column]
+    package var isWithoutRowid: Bool
+    package var isStrict: Bool
+    package var isAutoincrement: Bool
+    /// The INTEGER PRIMARY KEY column, which is the rowid.
+    package var integerKey: String?
+    /// A name by which SQL reaches the rowid, where one is not taken by a column.
+    package var rowidName: String?
+    package var uniqueIndexes: [UniqueIndex]
+    package var foreignKeys: [ForeignKey]
+
+    package init(
+        name: String, columns: [Column], isWithoutRowid: Bool, isStrict: Bool, isAutoincrement: Bool,
+        integerKey: String? = nil, rowidName: String? = nil, uniqueIndexes: [UniqueIndex], foreignKeys: [ForeignKey]
+    ) {
+        self.name = name
+        self.columns = columns
+        self.isWithoutRowid = isWithoutRowid
+        self.isStrict = isStrict
+        self.isAutoincrement = isAutoincrement
+        self.integerKey = integerKey
+        self.rowidName = rowidName
+        self.uniqueIndexes = uniqueIndexes
+        self.foreignKeys = foreignKeys
+    }
+
+    package var keyColumns: [Column] {
+        columns.filter { $0.keyIndex > 0 }.sorted { $0.keyIndex < $1.keyIndex }
+    }
+
+    package func column(_ name: String) -> Column? {
+        columns.first { $0.name.lowercased() == name.lowercased() }
+    }
+}
+
+extension TableSchema {
+    /// Reads one table. Returns nil where there is no such table (a view, a virtual table, none).
+    package static func read(_ name: String, on connection: Connection) throws -> TableSchema? {
+        let listed = try connection.rows(
+            "SELECT type, wr, strict, name FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE",
+            .text(name))
+        guard let entry = listed.first, entry[0] == .text("table"), case .text(let realName) = entry[3] else {
+            return nil
+        }
+        let table = String(decoding: realName, as: UTF8.self)
+        var schema = TableSchema(
+            name: table, columns: [], isWithoutRowid: entry[1] == .integer(1), isStrict: entry[2] == .integer(1),
+            isAutoincrement: false, integerKey: nil, rowidName: nil, uniqueIndexes: [], foreignKeys: [])
+        try schema.readColumns(on: connection)
+        try schema.readIndexes(on: connection)
+        try schema.readForeignKeys(on: connection)
+        if !schema.isWithoutRowid {
+            let keys = schema.keyColumns
+            if keys.count == 1, keys[0].declaredType.uppercased() == "INTEGER",
+                !schema.uniqueIndexes.contains(where: \.isPrimaryKey)
+            {
+                schema.integerKey = keys[0].name
+            }
+            schema.rowidName =
+                schema.integerKey ?? ["rowid", "_rowid_", "oid"].first { schema.column($0) == nil }
+        }
+        return schema
+    }
+
+    /// The ordinary tables of the main database: no views, virtual tables, their shadows, or SQLite's and our own.
+    package static func tableNames(on connection: Connection) throws -> [String] {
+        try connection.rows(
+            """
+            SELECT name FROM pragma_table_list
+            WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+              AND name NOT LIKE 'logsync\\_%' ESCAPE '\\'
+            ORDER BY name
+            """
+        ).map { String(text: $0[0]) }
+    }
+
+    private mutating func readColumns(on connection: Connection) throws {
+        let rows = try connection.rows(
+            "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?) ORDER BY cid",
+            .text(name))
+        for row in rows {
+            let column = String(text: row[0])
+            var collation: UnsafePointer<CChar>?
+            var autoincrement: Int32 = 0
+            sqlite3_table_column_metadata(
+                connection.handle, "main", name, column, nil, &collation, nil, nil, &autoincrement)
+            isAutoincrement = isAutoincrement || autoincrement != 0
+            columns.append(
+                Column(
+                    name: column, declaredType: String(text: row[1]), isNotNull: row[2] == .integer(1),
+                    defaultSQL: row[3].isNull ? nil : String(text: row[3]), keyIndex: Int(row[4].asInteger),
+                    isGenerated: row[5].asInteger >= 2,
+                    collation: collation.map { String(cString: $0).uppercased() } ?? "BINARY"))
+        }
+    }
+
+    private mutating func readIndexes(on connection: Connection) throws {
+        let indexes = try connection.rows(
+            "SELECT name, origin, partial FROM pragma_index_list(?) WHERE \"unique\" ORDER BY seq", .text(name))
+        for index in indexes {
+            let columns = try connection.rows(
+                "SELECT cid, name, coll FROM pragma_index_xinfo(?) WHERE key ORDER BY seqno", index[0])
+            var parts: [IndexColumn]? = []
+            var foreign: [String] = []
+            for column in columns {
+                let name = String(text: column[2]).uppercased()
+                guard let collation = Collation(rawValue: name) else {
+                    foreign.append(name)
+                    continue
+                }
+                if column[0].asInteger < 0 || index[2] == .integer(1) {
+                    parts = nil
+                } else {
+                    parts?.append(IndexColumn(name: String(text: column[1]), collation: collation))
+                }
+            }
+            uniqueIndexes.append(
+                UniqueIndex(
+                    name: String(text: index[0]), isPrimaryKey: index[1] == .text("pk"), columns: parts,
+                    foreignCollations: foreign))
+        }
+    }
+
+    private mutating func readForeignKeys(on connection: Connection) throws {
+        let rows = try connection.rows(
+            "SELECT id, \"table\", \"from\", \"to\", on_delete FROM pragma_foreign_key_list(?) ORDER BY id, seq",
+            .text(name))
+        var byID: [(id: Int64, key: ForeignKey)] = []
+        for row in rows {
+            let to = row[3].isNull ? [] : [String(text: row[3])]
+            if let last = byID.indices.last, byID[last].id == row[0].asInteger {
+                byID[last].key.from.append(String(text: row[2]))
+                byID[last].key.to += to
+            } else {
+                byID.append(
+                    (
+                        row[0].asInteger,
+                        ForeignKey(
+                            parent: String(text: row[1]), from: [String(text: row[2])], to: to,
+                            onDelete: String(text: row[4]))
+                    ))
+            }
+        }
+        foreignKeys = byID.map(\.key)
+    }
+}

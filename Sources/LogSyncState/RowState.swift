@@ -1,0 +1,91 @@
+package import LogSyncModel
+
+/// A row with all its entries and every version's value, whatever table it is of and wherever it stands.
+///
+/// This is the model's replicated state of one row, and the operations on it are the model's table, literally. Fast
+/// paths elsewhere have to give the same. Cells are by column name; the base is spelled out.
+package struct RowState {
+    package var table: String
+    package var identity: RowIdentity
+    /// No base, no cells by id: ``RowClock/inserts``, ``RowClock/unknown`` and ``RowClock/deletes`` say it all.
+    package var state: RowClock
+    /// The integer it had, or has at its author.
+    package var integer: Int64?
+
+    package var isAlive: Bool { !state.inserts.isEmpty }
+    package var hasCells: Bool { state.cellsByName.values.contains { !$0.isEmpty } }
+
+    package init(table: String, identity: RowIdentity, state: RowClock = RowClock(), integer: Int64? = nil) {
+        self.table = table
+        self.identity = identity
+        self.state = state
+        self.integer = integer
+    }
+
+    // MARK: Operations
+
+    package mutating func insert(
+        _ stamp: Stamp, cells: [(name: String, time: HybridTime, value: Value)], _ coverage: Coverage
+    ) {
+        drop(coverage)
+        state.inserts.append(stamp)
+        for cell in cells {
+            var own = stamp
+            own.time = cell.time
+            state.cellsByName[cell.name, default: CellState()].versions.append(Version(stamp: own, value: cell.value))
+        }
+    }
+
+    package mutating func delete(_ stamp: Stamp, _ coverage: Coverage) {
+        drop(coverage)
+        if !isAlive && hasCells { state.deletes.append(stamp) }
+    }
+
+    package mutating func set(_ name: String, _ value: Value, _ stamp: Stamp, _ coverage: Coverage) {
+        var cell = state.cellsByName[name] ?? CellState()
+        cell.drop(coverage)
+        cell.versions.append(Version(stamp: stamp, value: value))
+        state.cellsByName[name] = cell
+    }
+
+    /// - Parameter ancestors: what the adding branch goes off from; its sum counts what they had added by then.
+    package mutating func add(
+        _ name: String, _ addition: Addition, replacing ancestors: [(number: Int64, sequence: UInt64)] = []
+    ) {
+        var cell = state.cellsByName[name] ?? CellState()
+        cell.additions.removeAll { old in
+            old.basePeer == addition.basePeer && old.baseSequence == addition.baseSequence
+                && (old.peer == addition.peer
+                    || ancestors.contains { $0.number == old.peer && $0.sequence >= old.stamp.sequence })
+        }
+        cell.additions.append(addition)
+        state.cellsByName[name] = cell
+    }
+
+    package mutating func fill(_ name: String, _ value: Value, _ stamp: Stamp) {
+        var stamp = stamp
+        stamp.time = .zero
+        state.cellsByName[name, default: CellState()].versions.append(Version(stamp: stamp, value: value))
+    }
+
+    /// Takes away every covered entry.
+    private mutating func drop(_ coverage: Coverage) {
+        state.inserts.removeAll(where: coverage.covers)
+        for name in Array(state.cellsByName.keys) {
+            state.cellsByName[name]?.drop(coverage)
+            if state.cellsByName[name]?.isEmpty ?? false { state.cellsByName[name] = nil }
+        }
+        if !hasCells { state.deletes = [] }
+    }
+}
+
+extension CellState {
+    package mutating func drop(_ coverage: Coverage) {
+        versions.removeAll { coverage.covers($0.stamp) }
+        additions.removeAll { coverage.covers($0.stamp) }
+    }
+
+    package func isCovered(by coverage: Coverage) -> Bool {
+        versions.allSatisfy { coverage.covers($0.stamp) } && additions.allSatisfy { coverage.covers($0.stamp) }
+    }
+}

@@ -1,0 +1,25 @@
+package import LogSyncModel
+
+/// The state digest (MODEL.md, particular rules): the sum of one share for each entry of the replicated state, so that peers
+/// with the same vector have the same digest. It says nothing of values.
+package enum StateDigest {
+    /// The part of a share that table and identity make.
+    package static func row(_ table: String, _ identity: RowIdentity) -> UInt64 { row(Digest.of(table), identity) }
+
+    /// - Parameter table: the digest of the table's name.
+    package static func row(_ table: UInt64, _ identity: RowIdentity) -> UInt64 {
+        Digest.mix(table, Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
+    }
+
+    /// The part that a column makes; I(r) counts as the column with the empty name.
+    package static func column(_ name: String) -> UInt64 { Digest.of(name) }
+    package static let insertColumn = column("")
+
+    /// The part that the entry's dot makes.
+    package static func dot(_ peer: PeerID, _ sequence: UInt64) -> UInt64 {
+        Digest.mix(Digest.mix(peer.high, peer.low), sequence)
+    }
+
+    @inlinable @inline(__always)
+    package static func share(row: UInt64, column: UInt64, dot: UInt64) -> UInt64 { Digest.mix(row &+ column, dot) }
+}

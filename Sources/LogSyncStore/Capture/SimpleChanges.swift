@@ -1,0 +1,398 @@
+import GRDBSQLite
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// The rows of one table that were written once since the last recording and that nothing else happened to: most of
+/// what a program's bulk writes leave behind.
+///
+/// Played through as events (``CapturedChanges``), such a row begins a life without a former record, goes on as the record
+/// that stands at its rowid, or dies as that. All of it is known here from the pending rows alone, so they are taken out
+/// of the events and recorded in one pass (``BatchInsertRecorder``, ``BatchUpdateRecorder``, ``BatchDeleteRecorder``). A row is plain where its
+/// pending row is the only one that names its key or its rowid, and
+///
+/// - it was inserted, is in its table where it was captured and under the key that was captured, and no clock record has
+///   its rowid or its key; where its integer is local, that is above all that the table ever had, so that nobody
+///   refers to it yet; or
+/// - it was updated or deleted, and the clock record at its rowid is its own and has nothing out of the ordinary; where it
+///   was updated, it is still there as it was captured;
+///
+/// and, where it is there, no other clock record has the digest of one of its unique keys, so that it displaced nobody.
+///
+/// Everything else, and every row of a table that ``suits(_:_:)`` says no to, goes the long way.
+final class SimpleChanges {
+    let table: TrackedTable
+    let store: OpenStore
+    /// One a pending row: in the order of their numbers where rows were inserted, of their rowids else.
+    private(set) var entries: [Entry] = []
+    /// The identities of rows as bytes, see ``identity(_:)``; those of surrogate rows come when they are known.
+    var keys = ByteArena()
+    /// Indexes of plain ``entries`` in the order in which rows are best logged: by key, or by rowid.
+    private(set) var inserts: [Int] = []
+    private(set) var updates: [Int] = []
+    private(set) var deletes: [Int] = []
+    private(set) var lastNumber: Int64
+    private var high: Int64 = 0
+    /// The digests of unique keys beside the table's own.
+    private var uniques: [Int32] = []
+
+    /// The rows of entries that were there when these were read.
+    struct Cells {
+        var cells: RowBuffer
+        /// By entry; -1 where a row was not kept.
+        var rows: [Int32] = []
+    }
+
+    /// What was read of rows that programs have inserted, as long as nobody has taken it.
+    private var kept: Cells?
+
+    struct Entry {
+        var number: Int64
+        var milliseconds: Int64
+        var rowid: Int64
+        var keyStart: Int
+        var keyLength: Int32
+        var kind: UInt8
+        var isPlain: Bool
+        /// Where the digests of its unique keys begin.
+        var uniqueStart: Int32 = 0
+
+        func `is`(_ kind: Capture.Kind) -> Bool { Int64(self.kind) == kind.rawValue }
+    }
+
+    private var connection: Connection { store.connection }
+
+    static func suits(_ table: TrackedTable, _ store: OpenStore) throws -> Bool {
+        guard BatchClockInserter.suits(table, store), 1...64 ~= table.columns.count, table.name != "logsync_setting",
+            !store.orphanScans.contains(table.id)
+        else { return false }
+        switch table.kind {
+        case .natural:
+            // A key that is spelled in more than one way would be a cell of its own in some rows.
+            guard !table.keyHasReference, table.key.allSatisfy({ $0.collation == .binary }) else { return false }
+        case .surrogate:
+            guard table.localInteger != nil, !store.hasReserved, !store.newTables.contains(table.id) else {
+                return false
+            }
+        case .columns: return false
+        }
+        return try !HiddenRows(store).hasAny(of: table)
+    }
+
+    init(_ table: TrackedTable, _ store: OpenStore) throws {
+        self.table = table
+        self.store = store
+        lastNumber = table.recorded
+        try read()
+        guard !entries.isEmpty else { return }
+        let order = sorted()
+        try checkDigests()
+        try checkIdentities(order)
+        for index in order where entries[index].isPlain {
+            if entries[index].is(.insert) {
+                inserts.append(index)
+                high = max(high, entries[index].rowid)
+            } else if entries[index].is(.update) {
+                updates.append(index)
+            } else {
+                deletes.append(index)
+            }
+        }
+        if table.kind == .surrogate { identify() }
+    }
+
+    var isEmpty: Bool { inserts.isEmpty && updates.isEmpty && deletes.isEmpty }
+
+    /// Whether every pending row is plain.
+    var isAll: Bool { inserts.count + updates.count + deletes.count == entries.count }
+
+    /// Whether the pending row of that number is taken care of here.
+    func contains(number: Int64) -> Bool {
+        if byNumber.isEmpty { byNumber = entries.indices.sorted { entries[$0].number < entries[$1].number } }
+        guard let place = index(byNumber.count, { entries[byNumber[$0]].number < number }) else { return false }
+        let entry = entries[byNumber[place]]
+        return entry.number == number && entry.isPlain
+    }
+
+    /// Indexes of ``entries``, once somebody asks.
+    private var byNumber: [Int] = []
+
+    /// The digests of a row's unique keys beside the table's own, by slot.
+    func uniques(_ entry: Entry) -> [Int32] {
+        let start = Int(entry.uniqueStart)
+        return table.uniqueSlots.isEmpty ? [] : Array(uniques[start..<start + table.uniqueSlots.count])
+    }
+
+    /// Whether the row that a record is of was deleted, and is taken care of here.
+    func deleted(_ record: Int64) -> Bool {
+        if deletedRowids.isEmpty { deletedRowids = deletes.map { entries[$0].rowid }.sorted() }
+        guard let place = index(deletedRowids.count, { deletedRowids[$0] < record }) else { return false }
+        return deletedRowids[place] == record
+    }
+
+    /// Once somebody asks.
+    private var deletedRowids: [Int64] = []
+
+    /// Whether the row at a rowid was inserted, and is taken care of here.
+    func inserted(at rowid: Int64) -> Bool { place(of: rowid) != nil }
+
+    /// The identity that a row inserted at a rowid has been given.
+    func identity(at rowid: Int64) -> RowIdentity? {
+        place(of: rowid).map { RowIdentity(unchecked: keys.bytes[range(entries[$0])]) }
+    }
+
+    /// Where a row's identity is in ``keys``.
+    func range(_ entry: Entry) -> Range<Int> { entry.keyStart..<entry.keyStart + Int(entry.keyLength) }
+
+    /// The identity of a row whose record keeps it.
+    func setIdentity(_ bytes: UnsafeRawBufferPointer, at index: Int) {
+        entries[index].keyStart = keys.count
+        entries[index].keyLength = Int32(bytes.count)
+        keys.append(bytes)
+    }
+
+    /// Once other rows have been identified by what the table had before.
+    func raiseHigh() { if table.localInteger != nil { table.high = max(table.high, high) } }
+
+    /// Forgets all pending rows but the newest. Emptying a table costs a fraction of deleting its rows
+    /// (<https://www.sqlite.org/lang_delete.html>, the truncate optimization).
+    func forgetPending() throws {
+        let rows = try connection.rows("SELECT * FROM \(table.pending) WHERE number = ?", .integer(lastNumber))
+        try connection.execute("DELETE FROM \(table.pending)")
+        for row in rows {
+            let statement = try connection.prepare(
+                "INSERT INTO \(table.pending) VALUES(\(SQL.placeholders(row.count)))")
+            for (index, value) in row.enumerated() { statement.bind(value, at: index + 1) }
+            try statement.run()
+        }
+    }
+
+    // MARK: Reading
+
+    /// The rows of all plain inserts; nil where they have to be read again.
+    func takeCells() -> Cells? {
+        defer { kept = nil }
+        return kept
+    }
+
+    private func read() throws {
+        // Programs insert rows in the order in which they stand, and change them in any.
+        let first = try connection.integer(
+            "SELECT kind FROM \(table.pending) WHERE number > ? ORDER BY number LIMIT 1", .integer(table.recorded))
+        let isByRow = first != Capture.Kind.insert.rawValue
+        let statement = try connection.prepare(table.selectPlainChanges(isByRow: isByRow))
+        statement.bind(table.recorded, at: 1)
+        defer { statement.reset() }
+        let keyCount = table.capturesKey ? table.key.count : 0
+        var kept = isByRow ? nil : Cells(cells: RowBuffer(width: table.columns.count))
+        while try statement.step() {
+            var entry = Entry(
+                number: statement.integer(0), milliseconds: statement.integer(3), rowid: statement.integer(2),
+                keyStart: keys.count, keyLength: 0, kind: UInt8(truncatingIfNeeded: statement.integer(1)),
+                isPlain: false)
+            let isKnown = appendKey(of: statement, keyCount, rowid: entry.rowid)
+            entry.keyLength = Int32(keys.count - entry.keyStart)
+            entry.isPlain = isKnown && !statement.isNull(2) && isPlain(entry, statement)
+            if entry.isPlain, !table.uniqueSlots.isEmpty, !entry.is(.delete) {
+                entry.uniqueStart = Int32(uniques.count)
+                uniques += table.uniqueDigests { statement.value(6 + keyCount + $0) }
+            }
+            lastNumber = max(lastNumber, entry.number)
+            try keep(entry, statement, from: 6 + keyCount, in: &kept)
+            entries.append(entry)
+        }
+        self.kept = kept
+        if isByRow, entries.contains(where: { $0.is(.insert) }) { entries.sort { $0.number < $1.number } }
+    }
+
+    private func keep(_ entry: Entry, _ statement: Statement, from first: Int, in kept: inout Cells?) throws {
+        guard kept != nil else { return }
+        guard entry.isPlain && entry.is(.insert) else {
+            kept?.rows.append(-1)
+            return
+        }
+        let row = kept?.cells.count ?? 0
+        kept?.rows.append(Int32(row))
+        kept?.cells.append(statement, from: first)
+        let limit = store.configuration.recordingMemory
+        if row == Self.sample {
+            // Their numbers have no gaps, nearly always.
+            let last = try connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
+            kept?.cells.reserve(rows: Int(clamping: last - entry.number) + Self.sample, limit: limit)
+        }
+        if kept?.cells.size ?? 0 > limit { kept = nil }
+    }
+
+    /// How many rows say how large the others are.
+    private static let sample = 256
+
+    private func isPlain(_ entry: Entry, _ statement: Statement) -> Bool {
+        let isThere = statement.integer(4) != 0
+        let record = Record(rawValue: statement.integer(5))
+        switch Capture.Kind(rawValue: Int64(entry.kind)) {
+        case .insert: return isThere && record == Record.none && (table.localInteger == nil || entry.rowid > table.high)
+        case .update: return isThere && record == .plain
+        case .delete: return record == .plain
+        default: return false
+        }
+    }
+
+    /// False where the key is none of those whose spelling is the identity's.
+    private func appendKey(of statement: Statement, _ count: Int, rowid: Int64) -> Bool {
+        if table.kind == .surrogate { return true }
+        var isKnown = true
+        keys.append(1)
+        if count == 0 {
+            keys.append(1)
+            keys.append(bigEndian: UInt64(bitPattern: rowid) ^ 1 << 63)
+            return true
+        }
+        for column in 6..<6 + count {
+            switch statement.type(column) {
+            case SQLITE_INTEGER:
+                keys.append(1)
+                keys.append(bigEndian: UInt64(bitPattern: statement.integer(column)) ^ 1 << 63)
+            case SQLITE_TEXT:
+                statement.withBytes(column) { append(3, $0) }
+            case SQLITE_BLOB:
+                statement.withBytes(column) { append(4, $0) }
+            case SQLITE_FLOAT:
+                // As keys are told apart: 1.0 is 1.
+                guard let part = KeyPart(statement.value(column), collation: .binary) else { return false }
+                RowIdentity(natural: [part]).bytes.dropFirst().withUnsafeBytes { keys.append($0) }
+                isKnown = false
+            default: return false
+            }
+        }
+        return isKnown
+    }
+
+    private func append(_ tag: UInt8, _ content: UnsafeRawBufferPointer) {
+        keys.append(tag)
+        keys.append(bigEndian: UInt32(content.count))
+        keys.append(content)
+    }
+
+    // MARK: Sorting out
+
+    /// All rows in order; takes out those whose key or rowid another pending row names.
+    private func sorted() -> [Int] {
+        leaveOutSharedRowids()
+        guard table.capturesKey else { return entries.indices.sorted { entries[$0].rowid < entries[$1].rowid } }
+        return keys.bytes.withUnsafeBytes { keys in
+            entries.withUnsafeMutableBufferPointer { entries in
+                let order = KeyOrder(parts: table.key.count)
+                func key(_ index: Int) -> UnsafeRawBufferPointer {
+                    let entry = entries[index]
+                    return UnsafeRawBufferPointer(
+                        rebasing: keys[entry.keyStart..<entry.keyStart + Int(entry.keyLength)])
+                }
+                var places = entries.indices.map { (prefix: order.prefix(key($0)), index: $0) }
+                places.sort {
+                    $0.prefix != $1.prefix ? $0.prefix < $1.prefix : order.precedes(key($0.index), key($1.index))
+                }
+                for next in places.indices.dropFirst() where places[next].prefix == places[next - 1].prefix {
+                    let (a, b) = (places[next - 1].index, places[next].index)
+                    if key(a).elementsEqual(key(b)) {
+                        entries[a].isPlain = false
+                        entries[b].isPlain = false
+                    }
+                }
+                return places.map(\.index)
+            }
+        }
+    }
+
+    private func leaveOutSharedRowids() {
+        // Where a program inserts, they rise nearly always.
+        let isAscending = zip(entries, entries.dropFirst()).allSatisfy { $0.rowid < $1.rowid }
+        if isAscending { return }
+        let byRowid = entries.indices.sorted { entries[$0].rowid < entries[$1].rowid }
+        for (a, b) in zip(byRowid, byRowid.dropFirst()) where entries[a].rowid == entries[b].rowid {
+            entries[a].isPlain = false
+            entries[b].isPlain = false
+        }
+    }
+
+    /// Takes out new rows that a clock record may be of, and others of which none is: by the digests of their keys. So
+    /// are rows taken out of which another record has the digest of a unique key.
+    private func checkDigests() throws {
+        guard table.hasUniqueDigests else { return }
+        var digests: [(digest: Int32, index: Int)] = []
+        digests.reserveCapacity(entries.count)
+        keys.bytes.withUnsafeBytes { keys in
+            for index in entries.indices where entries[index].isPlain {
+                let entry = entries[index]
+                if table.findsByKeyDigest {
+                    let key = UnsafeRawBufferPointer(rebasing: keys[range(entry)])
+                    digests.append((TrackedTable.fold(Digest.of(bytes: key, seed: Digest.blobSeed)), index))
+                } else if !entry.is(.delete) {
+                    for digest in uniques(entry) where digest != 0 { digests.append((digest, index)) }
+                }
+            }
+        }
+        digests.sort { $0.digest < $1.digest }
+        var scan = try DigestScan(table, on: connection)
+        defer { scan.finish() }
+        for (digest, index) in digests {
+            let rows = try scan.rows(with: digest)
+            let rowid = entries[index].rowid
+            let isPlain =
+                if entries[index].is(.insert) { rows.isEmpty } else {
+                    table.findsByKeyDigest ? rows.contains(rowid) : rows.allSatisfy { $0 == rowid }
+                }
+            if !isPlain { entries[index].isPlain = false }
+        }
+    }
+
+    /// The same by the identities that records keep.
+    private func checkIdentities(_ order: [Int]) throws {
+        guard table.kind == .natural, table.storesIdentity else { return }
+        let statement = try connection.prepare(table.clockRowByIdentity)
+        for index in order where entries[index].isPlain {
+            statement.bind(blob: keys.bytes[range(entries[index])], at: 1)
+            let record = try statement.step() ? statement.integer(0) : nil
+            if record != (entries[index].is(.insert) ? nil : entries[index].rowid) { entries[index].isPlain = false }
+            statement.reset()
+        }
+    }
+
+    // MARK: Identities
+
+    /// Gives new rows their surrogate identities, as ``Recorder`` does.
+    private func identify() {
+        var hash = SurrogateHash(store, table)
+        for index in inserts {
+            entries[index].keyStart = keys.count
+            hash.append(number: entries[index].number, milliseconds: entries[index].milliseconds, to: &keys)
+            entries[index].keyLength = Int32(keys.count - entries[index].keyStart)
+        }
+    }
+
+    // MARK: Finding
+
+    /// The new row at a rowid. Where the table has an integer key, ``inserts`` are by rowid.
+    private func place(of rowid: Int64) -> Int? {
+        if !table.capturesKey {
+            guard let place = index(inserts.count, { entries[inserts[$0]].rowid < rowid }) else { return nil }
+            let found = inserts[place]
+            return entries[found].rowid == rowid ? found : nil
+        }
+        if rowids.isEmpty { rowids = inserts.sorted { entries[$0].rowid < entries[$1].rowid } }
+        guard let place = index(rowids.count, { entries[rowids[$0]].rowid < rowid }) else { return nil }
+        return entries[rowids[place]].rowid == rowid ? rowids[place] : nil
+    }
+
+    /// New rows by rowid, once somebody asks.
+    private var rowids: [Int] = []
+
+    /// The first place that does not precede; nil where all do.
+    private func index(_ count: Int, _ precedes: (Int) -> Bool) -> Int? {
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if precedes(middle) { low = middle + 1 } else { high = middle }
+        }
+        return low < count ? low : nil
+    }
+}

@@ -1,0 +1,27 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// The key-value facts of a store.
+struct StoreFacts {
+    /// The key of the fact that an embedding program's write may have made room for a parked row.
+    static let unsettled = "unsettled"
+    /// The key of the fact that an embedding program's write came with settings that have not been applied to shown rows.
+    static let policyChange = "policy_change"
+
+    let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    func value(_ key: String) throws -> Value? {
+        try connection.scalar("SELECT value FROM logsync_store WHERE key = ?", .text(key))
+    }
+
+    func text(_ key: String) throws -> String? {
+        guard let value = try value(key), !value.isNull else { return nil }
+        return String(text: value)
+    }
+
+    func set(_ key: String, _ value: Value) throws {
+        try connection.run("INSERT OR REPLACE INTO logsync_store(key, value) VALUES(?, ?)", .text(key), value)
+    }
+}

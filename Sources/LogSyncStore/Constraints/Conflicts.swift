@@ -1,0 +1,172 @@
+package import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// A cell with versions that had not seen each other, or an edit that a delete did not see.
+package struct StoreConflict: Sendable {
+    package struct Version: Sendable {
+        package var value: Value
+        package var dot: Dot
+        package var time: HybridTime
+        /// Whether the value is what a peer has added to a counter since its base, and not what the counter was set to.
+        package var isAddition = false
+    }
+
+    package var table: String
+    package var identity: RowIdentity
+    /// The key's values as this store has them, as far as they are known.
+    package var key: [Value]
+    package var column: String
+    /// What the table shows; nil for an edit that was lost to a delete.
+    package var shown: Value?
+    package var versions: [Version]
+    /// The delete that an edit was lost to, where it is known.
+    package var deleted: (dot: Dot, time: HybridTime)?
+}
+
+/// A row that is alive but cannot stand in its table without breaking a constraint.
+package struct ParkedRow: Sendable {
+    package var table: String
+    package var identity: RowIdentity
+    package var key: [Value]
+    package var reason: String
+    package var row: [String: Value]
+}
+
+/// Finds the conflicts of one table.
+struct Conflicts {
+    let store: OpenStore
+    let table: TrackedTable
+
+    func shown(all: Bool) throws -> [StoreConflict] {
+        // What peers add to a counter contests nothing, and is not marked.
+        let counters = all ? " OR extra IS NOT NULL" : ""
+        let rows = try store.connection.rows("SELECT row FROM \(table.clock) WHERE conflict IS NOT NULL\(counters)")
+        let shownRows = ShownRows(store)
+        var found: [StoreConflict] = []
+        for row in rows {
+            let position = row[0].asInteger
+            guard let (full, _, present) = try shownRows.full(at: position, in: table) else { continue }
+            for (name, cell) in full.state.cellsByName.sorted(by: { $0.key < $1.key }) {
+                guard try isConflict(cell, name, all: all) else { continue }
+                let shown =
+                    try table.positions[name.lowercased()].map { present.values[$0] }
+                    ?? local(store.shown(cell, table.name, name) ?? .null, name)
+                found.append(
+                    StoreConflict(
+                        table: table.name, identity: full.identity, key: try key(of: full, at: position, present),
+                        column: name, shown: shown, versions: try versions(cell, name) + additions(cell)))
+            }
+        }
+        return found
+    }
+
+    /// Rows that are shown though they break a CHECK constraint.
+    func breakingChecks() throws -> [ParkedRow] {
+        let shownRows = ShownRows(store)
+        return try store.connection.rows("SELECT row, conflict FROM \(table.clock) WHERE conflict >= 4").compactMap {
+            guard let (full, record, present) = try shownRows.full(at: $0[0].asInteger, in: table), record.breaksCheck
+            else { return nil }
+            var values: [String: Value] = [:]
+            for (column, value) in zip(table.columns, present.values) { values[column.name] = value }
+            return ParkedRow(
+                table: table.name, identity: full.identity,
+                key: try key(of: full, at: $0[0].asInteger, present), reason: "check", row: values)
+        }
+    }
+
+    /// A row that does not stand, with what it would show.
+    func parked(_ row: HiddenRows.Row) throws -> ParkedRow {
+        var values: [String: Value] = [:]
+        for (name, cell) in row.clock.cellsByName { values[name] = try shown(cell, name) }
+        return ParkedRow(
+            table: row.table, identity: row.identity, key: try key(of: row), reason: row.reason ?? "constraint",
+            row: values)
+    }
+
+    func lost() throws -> [StoreConflict] {
+        try HiddenRows(store).rows(.dead, of: table.name).flatMap { row in
+            try row.clock.cellsByName.sorted { $0.key < $1.key }.map { name, cell in
+                StoreConflict(
+                    table: table.name, identity: row.identity, key: try key(of: row), column: name, shown: nil,
+                    versions: try versions(cell, name) + additions(cell),
+                    deleted: row.clock.deletes.max(by: store.precedes).map {
+                        (Dot(store.peers.id($0.peer), $0.sequence), $0.time)
+                    })
+            }
+        }
+    }
+
+    /// Cells under a policy that makes one value of all versions are settled by it.
+    private func isConflict(_ cell: CellState, _ name: String, all: Bool) throws -> Bool {
+        if all, isCountedBySeveral(cell) { return true }
+        guard Set(cell.versions.map(\.value)).count > 1 else { return false }
+        let policy = store.policies.policy(table.name, name).name
+        return all || !["max", "min", "union", "sum"].contains(policy)
+    }
+
+    /// Whether a counter has additions of several peers, or one to a base that somebody did away with meanwhile.
+    ///
+    /// What each peer added stays apart until the counter is set, so one may have seen the other's.
+    private func isCountedBySeveral(_ cell: CellState) -> Bool {
+        Set(cell.additions.map(\.peer)).count > 1
+            || !cell.additions.allSatisfy { addition in
+                cell.versions.contains {
+                    $0.stamp.peer == addition.basePeer && $0.stamp.sequence == addition.baseSequence
+                }
+            }
+    }
+
+    private func versions(_ cell: CellState, _ name: String) throws -> [StoreConflict.Version] {
+        try cell.versions.sorted { store.precedes($0.stamp, $1.stamp) }.map { version in
+            StoreConflict.Version(
+                value: try local(version.value ?? .null, name),
+                dot: Dot(store.peers.id(version.stamp.peer), version.stamp.sequence), time: version.stamp.time)
+        }
+    }
+
+    /// What was added to a counter, a peer's amount each since the base.
+    private func additions(_ cell: CellState) -> [StoreConflict.Version] {
+        cell.additions.sorted { store.precedes($0.stamp, $1.stamp) }.map { addition in
+            StoreConflict.Version(
+                value: addition.cumulative,
+                dot: Dot(store.peers.id(addition.stamp.peer), addition.stamp.sequence), time: addition.stamp.time,
+                isAddition: true)
+        }
+    }
+
+    /// A value as this store has it; a reference to a row that is not here is NULL.
+    func local(_ value: Value, _ column: String) throws -> Value {
+        let reference = table.positions[column.lowercased()].flatMap { table.columns[$0].reference }
+        return try ShownRows(store).local(value, reference) ?? .null
+    }
+
+    private func shown(_ cell: CellState, _ name: String) throws -> Value {
+        try local(store.shown(cell, table.name, name) ?? .null, name)
+    }
+
+    /// The primary key's values of a row that stands.
+    func key(of full: RowState, at position: Int64, _ present: TableReader.Row) throws -> [Value] {
+        try key(full.identity, integer: position) { present.values[$0] }
+    }
+
+    /// The same of a row beside its table, as far as they are known.
+    func key(of row: HiddenRows.Row) throws -> [Value] {
+        try key(row.identity, integer: row.integer) { position in
+            let name = table.columns[position].name
+            return try row.clock.cellsByName[name].map { try shown($0, name) } ?? .null
+        }
+    }
+
+    /// - Parameter value: what a column shows: an identity says nothing of a key with a NULL in it.
+    private func key(_ identity: RowIdentity, integer: Int64?, _ value: (Int) throws -> Value) throws -> [Value] {
+        if identity.isSurrogate, table.localInteger == nil, !table.key.isEmpty {
+            return try table.key.map { try value($0.index) }
+        }
+        if table.localInteger != nil || identity.isSurrogate { return [integer.map { .integer($0) } ?? .null] }
+        let shownRows = ShownRows(store)
+        return try zip(identity.naturalParts ?? [], table.key).map { part, key in
+            try shownRows.local(part.value, table.columns[key.index].reference) ?? .null
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Tells what SQLite would make of a row without writing it to its table: whether NOT NULL and STRICT types hold, and
+/// what its unique keys are, in a TEMP table of the same declaration that never holds more than one row.
+final class ConstraintProbe {
+    private let store: OpenStore
+    private let shownRows: ShownRows
+    private var made: [Int64: String] = [:]
+    /// Integers that stand for rows while their own are not known.
+    private var integers: [RowIdentity: Int64] = [:]
+    private var connection: Connection { store.connection }
+
+    init(_ store: OpenStore, shownRows: ShownRows) {
+        self.store = store
+        self.shownRows = shownRows
+    }
+
+    /// The keys of a row by ``UniqueKey``; an entry is nil where a NULL or the index's condition keeps the row out of it.
+    ///
+    /// - Parameters:
+    ///   - values: by column position, as logs have them.
+    ///   - followsFolded: whether a reference to a row that was folded so far means the row that shows in its place. It
+    ///     may be decided that it stands itself.
+    /// - Returns: nil where NOT NULL or a STRICT type refuses the row.
+    func keys(of values: [Value], in table: TrackedTable, followsFolded: Bool = false) throws -> [[KeyPart]?]? {
+        let keys = try store.uniqueKeys(of: table)
+        let name = try made[table.id] ?? make(table)
+        var names: [String] = []
+        var arguments: [Value] = []
+        if let integer = table.localInteger {
+            names.append(integer)
+            arguments.append(.integer(1))
+        }
+        for (column, value) in zip(table.columns, values) {
+            names.append(column.local)
+            arguments.append(try local(value, column.reference, followsFolded))
+        }
+        let insert = try connection.prepare(
+            "INSERT OR ABORT INTO temp.\(name)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))")
+        for (index, argument) in arguments.enumerated() { insert.bind(argument, at: index + 1) }
+        guard try insert.write() != .refused else { return nil }
+        let found: [[KeyPart]?] = try keys.map { key in
+            let statement = try connection.prepare("SELECT \(key.selection) FROM temp.\(name)")
+            defer { statement.reset() }
+            guard try statement.step(), statement.integer(key.terms.count) != 0 else { return nil }
+            var parts: [KeyPart] = []
+            for (index, term) in key.terms.enumerated() {
+                guard let part = KeyPart(statement.value(index), collation: term.collation) else { return nil }
+                parts.append(part)
+            }
+            return parts
+        }
+        try connection.run("DELETE FROM temp.\(name)")
+        return found
+    }
+
+    /// A reference as an integer that tells rows apart: the row's own, or one that stands for it here alone.
+    private func local(_ value: Value, _ reference: String?, _ followsFolded: Bool) throws -> Value {
+        guard case .reference(let identity) = value, let parent = reference.flatMap({ store.catalog[$0] }) else {
+            return value
+        }
+        let identities = IdentityMap(store: store)
+        if let integer = try identities.integer(of: identity, in: parent, followsFolded: followsFolded) {
+            return .integer(integer)
+        }
+        if let integer = try shownRows.formerInteger(of: identity, in: parent) { return .integer(integer) }
+        if let integer = integers[identity] { return .integer(integer) }
+        let integer = Int64.min + Int64(integers.count)
+        integers[identity] = integer
+        return .integer(integer)
+    }
+
+    private func make(_ table: TrackedTable) throws -> String {
+        let version = try connection.integer("PRAGMA main.schema_version") ?? 0
+        let name = "logsync_mirror_\(table.id)_\(version)"
+        let sql = try connection.scalar(
+            "SELECT sql FROM main.sqlite_master WHERE type = 'table' AND name = ?", .text(table.schema.name))
+        guard case .text(let text)? = sql,
+            let body = SQLName.rest(of: String(decoding: text, as: UTF8.self), after: "TABLE")
+        else {
+            throw LogSyncError(.invalidStore, "the declaration of \(table.name) cannot be read; nothing was changed")
+        }
+        if try connection.integer("SELECT 1 FROM temp.sqlite_master WHERE name = ?", .text(name)) == nil {
+            try connection.execute("CREATE TEMP TABLE \(name)\(body)")
+        }
+        made[table.id] = name
+        return name
+    }
+}

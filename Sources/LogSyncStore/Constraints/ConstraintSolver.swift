@@ -1,0 +1,343 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Decides which of the contenders stand, as MODEL.md has it (shown state, 5 and 6): a graph of what depends on what,
+/// its strong components with dependencies first, a single row by its parents and older sharers, a knot by age.
+///
+/// Rows that are no contenders stand as they do now. Where one of them would have to be decided too, nothing is decided
+/// and it is asked for.
+final class ConstraintSolver {
+    /// Rows that have to be contenders too.
+    ///
+    /// Unchecked: it is caught where it is thrown, on one thread.
+    struct Wanted: Error, @unchecked Sendable { var rows: [(table: TrackedTable, position: Int64)] }
+    let store: OpenStore
+    private let candidates: Candidates
+    private let neighbours: Neighbours
+    private let probe: ConstraintProbe
+    let rules: ReferenceRules
+    private var parentIndex: [ParentKey: [Candidate]] = [:]
+    var standingKeys: [SharedKey: [Candidate]] = [:]
+    /// Contenders that have to be decided after others, as turned out on the way.
+    private var order: [RowName: Set<RowName>] = [:]
+    private var isOutOfOrder = false
+    private var wanted: [(table: TrackedTable, position: Int64)] = []
+    /// Of contenders with every reference intact.
+    private var intactKeys: [RowName: [[KeyPart]?]?] = [:]
+    /// What a contender's decision waits for.
+    private var edges: [RowName: [Candidate]] = [:]
+
+    private struct ParentKey: Hashable {
+        var table: Int64
+        var columns: [Int]
+        var values: [KeyPart]
+    }
+
+    struct SharedKey: Hashable {
+        var table: Int64
+        var index: Int
+        var values: [KeyPart]
+    }
+
+    init(_ store: OpenStore, _ candidates: Candidates, neighbours: Neighbours, probe: ConstraintProbe) {
+        self.store = store
+        self.candidates = candidates
+        self.neighbours = neighbours
+        self.probe = probe
+        rules = store.referenceRules
+    }
+
+    /// Throws ``Wanted`` where other rows have to be decided too.
+    func decide() throws {
+        index()
+        repeat {
+            isOutOfOrder = false
+            try decideOnce()
+            if !wanted.isEmpty { throw Wanted(rows: wanted) }
+        } while isOutOfOrder
+    }
+
+    private func decideOnce() throws {
+        standingKeys = [:]
+        for candidate in candidates.all {
+            candidate.reset()
+        }
+        try connect()
+        guard wanted.isEmpty else { return }
+        let nodes = candidates.sorted()
+        var places: [RowName: Int] = [:]
+        for (place, candidate) in nodes.enumerated() { places[candidate.name] = place }
+        let graph = StrongComponents(count: nodes.count) { place in
+            (edges[nodes[place].name] ?? []).compactMap { places[$0.name] }
+        }
+        for component in graph.components {
+            if component.count == 1 {
+                try decide(nodes[component[0]])
+            } else {
+                // The nodes are in the order of their age.
+                try decideCycle(component.sorted().map { nodes[$0] })
+            }
+        }
+    }
+
+    // MARK: The graph
+
+    private func index() {
+        for candidate in candidates.all {
+            for rule in rules.to(candidate.table) where !rule.isByInteger {
+                guard let key = key(of: candidate, rule) else { continue }
+                if !(parentIndex[key]?.contains { $0 === candidate } ?? false) {
+                    parentIndex[key, default: []].append(candidate)
+                }
+            }
+        }
+    }
+
+    /// What a rule's children call a parent.
+    private func key(of parent: Candidate, _ rule: ReferenceRule) -> ParentKey? {
+        var values: [KeyPart] = []
+        for part in rule.parts {
+            switch part {
+            case .integer: values.append(.reference(parent.full.identity))
+            case .column(let position):
+                let column = parent.table.columns[position]
+                guard let part = KeyPart(parent.intact[position], collation: column.collation) else { return nil }
+                values.append(part)
+            }
+        }
+        return ParentKey(table: parent.table.id, columns: rule.parentColumns, values: values)
+    }
+
+    /// The contenders that a reference names.
+    func parents(_ reference: [Value], _ rule: ReferenceRule) -> [Candidate] {
+        if rule.isByInteger {
+            guard case .reference(let identity) = reference[0] else { return [] }
+            return candidates[RowName(rule.parent, identity)].map { [$0] } ?? []
+        }
+        var values: [KeyPart] = []
+        for (part, value) in zip(rule.parts, reference) {
+            switch part {
+            case .integer:
+                guard case .reference = value, let part = KeyPart(value, collation: .binary) else { return [] }
+                values.append(part)
+            case .column(let position):
+                let column = rule.parent.columns[position]
+                let affinity = rule.parent.schema.affinity(of: column.local)
+                guard let part = KeyPart(affinity.apply(to: value), collation: column.collation) else { return [] }
+                values.append(part)
+            }
+        }
+        return parentIndex[ParentKey(table: rule.parent.id, columns: rule.parentColumns, values: values)] ?? []
+    }
+
+    /// Who has to be decided before: nobody, where a row refers to itself, whoever else is called so.
+    func awaited(_ reference: [Value], _ rule: ReferenceRule, by candidate: Candidate) -> [Candidate] {
+        let named = parents(reference, rule)
+        return named.contains { $0 === candidate } ? [] : named
+    }
+
+    /// Whether it is to be known what becomes of the parent: a loose reference follows it where it is folded.
+    private func matters(_ rule: ReferenceRule) -> Bool {
+        rule.strength != .unenforced || rule.namesIdentity && store.policies.folds(rule.parent.name)
+    }
+
+    private func connect() throws {
+        edges = [:]
+        var sharers: [SharedKey: [Candidate]] = [:]
+        for candidate in candidates.all {
+            for rule in rules.of(candidate.table) where matters(rule) {
+                guard let reference = candidate.reference(rule) else { continue }
+                edges[candidate.name, default: []] += awaited(reference, rule, by: candidate)
+                if rule.strength == .soft, let defaults = try neighbours.defaults(rule) {
+                    edges[candidate.name, default: []] += parents(defaults, rule)
+                }
+            }
+            let keys = try potentialKeys(of: candidate)
+            for key in keys { sharers[key, default: []].append(candidate) }
+            wanted += try Cycles(store: store, neighbours: neighbours)
+                .neighbours(of: candidate, keys, besides: candidates)
+            for older in order[candidate.name] ?? [] {
+                if let older = candidates[older] { edges[candidate.name, default: []].append(older) }
+            }
+        }
+        for group in sharers.values where group.count > 1 {
+            let byAge = group.sorted(by: store.isOlder)
+            for (index, younger) in byAge.enumerated() { edges[younger.name, default: []] += byAge[..<index] }
+        }
+    }
+
+    private func intactKeys(of candidate: Candidate) throws -> [[KeyPart]?]? {
+        if let known = intactKeys[candidate.name] { return known }
+        let keys = try probe.keys(of: candidate.intact, in: candidate.table)
+        intactKeys[candidate.name] = .some(keys)
+        return keys
+    }
+
+    func keys(of candidate: Candidate) throws -> [[KeyPart]?]? {
+        if candidate.replaced.isEmpty { return try intactKeys(of: candidate) }
+        return try probe.keys(of: candidate.shown, in: candidate.table)
+    }
+
+    /// The keys of a row with each soft reference intact or replaced, and with those to folded rows as they are shown so far.
+    private func potentialKeys(of candidate: Candidate) throws -> Set<SharedKey> {
+        guard try !store.uniqueKeys(of: candidate.table).isEmpty else { return [] }
+        let soft = rules.of(candidate.table).filter { $0.strength == .soft && candidate.reference($0) != nil }
+        // Tables with more soft references than this in unique keys do not occur; then all are taken together.
+        let choices = soft.count <= 4 ? 1 << soft.count : 2
+        var found: Set<SharedKey> = []
+        for choice in 0..<choices {
+            var values = candidate.intact
+            for (index, rule) in soft.enumerated() where choice >> (soft.count <= 4 ? index : 0) & 1 == 1 {
+                let replaced = try neighbours.defaults(rule)
+                for (index, position) in rule.columns.enumerated() { values[position] = replaced?[index] ?? .null }
+            }
+            var keys = try choice == 0 ? intactKeys(of: candidate) : probe.keys(of: values, in: candidate.table)
+            found.formUnion(shared(keys, in: candidate.table))
+            guard store.hasFolded else { continue }
+            keys = try probe.keys(of: values, in: candidate.table, followsFolded: true)
+            found.formUnion(shared(keys, in: candidate.table))
+        }
+        return found
+    }
+
+    private func shared(_ keys: [[KeyPart]?]?, in table: TrackedTable) -> [SharedKey] {
+        (keys ?? []).enumerated().compactMap { index, key in
+            key.map { SharedKey(table: table.id, index: index, values: $0) }
+        }
+    }
+
+    // MARK: Single rows
+
+    enum Parent {
+        case none
+        case shown
+        case missing
+        /// What names the row that shows in the parent's place.
+        case folded([Value])
+    }
+
+    /// - Parameter also: rows that are taken to stand together with the one that asks.
+    func parent(_ candidate: Candidate, _ rule: ReferenceRule, also: Set<RowName> = []) throws -> Parent {
+        guard let reference = candidate.reference(rule) else { return .none }
+        let named = parents(reference, rule)
+        if named.contains(where: { $0.isShown || also.contains($0.name) }) { return .shown }
+        if rule.namesIdentity {
+            for parent in named {
+                guard case .folded(let winner) = parent.decision else { continue }
+                return try neighbours.redirected(rule, to: winner, among: candidates).map { .folded($0) } ?? .missing
+            }
+        }
+        // Who is a contender is in the table only as it was.
+        if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return .missing }
+        if store.hasFolded, let identity = rule.named(by: reference),
+            let winner = try HiddenRows(store).winner(of: identity, in: rule.parent),
+            candidates[RowName(rule.parent, identity)] == nil,
+            let shown = try neighbours.redirected(rule, to: winner, among: candidates)
+        {
+            return .folded(shown)
+        }
+        return try neighbours.hasParent(reference, rule, besides: candidates) ? .shown : .missing
+    }
+
+    private func decide(_ candidate: Candidate) throws {
+        for rule in rules.of(candidate.table) {
+            // A row that refers to itself has what it needs.
+            switch try parent(candidate, rule, also: [candidate.name]) {
+            case .none, .shown: continue
+            case .folded(let shown): candidate.redirect(rule, to: shown)
+            case .missing where rule.strength == .hard:
+                candidate.decision = .parked("foreign-key")
+                if rule.isByInteger, case .reference(let identity)? = candidate.reference(rule)?.first {
+                    candidate.waits = .parent(table: rule.parent.id, identity: identity)
+                }
+                return
+            case .missing where rule.strength == .soft:
+                for (position, value) in zip(rule.columns, try replacements(rule, also: [candidate.name])) {
+                    candidate.replaced[position] = value
+                }
+            case .missing: continue
+            }
+        }
+        guard let keys = try keys(of: candidate) else {
+            candidate.decision = .parked("not-null")
+            return
+        }
+        if let blocker = try blocker(of: candidate, keys, together: []) {
+            candidate.decision = decision(of: candidate, blockedBy: blocker)
+            let hasSoft = rules.of(candidate.table).contains { $0.strength == .soft && candidate.reference($0) != nil }
+            if let position = blocker.position, !hasSoft, candidate.replaced.isEmpty,
+                let mark = try ClockTable(table: candidate.table, connection: store.connection).mark(at: position)
+            {
+                candidate.waits = .row(table: candidate.table.id, position: position, mark: mark)
+            }
+        } else {
+            markShown(candidate, keys)
+        }
+    }
+
+    /// What a soft reference shows where its row does not stand: NULL, or the default where its row, or one of `also`, does.
+    func replacements(_ rule: ReferenceRule, also: Set<RowName>) throws -> [Value] {
+        let nothing = rule.columns.map { _ in Value.null }
+        guard let defaults = try neighbours.defaults(rule) else { return nothing }
+        let named = parents(defaults, rule)
+        if named.contains(where: { $0.isShown || also.contains($0.name) }) { return defaults }
+        if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return nothing }
+        return try neighbours.hasParent(defaults, rule, besides: candidates) ? defaults : nothing
+    }
+
+    func markShown(_ candidate: Candidate, _ keys: [[KeyPart]?]) {
+        candidate.decision = .shown
+        for (index, key) in keys.enumerated() {
+            guard let key else { continue }
+            standingKeys[SharedKey(table: candidate.table.id, index: index, values: key), default: []].append(candidate)
+        }
+    }
+
+    struct Blocker {
+        var identity: RowIdentity
+        /// Where it is, where it is no contender itself.
+        var position: Int64?
+    }
+
+    /// Under `unique-merge` the younger row is folded into the older, and so is one whose key only became another's
+    /// because a row that it refers to was folded.
+    func decision(of candidate: Candidate, blockedBy blocker: Blocker) -> Candidate.Decision {
+        let folds = store.policies.folds(candidate.table.name) || candidate.isRedirected
+        return folds ? .folded(blocker.identity) : .parked("unique")
+    }
+
+    /// The oldest standing row that shares a key.
+    func blocker(
+        of candidate: Candidate, _ keys: [[KeyPart]?], together: Set<RowName>
+    ) throws -> Blocker? {
+        var found: (full: RowState, position: Int64?)?
+        func consider(_ full: RowState, _ position: Int64?) {
+            if let known = found, store.isOlder(known.full, full) { return }
+            found = (full, position)
+        }
+        for (index, key) in keys.enumerated() {
+            guard let key else { continue }
+            let shared = SharedKey(table: candidate.table.id, index: index, values: key)
+            for other in standingKeys[shared] ?? [] where other !== candidate {
+                let isOrdered =
+                    store.isOlder(other, candidate) || together.contains(other.name)
+                    || edges[other.name]?.contains { $0 === candidate } ?? false
+                guard isOrdered else {
+                    order[other.name, default: []].insert(candidate.name)
+                    isOutOfOrder = true
+                    continue
+                }
+                consider(other.full, nil)
+            }
+            for other in try neighbours.sharers(of: key, index, in: candidate.table, besides: candidates) {
+                guard store.isOlder(other.full, candidate.full) else {
+                    wanted.append((candidate.table, other.position))
+                    continue
+                }
+                consider(other.full, other.position)
+            }
+        }
+        return found.map { Blocker(identity: $0.full.identity, position: $0.position) }
+    }
+}

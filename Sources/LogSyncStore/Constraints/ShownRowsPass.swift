@@ -1,0 +1,172 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Settles which rows stand in their tables after a transaction (MODEL.md, shown state).
+///
+/// Only rows that contest something are looked at: those that a constraint refused, those whose parents went, the
+/// parked ones, and whatever their decisions touch in turn.
+struct ShownRowsPass {
+    let store: OpenStore
+    let shownRows: ShownRows
+
+    typealias Note = (_ table: String, _ kind: RowGroup.Kind, _ key: [Value]?, _ row: RowState?) -> Void
+
+    private var connection: Connection { store.connection }
+    private var rules: ReferenceRules { store.referenceRules }
+    private var neighbours: Neighbours { Neighbours(store, shownRows: shownRows) }
+
+    init(_ store: OpenStore, shownRows: ShownRows) {
+        self.store = store
+        self.shownRows = shownRows
+    }
+
+    /// - Parameters:
+    ///   - floating: rows that are beside their tables and have to be decided.
+    ///   - gone: rows that others may refer to and that are no more.
+    ///   - tables: the ids of the tables that the transaction touched; nil for all.
+    func settle(
+        _ undecided: [UndecidedRow], formerRows: [FormerRow] = [], touching tables: Set<Int64>? = nil, noting note: Note
+    ) throws {
+        guard !undecided.isEmpty || !formerRows.isEmpty || store.hasHidden || store.hasReplaced else { return }
+        var candidates = Candidates(store)
+        for row in undecided {
+            guard let table = store.catalog[row.full.table] else { continue }
+            candidates.add(try candidate(row.full, in: table, former: row.former))
+        }
+        try addParked(to: &candidates, touching: tables)
+        try addReplaced(to: &candidates, touching: tables)
+        try add(try neighbours.children(of: formerRows), to: &candidates)
+        guard !candidates.isEmpty else { return }
+        try decide(&candidates)
+        try ShownRowsUpdate(store, shownRows: shownRows, candidates: candidates).show(noting: note)
+    }
+
+    // MARK: Who is to be decided
+
+    private func candidate(
+        _ full: RowState, in table: TrackedTable,
+        at position: (position: Int64, record: ClockRecord, row: TableReader.Row)? = nil, former: FormerRow? = nil
+    ) throws -> Candidate {
+        Candidate(
+            full, in: table, intact: shownRows.intactValues(full, in: table), age: store.age(full), shown: position,
+            former: former)
+    }
+
+    private func addParked(to candidates: inout Candidates, touching tables: Set<Int64>?) throws {
+        guard store.hasHidden else { return }
+        let hidden = HiddenRows(store)
+        guard let tables else {
+            try add(try hidden.rows(.parked), to: &candidates)
+            return
+        }
+        let affected = rules.affected(by: tables)
+        for table in store.catalog.tables where affected.contains(table.id) {
+            try add(
+                rules.isInContestedCircle(table)
+                    ? hidden.rows(.parked, of: table.name) : hidden.rowsToReconsider(in: table, store.catalog.tables),
+                to: &candidates)
+        }
+    }
+
+    /// Returns whether there was one that was not among them.
+    @discardableResult
+    private func add(_ rows: [HiddenRows.Row], to candidates: inout Candidates) throws -> Bool {
+        var isAny = false
+        for row in rows where row.state == .parked {
+            guard let table = store.catalog[row.table] else { continue }
+            let full = RowState(table: table.name, identity: row.identity, state: row.clock, integer: row.integer)
+            isAny = candidates.add(try candidate(full, in: table)) || isAny
+        }
+        return isAny
+    }
+
+    private func addReplaced(to candidates: inout Candidates, touching tables: Set<Int64>?) throws {
+        guard store.hasReplaced else { return }
+        let affected = tables.map { rules.affected(by: $0) }
+        for table in store.catalog.tables where affected?.contains(table.id) ?? true {
+            let rows = try connection.rows("SELECT row, conflict FROM \(table.clock) WHERE conflict >= 2")
+            try add(rows.filter { $0[1].asInteger & 2 != 0 }.map { (table, $0[0].asInteger) }, to: &candidates)
+        }
+    }
+
+    /// Returns whether there was one that was not among them.
+    @discardableResult
+    private func add(
+        _ rows: [(table: TrackedTable, position: Int64)], to candidates: inout Candidates
+    ) throws -> Bool {
+        var isAny = false
+        for (table, position) in rows where !candidates.contains(table, at: position) {
+            guard let (full, record, row) = try shownRows.full(at: position, in: table) else { continue }
+            let candidate = try candidate(full, in: table, at: (position, record, row))
+            isAny = candidates.add(candidate) || isAny
+        }
+        return isAny
+    }
+
+    /// Decides, and takes in whatever turns out to have to do with it, until that is all.
+    private func decide(_ candidates: inout Candidates) throws {
+        while true {
+            do {
+                let probe = ConstraintProbe(store, shownRows: shownRows)
+                try ConstraintSolver(store, candidates, neighbours: neighbours, probe: probe).decide()
+            } catch let wanted as ConstraintSolver.Wanted {
+                guard try add(wanted.rows, to: &candidates) else {
+                    throw LogSyncError(
+                        .invalidStore,
+                        "a row of \(wanted.rows[0].table.name) has no clock record; nothing was imported",
+                        help: "Run `logsync rescan` on the store.")
+                }
+                continue
+            }
+            // References that nothing depends on follow a folded row too.
+            if candidates.all.contains(where: \.isFolded) { store.hasFolded = true }
+            // What others knew it by is not there any more.
+            let changed = try candidates.all.compactMap { candidate in
+                try candidate.former.flatMap { try candidate.isShown && !isOtherwiseCalled(candidate) ? nil : $0 }
+            }
+            let children =
+                try neighbours.children(of: changed)
+                + neighbours.children(of: try foldedUnseen(candidates)) { $0.namesIdentity }
+            // Nor is what others waited for as it was.
+            let waiting = try candidates.all.flatMap { candidate in
+                try HiddenRows(store).waiting(
+                    for: candidate.full.identity, at: candidate.position ?? candidate.former?.integer,
+                    in: candidate.table)
+            }
+            let isMore = try [add(children, to: &candidates), add(waiting, to: &candidates)]
+            guard isMore.contains(true) else { return }
+        }
+    }
+
+    /// Folded rows that never stood here: others refer to them all the same, by their keys or by promised integers.
+    private func foldedUnseen(_ candidates: Candidates) throws -> [FormerRow] {
+        guard store.hasFolded else { return [] }
+        return try candidates.all.compactMap { candidate in
+            guard candidate.isFolded, candidate.former == nil else { return nil }
+            let table = candidate.table
+            guard table.localInteger != nil else {
+                return FormerRow(table: table, integer: 0, values: candidate.intact)
+            }
+            guard store.hasReserved else { return nil }
+            return try IdentityMap(store: store).reservedInteger(of: candidate.full.identity, in: table)
+                .map { FormerRow(table: table, integer: $0, values: candidate.intact) }
+        }
+    }
+
+    /// Whether a column that children name it by shows something else than before.
+    private func isOtherwiseCalled(_ candidate: Candidate) throws -> Bool {
+        let named = Set(
+            rules.to(candidate.table).flatMap(\.parts).compactMap { part in
+                if case .column(let position) = part { position } else { nil }
+            })
+        guard !named.isEmpty, let former = candidate.former else { return false }
+        let shown = candidate.shown
+        return try named.contains { position in
+            // A reference is called by what it names, whatever its integer is here.
+            guard candidate.table.columns[position].reference == nil else { return false }
+            return try shownRows.identityValue(former.values[position], position, in: candidate.table)
+                != shown[position]
+        }
+    }
+}

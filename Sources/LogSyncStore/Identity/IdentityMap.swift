@@ -1,0 +1,75 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Translates the local integers of referenced rows to identities and back.
+struct IdentityMap {
+    let store: OpenStore
+
+    private var connection: Connection { store.connection }
+
+    /// The identity of the row that has an integer, or the one promised to the row that will have it.
+    func identity(of integer: Int64, in table: TrackedTable) throws -> RowIdentity {
+        if let identity = try knownIdentity(of: integer, in: table) { return identity }
+        var hash = IdentityHash("reserved")
+        hash.combine(store.salt)
+        hash.combine(table.name)
+        hash.combine(UInt64(bitPattern: integer))
+        hash.combine(UInt64(bitPattern: store.configuration.clock.now()))
+        let identity = hash.identity(prefix: UInt64(bitPattern: integer))
+        try reserve(integer, for: identity, in: table)
+        return identity
+    }
+
+    func knownIdentity(of integer: Int64, in table: TrackedTable) throws -> RowIdentity? {
+        if let identity = try ClockTable(table: table, connection: connection).identity(at: integer) {
+            return identity
+        }
+        return try reservedIdentity(of: integer, in: table)
+    }
+
+    func reservedIdentity(of integer: Int64, in table: TrackedTable) throws -> RowIdentity? {
+        guard store.hasReserved else { return nil }
+        guard
+            case .blob(let bytes)? = try connection.scalar(
+                "SELECT identity FROM logsync_reserved WHERE table_id = ? AND integer = ?", .integer(table.id),
+                .integer(integer))
+        else { return nil }
+        return RowIdentity(unchecked: bytes)
+    }
+
+    /// The integer promised to a row that has not come.
+    func reservedInteger(of identity: RowIdentity, in table: TrackedTable) throws -> Int64? {
+        guard store.hasReserved else { return nil }
+        return try connection.integer(
+            "SELECT integer FROM logsync_reserved WHERE identity = ? AND table_id = ?", .blob(identity.bytes),
+            .integer(table.id))
+    }
+
+    func reserve(_ integer: Int64, for identity: RowIdentity, in table: TrackedTable) throws {
+        try connection.run(
+            "INSERT OR REPLACE INTO logsync_reserved(table_id, integer, identity) VALUES(?, ?, ?)",
+            .integer(table.id), .integer(integer), .blob(identity.bytes))
+        store.hasReserved = true
+    }
+
+    func release(_ integer: Int64, in table: TrackedTable) throws {
+        guard store.hasReserved else { return }
+        try connection.run(
+            "DELETE FROM logsync_reserved WHERE table_id = ? AND integer = ?", .integer(table.id), .integer(integer))
+    }
+
+    /// The integer of a referenced row, or of the one that it was folded into; nil where no row here has the identity
+    /// and none is promised to it.
+    ///
+    /// - Parameter followsFolded: whether that other row counts.
+    func integer(of identity: RowIdentity, in table: TrackedTable, followsFolded: Bool = true) throws -> Int64? {
+        let clock = ClockTable(table: table, connection: connection)
+        if let row = try clock.row(of: identity) { return row }
+        if followsFolded, let winner = try HiddenRows(store).winner(of: identity, in: table),
+            let row = try clock.row(of: winner)
+        {
+            return row
+        }
+        return try reservedInteger(of: identity, in: table)
+    }
+}

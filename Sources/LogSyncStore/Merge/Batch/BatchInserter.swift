@@ -1,0 +1,241 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Inserts rows that nobody has here yet, with their clock records, some at a time (``RowsParameter``).
+///
+/// It gives what ``ShownRows/insert(_:_:integer:in:)`` and ``ClockTable/insert(_:at:)`` give for a row whose cells are all
+/// of one insert and stand in this store's columns as they are given. What is anything else — a constraint refuses it, it
+/// refers to a row that is not here — it leaves alone, for those who know how: at once, or when the rows are written.
+final class BatchInserter {
+    let table: TrackedTable
+    private let store: OpenStore
+    private let shownRows: ShownRows
+    private let clock: BatchClockInserter
+    private let statement: Statement
+    private let exists: Statement
+    private let parents: ParentIntegerCache
+    /// The greatest integer that the table has or has given out, in rows that wait, too.
+    private var highest: Int64 = 0
+    /// The values of the row at hand by position.
+    private var values: [Value]
+    private let key: [Int]
+    /// The position of the column that is the rowid, where it is one of the replicated ones.
+    private let integerKey: Int?
+    private let refersToItself: Bool
+    /// Each row's rowid, then its values.
+    private let batch: RowsParameter
+    /// One a row of the batch.
+    private var waiting: [Waiting] = []
+    private let limit: Int
+    private var left: [Int] = []
+
+    /// A row that is not written yet.
+    private struct Waiting {
+        var token: Int
+        var rowid: Int64
+    }
+
+    /// How many bytes of rows are written at a time, about.
+    private static let bytes = 256 << 10
+    /// SQLite gives a table, and what stands for one, 2000 columns at most.
+    private static let columns = 1000
+
+    private var connection: Connection { store.connection }
+
+    /// Whether rows of a table may be inserted in this way now.
+    static func suits(_ table: TrackedTable, _ store: OpenStore, _ shownRows: ShownRows) throws -> Bool {
+        guard BatchClockInserter.suits(table, store), table.name != "logsync_setting",
+            1...columns ~= table.columns.count,
+            !store.hasFolded
+        else { return false }
+        switch table.kind {
+        case .natural: guard !table.keyHasReference else { return false }
+        case .surrogate:
+            guard table.localInteger != nil, !store.hasReserved, !shownRows.hasFreed(in: table) else { return false }
+        case .columns: return false
+        }
+        // A reference to a row that is here is all that is looked for.
+        for rule in store.referenceRules.of(table) where rule.strength != .unenforced {
+            guard rule.isByInteger, table.columns[rule.columns[0]].reference == rule.parent.name else { return false }
+        }
+        return try !HiddenRows(store).hasAny(of: table)
+    }
+
+    init(_ table: TrackedTable, _ store: OpenStore, _ shownRows: ShownRows, _ stamp: Stamp) throws {
+        self.table = table
+        self.store = store
+        self.shownRows = shownRows
+        clock = try BatchClockInserter(table, store, stamp)
+        integerKey = table.integerKeyPosition
+        batch = RowsParameter(width: table.insertWidth)
+        // Where triggers fire, or a STRICT table looks at types, a row that is refused takes all of its statement with it.
+        let isAlone = try table.schema.isStrict || store.hasCopiedTriggers(on: table)
+        limit = isAlone ? 1 : RowsParameter.batch
+        statement = try store.connection.prepare(
+            isAlone ? table.insertRow : table.insertRows, readingRowsOf: batch.width)
+        exists = try store.connection.prepare(table.existsByRowid)
+        parents = try ParentIntegerCache(table, store)
+        values = [Value](repeating: .null, count: table.columns.count)
+        key = table.key.map(\.index)
+        refersToItself = table.columns.contains { $0.reference == table.name }
+        if table.localInteger != nil { try lookAgain() }
+    }
+
+    /// Finds out where the next rows may stand: others have inserted some, maybe.
+    private func lookAgain() throws {
+        if table.localInteger != nil {
+            highest = try shownRows.highestInteger(of: table)
+        } else if integerKey == nil {
+            highest = try connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0
+        }
+    }
+
+    /// Puts down what was kept back. Call it before anything looks for one of the rows by its key, and after ``write()``.
+    func flush() throws { try clock.flush() }
+
+    /// Looks at the integers that the next rows would take, all at once: rows that come together have them in a row.
+    func expect(_ hints: [Int64]) throws {
+        areTaken = nil
+        guard !table.schema.isAutoincrement, let first = hints.min(), let last = hints.max(), first > 0,
+            last <= highest, last - first < 2 * Int64(hints.count)
+        else { return }
+        let sql = "SELECT count(*) FROM \(table.quoted) WHERE \(table.rowid) BETWEEN ? AND ?"
+        if try connection.integer(sql, .integer(first), .integer(last)) == last - first + 1 { areTaken = first...last }
+    }
+
+    private var areTaken: ClosedRange<Int64>?
+
+    // MARK: One row
+
+    /// Takes a row, to be written with others.
+    ///
+    /// - Parameters:
+    ///   - identity: nobody has it here, or the table's own key says so.
+    ///   - token: by which ``write()`` names it.
+    ///   - hint: the row's integer at its author.
+    ///   - stamp: the insert's.
+    ///   - cells: those that were set after it, by column id.
+    ///   - omitsKey: whether the columns of a natural key are the identity's to say.
+    ///   - value: by column position, as logs have it.
+    /// - Returns: the row's rowid; nil where it is left alone.
+    func insert(
+        _ identity: RowIdentity, _ token: Int, hint: Int64?, _ stamp: Stamp, cells: [Int: Stamp] = [:],
+        omitsKey: Bool, value: (Int) -> Value
+    ) throws -> Int64? {
+        guard identity.isSurrogate == (table.kind == .surrogate), try gather(omitsKey ? identity : nil, value)
+        else { return nil }
+        if waiting.isEmpty { try lookAgain() }
+        guard let rowid = try rowid(hint) else { return nil }
+        for position in values.indices { clock.digests[position] = Digest.of(values[position]) }
+        if !table.uniqueSlots.isEmpty { clock.uniques = table.uniqueDigests { values[$0] } }
+        identity.bytes.withUnsafeBytes { clock.append(at: rowid, identity: $0, stamp, cells: cells) }
+        if integerKey == nil { batch.append(rowid) }
+        for value in values { batch.append(value) }
+        waiting.append(Waiting(token: token, rowid: rowid))
+        highest = max(highest, rowid)
+        if waiting.count >= limit || batch.byteCount >= Self.bytes { try writeBatch() }
+        return rowid
+    }
+
+    /// The primary key of the row that was taken last.
+    func primaryKey(at rowid: Int64) -> [Value] {
+        table.primaryKey(of: TableReader.Row(undigested: values), at: rowid)
+    }
+
+    /// Puts together the row's values as this store has them; false where a reference leads nowhere yet.
+    ///
+    /// - Parameter identity: what says the key; nil where the values do.
+    private func gather(_ identity: RowIdentity?, _ value: (Int) -> Value) throws -> Bool {
+        let isSaid = table.kind == .natural && identity != nil
+        if isSaid, let identity {
+            guard let parts = identity.naturalParts, parts.count == key.count else { return false }
+            for (part, position) in zip(parts, key) {
+                if case .reference = part { return false }
+                values[position] = part.value
+            }
+        }
+        for position in values.indices where !isSaid || !key.contains(position) {
+            guard let given = try local(value(position), at: position) else { return false }
+            values[position] = given
+        }
+        return true
+    }
+
+    private func local(_ value: Value, at position: Int) throws -> Value? {
+        if let given = try parents.local(value, at: position) { return given }
+        guard refersToItself, !waiting.isEmpty else { return nil }
+        // The row that it refers to may be one of those that wait.
+        try writeBatch()
+        return try parents.local(value, at: position)
+    }
+
+    /// Where the row is to stand.
+    private func rowid(_ hint: Int64?) throws -> Int64? {
+        if table.localInteger != nil { return try freeInteger(hint) }
+        guard let integerKey else { return highest < Int64.max ? max(highest, 0) + 1 : nil }
+        guard case .integer(let rowid) = values[integerKey] else { return nil }
+        return rowid
+    }
+
+    /// As ``ShownRows/freeInteger(hint:for:in:)`` where nothing is promised and nothing has gone.
+    private func freeInteger(_ hint: Int64?) throws -> Int64? {
+        if let hint, hint <= ShownRows.greatestInteger {
+            if hint > highest { return hint }
+            if !table.schema.isAutoincrement, areTaken?.contains(hint) != true,
+                !waiting.contains(where: { $0.rowid == hint })
+            {
+                exists.reset()
+                exists.bind(hint, at: 1)
+                defer { exists.reset() }
+                if try !exists.step() { return hint }
+            }
+        }
+        let next = max(highest, 0) + 1
+        return next <= ShownRows.greatestInteger ? next : nil
+    }
+
+    // MARK: Writing
+
+    /// Writes the rows that wait.
+    ///
+    /// - Returns: the tokens of those that were left alone since this was called last.
+    func write() throws -> [Int] {
+        try writeBatch()
+        defer { left = [] }
+        return left
+    }
+
+    private func writeBatch() throws {
+        guard !waiting.isEmpty else { return }
+        let refused = try table.localInteger == nil ? writeNamed() : writeNumbered()
+        if table.localInteger != nil {
+            let places = Set(refused)
+            for (place, row) in waiting.enumerated() where !places.contains(place) {
+                shownRows.take(row.rowid, in: table)
+            }
+        }
+        left += refused.map { waiting[$0].token }
+        batch.removeAll()
+        clock.removeAll()
+        waiting.removeAll(keepingCapacity: true)
+    }
+
+    /// Rows whose keys say who they are; a table of these refuses one that is there.
+    private func writeNamed() throws -> [Int] {
+        let refused = try batch.write(with: statement, on: connection)
+        clock.drop(refused)
+        let recorded = try clock.write()
+        for place in recorded { try connection.run(table.deleteByRowid, .integer(waiting[place].rowid)) }
+        return refused + recorded
+    }
+
+    /// Rows whose integers are this store's to give. Their records go first: they tell whether the identities are new.
+    private func writeNumbered() throws -> [Int] {
+        let recorded = try clock.write()
+        for place in recorded { batch.drop(place) }
+        let refused = try batch.write(with: statement, on: connection)
+        try clock.remove(refused)
+        return refused + recorded
+    }
+}

@@ -1,0 +1,33 @@
+package import LogSyncFormat
+package import LogSyncModel
+
+/// A transaction from the container, to be merged.
+package struct IncomingTransaction {
+    package var header: TransactionHeader
+    package var chainBefore: ChainHash
+    package var chain: ChainHash
+    /// Streams the row changes; may be called once.
+    package var forEachGroup: ((RowGroup) throws -> Void) throws -> Void
+    /// Gives the blobs that its values name; nil where it names none.
+    package var blobs: BlobSource?
+
+    package init(
+        header: TransactionHeader, chainBefore: ChainHash, chain: ChainHash, blobs: BlobSource? = nil,
+        forEachGroup: @escaping ((RowGroup) throws -> Void) throws -> Void
+    ) {
+        self.blobs = blobs
+        self.header = header
+        self.chainBefore = chainBefore
+        self.chain = chain
+        self.forEachGroup = forEachGroup
+    }
+}
+
+/// What an imported transaction changed in the store.
+package struct ImportedTransaction: Sendable {
+    package var dot: Dot
+    package var time: HybridTime
+    package var author: String?
+    package var context: String?
+    package var tables: [String: TableChanges]
+}

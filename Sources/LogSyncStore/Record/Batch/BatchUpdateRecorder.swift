@@ -1,0 +1,183 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Records rows that were updated (``SimpleChanges``): compares them with their clock records in the order in which both
+/// stand, and logs what differs in the order of the keys.
+///
+/// ``Recorder`` finds the same columns changed, gives them the same time, and leaves the same record.
+final class BatchUpdateRecorder {
+    private let plain: SimpleChanges
+    private let recorder: Recorder
+    private let table: TrackedTable
+    private let store: OpenStore
+    private let clock: BatchClockUpdater
+    /// By the columns that changed, as bits by position.
+    private var groups: [UInt64: Changed] = [:]
+    private var last: (changed: UInt64, group: Changed)?
+    private var size = 0
+    private let references: ParentIdentityCache
+    /// Places in the order in which rows are logged, by entry.
+    private var ranks: [Int32] = []
+
+    /// Rows whose same columns changed.
+    private final class Changed {
+        let positions: [Int]
+        var entries: [Int] = []
+        var times: [HybridTime] = []
+        /// By place among the positions.
+        var values: [[Value]]
+
+        init(_ positions: [Int]) {
+            self.positions = positions
+            values = positions.map { _ in [] }
+        }
+    }
+
+    init(_ plain: SimpleChanges, _ recorder: Recorder) throws {
+        self.plain = plain
+        self.recorder = recorder
+        table = plain.table
+        store = plain.store
+        clock = try BatchClockUpdater(plain.table, plain.store)
+        references = ParentIdentityCache(plain.table, recorder)
+    }
+
+    func write() throws {
+        ranks = [Int32](repeating: 0, count: plain.entries.count)
+        for (rank, index) in plain.updates.enumerated() { ranks[index] = Int32(rank) }
+        var digests = [UInt64](repeating: 0, count: table.columns.count)
+        var record = [UInt32](repeating: 0, count: table.columnCount)
+        let order = plain.updates.sorted { plain.entries[$0].rowid < plain.entries[$1].rowid }
+        try plain.forEachRecord(order, table.selectPlainUpdate) { index, select in
+            let changed = changes(select, &digests, &record)
+            if changed != 0 { try write(changed, index, select, digests: record, digest: sum(digests)) }
+            if size > store.configuration.recordingMemory { try log() }
+        }
+        try log()
+    }
+
+    // MARK: Comparing
+
+    /// The first column of ``TrackedTable/selectPlainUpdate`` that is the row's.
+    private static let cells = record + BatchClockUpdater.columnCount + 3
+    /// What it gives before: the record; the digest of the whole row; the record's identity; the columns' digests.
+    private static let record = 1
+    private static let digest = record + BatchClockUpdater.columnCount
+    private static let identity = digest + 1
+    private static let digests = digest + 2
+
+    private func sum(_ digests: [UInt64]) -> UInt64 {
+        var sum: UInt64 = 0
+        for (position, digest) in digests.enumerated() {
+            sum &+= Digest.mix(digest, UInt64(table.columns[position].id))
+        }
+        return sum
+    }
+
+    /// The columns that differ from the record, as bits by position.
+    private func changes(_ select: Statement, _ digests: inout [UInt64], _ record: inout [UInt32]) -> UInt64 {
+        var changed: UInt64 = 0
+        select.withBytes(Self.digests) { stored in
+            for position in digests.indices {
+                let digest = select.digest(Self.cells + position)
+                digests[position] = digest
+                let id = table.columns[position].id
+                record[id] = UInt32(truncatingIfNeeded: digest).littleEndian
+                if stored.loadUnaligned(fromByteOffset: id * 4, as: UInt32.self) != record[id] {
+                    changed |= 1 << UInt64(position)
+                }
+            }
+        }
+        let all = UInt64.max >> UInt64(64 - digests.count)
+        if changed == 0 {
+            // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
+            return sum(digests) == UInt64(bitPattern: select.integer(Self.digest)) ? 0 : all
+        }
+        return store.policies.recordsWholeRows(table.name) ? all : changed
+    }
+
+    // MARK: One row
+
+    private func write(
+        _ changed: UInt64, _ index: Int, _ select: Statement, digests: [UInt32], digest: UInt64
+    ) throws {
+        if table.storesIdentity { select.withBytes(Self.identity) { plain.setIdentity($0, at: index) } }
+        let entry = plain.entries[index]
+        let row = plain.keys.bytes.withUnsafeBytes { keys in
+            Digest.mix(
+                table.nameDigest,
+                Digest.of(bytes: UnsafeRawBufferPointer(rebasing: keys[plain.range(entry)]), seed: Digest.blobSeed))
+        }
+        let group = group(of: changed)
+        try clock.take(select, from: Self.record)
+        var stamp = try recorder.transaction().stamp
+        stamp.time = recorder.raised(entry.milliseconds, above: clock.latest(of: group.positions))
+        try keep(index, stamp.time, select, in: group)
+        let uniques =
+            table.uniqueSlots.isEmpty ? [] : table.uniqueDigests { select.value(Self.cells + $0) }
+        try clock.write(
+            at: entry.rowid, row: row, changed, group.positions, stamp, digests: digests, digest: digest)
+        try clock.follow(uniques: uniques, at: entry.rowid)
+    }
+
+    // MARK: Logging
+
+    private func group(of changed: UInt64) -> Changed {
+        if let last, last.changed == changed { return last.group }
+        let group =
+            groups[changed] ?? Changed(table.columns.indices.filter { changed >> UInt64($0) & 1 == 1 })
+        groups[changed] = group
+        last = (changed, group)
+        return group
+    }
+
+    private func keep(_ index: Int, _ time: HybridTime, _ select: Statement, in group: Changed) throws {
+        for (place, position) in group.positions.enumerated() {
+            var value = try references.logged(select.value(Self.cells + position), at: position)
+            if try recorder.transaction().isLarge(value.size) {
+                let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
+                value = try recorder.transaction().logged(value, table.columns[position].name, of: identity, in: table)
+            }
+            size += value.size
+            group.values[place].append(value)
+        }
+        size += 96
+        group.entries.append(index)
+        group.times.append(time)
+    }
+
+    private func log() throws {
+        for (_, changed) in groups.sorted(by: { $0.key < $1.key }) {
+            let order = changed.entries.indices.sorted { ranks[changed.entries[$0]] < ranks[changed.entries[$1]] }
+            var group = RowGroup(table: table.name, kind: .update)
+            let keys = plain.keys.bytes
+            group.identities = order.map {
+                RowIdentity(unchecked: keys[plain.range(plain.entries[changed.entries[$0]])])
+            }
+            group.times = order.map { changed.times[$0] }
+            if table.localInteger != nil { group.integers = order.map { plain.entries[changed.entries[$0]].rowid } }
+            group.columns = zip(changed.positions, changed.values).map { position, values in
+                RowGroup.Column(
+                    name: table.columns[position].name, referencedTable: table.columns[position].reference,
+                    values: order.map { values[$0] })
+            }
+            try recorder.transaction().append(group)
+        }
+        groups = [:]
+        last = nil
+        size = 0
+    }
+}
+
+extension TrackedTable {
+    /// Records with their rows, each after its place among those that are given.
+    var selectPlainUpdate: String {
+        let cells = columns.map { ", t.\(SQL.name($0.local))" }.joined()
+        return """
+            SELECT s.c0, \(BatchClockUpdater.columns), c.digest, c.identity, c.digests\(cells)
+            FROM logsync_rows_2(?) AS s CROSS JOIN \(clock) AS c CROSS JOIN \(quoted) AS t
+            WHERE c.row = s.c1 AND t.\(rowid) = c.row
+            """
+    }
+}

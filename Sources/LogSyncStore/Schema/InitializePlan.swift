@@ -1,0 +1,70 @@
+/// How `init` is told to identify rows and what to leave out.
+package struct InitializePlan: Sendable {
+    package var content: String
+    package var container: String
+    package var peerName: String
+    /// By table name as the user gave it: `natural`, `surrogate` or a list of columns.
+    package var identities: [String: IdentityChoice] = [:]
+    /// (child table, column, parent table) of undeclared references.
+    package var references: [(table: String, column: String, parent: String)] = []
+    /// (`TABLE` or `TABLE.COLUMN`, policy), in the order given.
+    package var policies: [(target: String, policy: String)] = []
+    package var local: [String] = []
+    package var skip: [String] = []
+    package var keepJournal = false
+    package var machineID: String?
+    /// The settings that the content already has, where this store joins it: (kind, target, value) as in the rows of
+    /// `logsync_setting`. They go before flags; flags that contradict them are refused by the caller.
+    package var settings: [(kind: String, target: String, value: String)] = []
+
+    package init(content: String, container: String, peerName: String) {
+        self.content = content
+        self.container = container
+        self.peerName = peerName
+    }
+}
+
+package enum IdentityChoice: Sendable, Hashable {
+    case natural
+    case surrogate
+    case columns([String])
+}
+
+extension InitializePlan {
+    /// The plan with what the content has settled already.
+    func withContentSettings() -> InitializePlan {
+        var plan = self
+        for setting in settings {
+            switch setting.kind {
+            case "identity":
+                let parts = setting.value.split(separator: "=", maxSplits: 1).map(String.init)
+                switch parts.first {
+                case "natural": plan.identities[setting.target] = .natural
+                case "surrogate": plan.identities[setting.target] = .surrogate
+                case "columns":
+                    // A setting that another version wrote in another way leaves the default.
+                    if let columns = try? KeyList.decode(parts.last ?? "") {
+                        plan.identities[setting.target] = .columns(columns)
+                    }
+                default: break
+                }
+            case "reference":
+                if let dot = setting.target.lastIndex(of: ".") {
+                    let table = String(setting.target[..<dot])
+                    let column = String(setting.target[setting.target.index(after: dot)...])
+                    plan.references.append((table, column, setting.value))
+                }
+            case "skip": plan.skip.append(setting.target)
+            case "local": plan.local.append(setting.target)
+            default: break
+            }
+        }
+        // Settings have names in logs; here a table may be called something else.
+        for setting in settings where setting.kind == "rename" {
+            if let identity = plan.identities[setting.value] { plan.identities[setting.target] = identity }
+            if plan.skip.contains(setting.value) { plan.skip.append(setting.target) }
+            if plan.local.contains(setting.value) { plan.local.append(setting.target) }
+        }
+        return plan
+    }
+}

@@ -1,0 +1,149 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Lays a table's clock and pending records out anew, where an index came or went, or a rebuild made it another kind of
+/// table: what finds a record and where it stands depends on both.
+struct ClockLayoutChange {
+    let store: OpenStore
+    let table: TrackedTable
+
+    private var connection: Connection { store.connection }
+    private var old: String { "logsync_old_clock" }
+    private var oldUnique: String { "logsync_old_unique" }
+    private var oldPending: String { "logsync_old_pending" }
+
+    /// Returns whether there was anything to do. Every row is then noted as possibly changed.
+    func reshape() throws -> Bool {
+        let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
+        guard case .text? = shape, let shape, String(text: shape) != table.shape else { return false }
+        // By their former layout: "hasRowid storesIdentity findsByKeyDigest …".
+        let parts = String(text: shape).split(separator: " ")
+        guard parts.count >= 3 else { return false }
+        connection.finalizeStatements()
+        for name in Capture.triggerNames {
+            try connection.execute("DROP TRIGGER IF EXISTS logsync_\(name)_\(table.id)")
+        }
+        try putAside(hasUnique: try TableSchema.read(table.unique, on: connection) != nil)
+        try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
+        try connection.execute(Capture.pendingTable(table))
+        try connection.execute(
+            """
+            INSERT INTO \(table.pending)(number, kind, row, ms)
+            SELECT max(number), \(Capture.Kind.found.rawValue), NULL, 0 FROM \(oldPending) HAVING max(number) IS NOT NULL
+            """)
+        try moveRecords(byDigest: parts[2] == "true", byRowid: parts[0] == "true")
+        connection.finalizeStatements()
+        for name in [old, oldUnique, oldPending] { try connection.execute("DROP TABLE IF EXISTS \(name)") }
+        try Capture.install(table, on: connection)
+        try Capture.noteEverything(table, on: connection)
+        try table.noteShape(on: connection)
+        return true
+    }
+
+    private func putAside(hasUnique: Bool) throws {
+        try connection.execute("ALTER TABLE \(table.clock) RENAME TO \(old)")
+        for index in ["identity", "conflict"] {
+            try connection.execute("DROP INDEX IF EXISTS \(table.clock)_\(index)")
+        }
+        try connection.execute("CREATE INDEX \(old)_identity ON \(old)(identity) WHERE identity IS NOT NULL")
+        try connection.execute("ALTER TABLE \(table.pending) RENAME TO \(oldPending)")
+        if hasUnique {
+            try connection.execute("ALTER TABLE \(table.unique) RENAME TO \(oldUnique)")
+        } else {
+            try connection.execute("CREATE TABLE \(oldUnique)(digest INTEGER, row INTEGER)")
+        }
+    }
+
+    private func moveRecords(byDigest: Bool, byRowid: Bool) throws {
+        let clock = ClockTable(table: table, connection: connection)
+        let shownRows = ShownRows(store)
+        let reader = shownRows.reader(table)
+        let formerly = FormerRecords(table: table, name: old, keepsKey: byDigest)
+        var moved: Set<Int64> = []
+        let statement = try Statement(
+            """
+            SELECT \(table.hasRowid ? table.rowid : "NULL")\(table.columns.isEmpty ? "" : ", " + table.columnList)
+            FROM \(table.quoted)
+            """, on: connection)
+        while try statement.step() {
+            let row = TableReader.Row(values: table.columns.indices.map { statement.value($0 + 1) })
+            let rowid = statement.isNull(0) ? nil : statement.integer(0)
+            let natural =
+                table.kind == .surrogate
+                ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
+            guard
+                let origin = try record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid),
+                moved.insert(origin).inserted, var record = try formerly.record(at: origin, connection)
+            else { continue }
+            let identity = record.identity ?? natural
+            let isStored = table.storesIdentity || identity?.isSurrogate ?? false
+            record.identity = isStored ? identity : nil
+            record.key = !isStored && table.findsByKeyDigest ? identity : nil
+            record.uniques =
+                identity.map { table.uniques(of: $0) { row.values[$0] } } ?? []
+            _ = try clock.insert(record, at: rowid)
+        }
+        try moveOrphans(except: moved, formerly, clock, byDigest: byDigest)
+    }
+
+    private func record(of natural: RowIdentity?, rowid: Int64?, byDigest: Bool, byRowid: Bool) throws -> Int64? {
+        if let natural {
+            if let row = try connection.integer("SELECT row FROM \(old) WHERE identity = ?", .blob(natural.bytes)) {
+                return row
+            }
+            if byDigest {
+                return try connection.integer(
+                    "SELECT row FROM \(oldUnique) WHERE digest = ?", .integer(Int64(table.keyDigest(natural))))
+            }
+            if table.schema.integerKey == nil { return nil }
+        }
+        guard byRowid, let rowid else { return nil }
+        return try connection.integer("SELECT row FROM \(old) WHERE row = ?", .integer(rowid))
+    }
+
+    /// Records whose rows are gone: those that say, or whose pending deletion says, which row it was.
+    private func moveOrphans(
+        except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool
+    ) throws {
+        var keys: [Int64: RowIdentity] = [:]
+        let names = Set(
+            try connection.rows("SELECT name FROM pragma_table_info(?)", .text(oldPending)).map { String(text: $0[0]) })
+        let columns = table.key.indices.map { "k\($0)" }
+        if byDigest, !columns.isEmpty, names.isSuperset(of: columns) {
+            for row in try connection.rows("SELECT DISTINCT \(columns.joined(separator: ", ")) FROM \(oldPending)") {
+                let parts = zip(row, table.key).compactMap { KeyPart($0, collation: $1.collation) }
+                guard parts.count == table.key.count else { continue }
+                let identity = RowIdentity(natural: parts)
+                let digest = Int64(table.keyDigest(identity))
+                for row in try connection.rows("SELECT row FROM \(oldUnique) WHERE digest = ?", .integer(digest)) {
+                    keys[row[0].asInteger] = identity
+                }
+            }
+        }
+        var free: Int64 = 0
+        for row in try connection.rows("SELECT row FROM \(old)") where !moved.contains(row[0].asInteger) {
+            let origin = row[0].asInteger
+            guard var record = try formerly.record(at: origin, connection) else { continue }
+            record.identity = record.named ?? keys[origin]
+            record.key = nil
+            record.uniques = []
+            // Where no row stands; one with an integer of its own stays there, so that the integer says which it was.
+            free -= 1
+            let isNatural = table.kind == .natural && table.schema.integerKey != nil
+            _ = try clock.insert(record, at: table.localInteger != nil || isNatural ? origin : free)
+        }
+    }
+}
+
+/// Clock records under another table's name.
+struct FormerRecords {
+    let table: TrackedTable
+    let name: String
+    /// See ``ClockTable/record(at:sql:keepsKey:)``.
+    let keepsKey: Bool
+
+    func record(at row: Int64, _ connection: Connection) throws -> ClockRecord? {
+        try ClockTable(table: table, connection: connection)
+            .record(at: row, sql: table.selectClock.replacing(table.clock, with: name), keepsKey: keepsKey)
+    }
+}

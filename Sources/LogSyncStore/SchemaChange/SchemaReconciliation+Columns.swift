@@ -1,0 +1,241 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// What became of a table's columns.
+struct ColumnChanges {
+    /// By column id.
+    var added: [Int] = []
+    var dropped: [Int] = []
+}
+
+extension SchemaReconciliation {
+    private struct Known {
+        var id: Int64
+        var name: String
+        var type: String
+        var ordinal: Int
+    }
+
+    /// Gives new columns their ids, notes dropped and renamed ones; by table id.
+    func followColumns() throws -> [Int64: ColumnChanges] {
+        var changes: [Int64: ColumnChanges] = [:]
+        for table in store.catalog.tables {
+            let local = try connection.scalar("SELECT name FROM logsync_table WHERE id = ?", .integer(table.id))
+            guard let local, let schema = try TableSchema.read(String(text: local), on: connection) else { continue }
+            changes[table.id] = try followColumns(table, schema)
+        }
+        return changes
+    }
+
+    private func followColumns(_ table: TrackedTable, _ schema: TableSchema) throws -> ColumnChanges {
+        var changes = ColumnChanges()
+        let present = schema.columns.enumerated().filter { _, column in
+            !column.isGenerated && !(table.kind != .natural && column.name == schema.integerKey)
+        }
+        let known = try connection.rows(
+            "SELECT id, name, type, ordinal FROM logsync_column WHERE table_id = ? AND NOT dropped ORDER BY id",
+            .integer(table.id)
+        ).map {
+            Known(
+                id: $0[0].asInteger, name: String(text: $0[1]), type: String(text: $0[2]), ordinal: Int($0[3].asInteger)
+            )
+        }
+        let presentNames = Set(present.map { $0.element.name.lowercased() })
+        let knownNames = Set(known.map { $0.name.lowercased() })
+        var added = present.filter { !knownNames.contains($0.element.name.lowercased()) }
+        // New columns come last: only a rename puts a new name before a column that was there already, unless the table
+        // was rebuilt. As many of them as names are missing, and nothing was dropped.
+        let lastKept = present.last { knownNames.contains($0.element.name.lowercased()) }?.offset ?? -1
+        let missing = known.filter { !presentNames.contains($0.name.lowercased()) }.count
+        let isRenamed =
+            try added.count { $0.offset < lastKept } == missing && Capture.isInstalled(table, on: connection)
+        for column in known where !presentNames.contains(column.name.lowercased()) {
+            if let index = try added.firstIndex(where: { try isToldRename(of: column, to: $0.element.name, table) })
+                ?? added.firstIndex(where: {
+                    try $0.element.declaredType == column.type
+                        && (isRenamed && $0.offset == column.ordinal
+                            || isRename(
+                                of: column, to: $0.element.name, at: $0.offset, present.count >= known.count, table,
+                                schema))
+                })
+            {
+                try rename(column, to: added[index].element, in: table)
+                added.remove(at: index)
+            } else {
+                try connection.run(
+                    "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
+                    .integer(column.id))
+                changes.dropped.append(Int(column.id))
+            }
+        }
+        try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: changes.dropped, in: table))
+        for column in added { changes.added.append(try add(column.element, at: column.offset, to: table)) }
+        for (ordinal, column) in present {
+            try connection.run(
+                "UPDATE logsync_column SET ordinal = ?3 WHERE table_id = ?1 AND name = ?2 AND NOT dropped",
+                .integer(table.id), .text(column.name), .integer(Int64(ordinal)))
+        }
+        return changes
+    }
+
+    private func add(_ column: TableSchema.Column, at ordinal: Int, to table: TrackedTable) throws -> Int {
+        let id =
+            try connection.integer(
+                "SELECT coalesce(max(id), -1) + 1 FROM logsync_column WHERE table_id = ?", .integer(table.id)) ?? 0
+        let name = try Renames(connection).logName(ofNewColumn: column.name, in: table.name, id: table.id)
+        try connection.run(
+            "INSERT INTO logsync_column(table_id, id, name, log_name, type, ordinal) VALUES(?, ?, ?, ?, ?, ?)",
+            .integer(table.id), .integer(id), .text(column.name), .text(name), .text(column.declaredType),
+            .integer(Int64(ordinal)))
+        if name != column.name { try Settings(store).set("rename", "\(table.name).\(column.name)", name) }
+        return Int(id)
+    }
+
+    private func rename(_ column: Known, to new: TableSchema.Column, in table: TrackedTable) throws {
+        try connection.run(
+            "UPDATE logsync_column SET name = ?3, type = ?4 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
+            .integer(column.id), .text(new.name), .text(new.declaredType))
+        try Settings(store).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
+    }
+
+    /// Whether another peer, or who ran the migration, said that a column is called so now, of whatever type it is.
+    private func isToldRename(of column: Known, to name: String, _ table: TrackedTable) throws -> Bool {
+        let told = try Renames(connection).logName(ofColumn: name, in: table.name)
+        return told != name && told == table.columnNames[Int(column.id)]
+    }
+
+    /// A column that keeps its place, type and values under a new name is renamed.
+    private func isRename(
+        of column: Known, to name: String, at ordinal: Int, _ isAsMany: Bool, _ table: TrackedTable,
+        _ schema: TableSchema
+    ) throws -> Bool {
+        // One that was said to be another is not this one.
+        guard try Renames(connection).logName(ofColumn: name, in: table.name) == name else { return false }
+        guard isAsMany, ordinal == column.ordinal else { return false }
+        var former: [UInt32: Int] = [:]
+        let clock = ClockTable(table: table, connection: connection)
+        var records = 0
+        for row in try connection.rows("SELECT row FROM \(table.clock) LIMIT 100000") {
+            guard let record = try clock.record(at: row[0].asInteger), record.digests.indices.contains(Int(column.id))
+            else { continue }
+            former[record.digests[Int(column.id)], default: 0] += 1
+            records += 1
+        }
+        var rows = 0
+        var same = 0
+        let statement = try Statement(
+            "SELECT \(SQL.name(name)) FROM \(SQL.name(schema.name)) LIMIT 100000", on: connection)
+        while try statement.step() {
+            rows += 1
+            let digest = UInt32(truncatingIfNeeded: statement.digest(0))
+            guard let left = former[digest], left > 0 else { continue }
+            former[digest] = left - 1
+            same += 1
+        }
+        return same * 2 >= min(rows, records)
+    }
+
+    // MARK: Cells
+
+    /// Takes dropped columns out of the rows' digests, and lets those rows be recorded for which a new column's cells
+    /// were kept.
+    func followCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
+        guard !changes.added.isEmpty || !changes.dropped.isEmpty else { return }
+        let clock = ClockTable(table: table, connection: connection)
+        let shownRows = ShownRows(store)
+        let reader = shownRows.reader(table)
+        let names = Set(changes.added.map { table.columnNames[$0].lowercased() })
+        let filter = changes.dropped.isEmpty ? "WHERE extra IS NOT NULL" : ""
+        for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
+            let position = row[0].asInteger
+            guard var record = try clock.record(at: position) else { continue }
+            let present =
+                try record.identity.map { try shownRows.currentRow($0, at: position, in: table) }
+                ?? (table.hasRowid ? reader.row(at: position) : nil)
+            if !changes.dropped.isEmpty {
+                for id in changes.dropped where id < record.digests.count { record.digests[id] = 0 }
+                // A row that was changed meanwhile differs in some column, which is enough to be recorded.
+                if let present { record.digest = reader.digest(present.digests, columns: record.digests.count) }
+                try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+            }
+            if record.state.cellsByName.keys.contains(where: { names.contains($0.lowercased()) }) {
+                try Capture.note(at: position, identity: record.identity, in: table, store)
+            }
+        }
+    }
+
+    // MARK: Rowids
+
+    /// VACUUM may number the rows of a table without INTEGER PRIMARY KEY anew: records are matched to rows by key.
+    func matchRowids(_ table: TrackedTable) throws {
+        guard table.hasRowid, table.schema.integerKey == nil, table.kind == .natural else { return }
+        let clock = ClockTable(table: table, connection: connection)
+        let reader = TableReader(table: table, store: store)
+        let shownRows = ShownRows(store)
+        var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []
+        var nameless: [(rowid: Int64, digest: UInt64)] = []
+        let statement = try Statement(
+            "SELECT \(table.rowid), \(table.columnList) FROM \(table.quoted)", on: connection)
+        while try statement.step() {
+            let rowid = statement.integer(0)
+            let values = table.columns.indices.map { statement.value($0 + 1) }
+            let identity = try reader.naturalIdentity { try shownRows.knownValue(values[$0], $0, in: table) }
+            guard let identity else {
+                nameless.append((rowid, reader.digest(values.map(Digest.of))))
+                continue
+            }
+            if table.storesIdentity {
+                guard let row = try FoldedKeys(store: store, table: table).row(of: identity), row != rowid else {
+                    continue
+                }
+                moves.append((row, rowid, try clock.record(at: row)?.uniques ?? []))
+            } else {
+                let digest = table.keyDigest(identity)
+                let rows = try clock.rows(withUnique: digest)
+                guard let row = rows.first, !rows.contains(rowid) else { continue }
+                moves.append((row, rowid, [digest]))
+            }
+        }
+        moves += try matchNameless(nameless, table, clock)
+        // Of what another row's number was taken from, a deletion may say no more than that number.
+        if try clock.move(moves) { store.orphanScans.insert(table.id) }
+        try forgetNameless(table)
+    }
+
+    /// What was captured of rows with a NULL in their keys says where they were, and other rows may be there now: all rows
+    /// are looked at instead.
+    private func forgetNameless(_ table: TrackedTable) throws {
+        let isNameless = table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
+        let stale = "kind <> \(Capture.Kind.found.rawValue) AND (\(isNameless))"
+        guard
+            try connection.integer(
+                "SELECT EXISTS(SELECT 1 FROM \(table.pending) WHERE number > \(table.recorded) AND \(stale))") == 1
+        else { return }
+        try Capture.noteEverything(table, on: connection)
+        store.orphanScans.insert(table.id)
+        // The newest stays in any case, so that numbers go on.
+        try connection.execute(
+            "DELETE FROM \(table.pending) WHERE number < (SELECT max(number) FROM \(table.pending)) AND \(stale)")
+    }
+
+    /// Rows with a NULL in their key are matched by all that they hold; VACUUM keeps their order.
+    private func matchNameless(
+        _ rows: [(rowid: Int64, digest: UInt64)], _ table: TrackedTable, _ clock: ClockTable
+    ) throws -> [(from: Int64, to: Int64, uniques: [Int32])] {
+        guard !rows.isEmpty else { return [] }
+        var records: [UInt64: [Int64]] = [:]
+        for row in try connection.rows(
+            "SELECT row, digest, identity FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row DESC")
+        {
+            guard case .blob(let bytes) = row[2], RowIdentity(unchecked: bytes).isSurrogate else { continue }
+            records[UInt64(bitPattern: row[1].asInteger), default: []].append(row[0].asInteger)
+        }
+        var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []
+        for (rowid, digest) in rows {
+            guard let record = records[digest]?.popLast(), record != rowid else { continue }
+            moves.append((record, rowid, try clock.record(at: record)?.uniques ?? []))
+        }
+        return moves
+    }
+}

@@ -1,0 +1,166 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Follows the app's schema: what an ALTER TABLE, a rebuild, a VACUUM or a new table means for columns, triggers and
+/// clock records. Runs at the start of a write transaction when schema_version has moved.
+struct SchemaReconciliation {
+    let store: OpenStore
+    var connection: Connection { store.connection }
+
+    static func isNeeded(_ store: OpenStore) throws -> Bool {
+        try store.connection.integer("PRAGMA schema_version") != store.schemaVersion
+    }
+
+    /// Returns whether rows that are kept may stand now: their table is there, or a constraint has gone with a column or in a
+    /// rebuild.
+    @discardableResult
+    func reconcile() throws -> Bool {
+        try keepRowsOfDroppedTables()
+        // A process that has just begun does not know a renamed table yet.
+        if try followNames() { try store.reloadCatalog() }
+        let columns = try followColumns()
+        try store.reloadCatalog()
+        store.newColumns = columns.mapValues { Set($0.added) }
+        let added = try trackNewTables()
+        for table in store.catalog.tables where !added.contains(table.id) {
+            if try ClockLayoutChange(store: store, table: table).reshape() {
+                store.orphanScans.insert(table.id)
+            } else if try !Capture.isInstalled(table, on: connection) {
+                // A rebuild dropped them, and nobody knows what happened to the rows meanwhile.
+                try Capture.install(table, on: connection)
+                try Capture.noteEverything(table, on: connection)
+                store.orphanScans.insert(table.id)
+            }
+            try matchRowids(table)
+            try followCells(of: table, columns[table.id] ?? ColumnChanges())
+        }
+        try adoptKeptRows()
+        try store.acceptSchemaVersion()
+        return store.hasHidden
+    }
+
+    // MARK: Tables
+
+    /// A table whose triggers now stand on another name was renamed. Returns whether there is one.
+    private func followNames() throws -> Bool {
+        var isAny = false
+        for row in try connection.rows("SELECT id, name, log_name FROM logsync_table") {
+            guard try TableSchema.read(String(text: row[1]), on: connection) == nil else { continue }
+            let now = try connection.rows(
+                "SELECT tbl_name FROM sqlite_master WHERE type = 'trigger' AND name = ?",
+                .text("logsync_insert_\(row[0].asInteger)"))
+            guard let renamed = now.first else { continue }
+            try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", row[0], renamed[0])
+            try Settings(store).set("rename", String(text: renamed[0]), String(text: row[2]))
+            isAny = true
+        }
+        return isAny
+    }
+
+    /// A table that came to be after `init` is replicated like the others, where its rows have an identity.
+    private func trackNewTables() throws -> Set<Int64> {
+        let registered = Set(
+            try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).lowercased() })
+        let names = try TableSchema.tableNames(on: connection).filter {
+            !registered.contains($0.lowercased()) && !AppSchema.migrationTables.contains($0.lowercased())
+        }
+        guard !names.isEmpty else { return [] }
+        var plan = InitializePlan(content: "", container: "", peerName: "")
+        plan.settings = try connection.rows("SELECT kind, target, value FROM logsync_setting").map {
+            (String(text: $0[0]), String(text: $0[1]), String(text: $0[2]))
+        }
+        plan = plan.withContentSettings()
+        let left = Set((plan.skip + plan.local).map { $0.lowercased() })
+        let registering = TableRegistration(connection: connection, plan: plan)
+        var added: Set<String> = []
+        for name in names where !left.contains(name.lowercased()) {
+            guard let schema = try TableSchema.read(name, on: connection) else { continue }
+            do {
+                try registering.register(try registering.choice(schema))
+                added.insert(schema.name)
+            } catch let error as LogSyncError where error.code == .unsupportedTable || error.code == .usage {
+                // It stays local, and `status` names it: a table without identity must not stop the others.
+                continue
+            }
+        }
+        guard !added.isEmpty else { return [] }
+        try store.reloadCatalog()
+        let tables = store.catalog.tables.filter { added.contains($0.schema.name) }
+        try Capture.equip(tables, on: connection)
+        for table in tables { try Capture.noteEverything(table, on: connection, milliseconds: "0") }
+        store.newTables.formUnion(tables.map(\.id))
+        return Set(tables.map(\.id))
+    }
+
+    // MARK: Rows without a table
+
+    /// A missing table is never a deletion of its rows: they are kept, without the values that went with the table.
+    private func keepRowsOfDroppedTables() throws {
+        for table in try Catalog.absentTables(on: connection) {
+            // One whose triggers stand on another name was renamed.
+            guard
+                try connection.integer(
+                    "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = ?",
+                    .text("logsync_insert_\(table.id)")) == nil
+            else { continue }
+            let columns = Array(0..<table.columnCount)
+            try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: columns, in: table))
+            try keepRows(of: table)
+            try KeyNames(store).learn(table.orderedKeyNames, of: table.name)
+            for statement in ["DELETE FROM \(table.clock)", "DELETE FROM \(table.pending)"] {
+                try connection.execute(statement)
+            }
+            connection.finalizeStatements()
+            for name in [table.clock, table.unique, table.pending] {
+                try connection.execute("DROP TABLE IF EXISTS \(name)")
+            }
+            for name in ["logsync_reserved", "logsync_column"] {
+                try connection.run("DELETE FROM \(name) WHERE table_id = ?", .integer(table.id))
+            }
+            try connection.run("DELETE FROM logsync_table WHERE id = ?", .integer(table.id))
+        }
+    }
+
+    private func keepRows(of table: TrackedTable) throws {
+        let shownRows = ShownRows(store)
+        let clock = ClockTable(table: table, connection: connection)
+        for row in try connection.rows("SELECT row FROM \(table.clock)") {
+            let position = row[0].asInteger
+            // Where only the key columns of a store of before format 5 said which row it is, they took that with them.
+            guard let record = try clock.record(at: position),
+                let identity = record.named
+                    ?? (table.schema.integerKey != nil ? RowIdentity(natural: [.integer(position)]) : nil)
+            else { continue }
+            let full = try shownRows.expand(record, nil, identity, at: position, in: table, lost: nil)
+            try HiddenRows(store).put(
+                HiddenRows.Row(
+                    table: table.name, identity: identity, state: .unknownTable, clock: full.state,
+                    integer: full.integer))
+        }
+    }
+
+    /// Rows that were kept because their table was not here stand with the others from now on, those whose values are
+    /// all known. Integers are promised to them first, so that rows which refer to each other find them.
+    private func adoptKeptRows() throws {
+        guard store.hasHidden else { return }
+        let hidden = HiddenRows(store)
+        let identities = IdentityMap(store: store)
+        let shownRows = ShownRows(store)
+        for table in store.catalog.tables {
+            let rows = try hidden.rows(.unknownTable, of: table.name).filter { row in
+                row.clock.cellsByName.values.allSatisfy { $0.versions.allSatisfy { $0.value != nil } }
+            }
+            for var row in rows.sorted(by: { ($0.integer ?? 0) < ($1.integer ?? 0) }) {
+                if !table.key.isEmpty { row = try KeyNames(store).complete(row, table.orderedKeyNames) }
+                row.state = row.clock.inserts.isEmpty ? .dead : .parked
+                try hidden.put(row)
+                guard row.state == .parked, table.localInteger != nil,
+                    try identities.integer(of: row.identity, in: table) == nil
+                else { continue }
+                let integer = try shownRows.freeInteger(hint: row.integer, for: row.identity, in: table)
+                try identities.reserve(integer, for: row.identity, in: table)
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import LogSyncFormat
+import LogSyncModel
+
+/// What one step of importing did, within one SQLite transaction.
+package struct ImportStep: Sendable {
+    /// The local changes that were recorded first, if there were any.
+    package var recorded: RecordedTransaction?
+    package var imported: [ImportedTransaction] = []
+    /// What was recorded because a delete took rows that this peer had edited, under `delete-loses`.
+    package var revived: [RecordedTransaction] = []
+}
+
+extension ImportStep {
+    /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent, within
+    /// the caller's write transaction.
+    ///
+    /// - Parameter path: of the store's file.
+    /// - Throws: ``NotReady`` for a transaction that has to wait, ``RowGone``, and what `next` and streaming throw; the whole
+    ///   step is then undone.
+    static func run(in store: OpenStore, path: String, next: () throws -> IncomingTransaction?) throws -> ImportStep {
+        var step = ImportStep()
+        step.recorded = try RecordStep(store).run()
+        try store.copyAppTriggers(path: path)
+        let deadline = ContinuousClock.now + .seconds(store.configuration.lockBudget)
+        repeat {
+            guard let incoming = try next() else { break }
+            try Readiness(of: incoming.header, chainBefore: incoming.chainBefore, in: store).check(incoming.header.dot)
+            let merger = try Merger(store, incoming.header)
+            step.imported.append(try merger.merge(incoming))
+            if let revived = merger.revived { step.revived.append(revived) }
+        } while ContinuousClock.now < deadline
+        return step
+    }
+}

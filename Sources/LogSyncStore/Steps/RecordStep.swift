@@ -1,0 +1,62 @@
+import LogSyncModel
+
+/// Turns what was captured into a transaction, within the caller's write transaction, and brings the rows that are shown in
+/// line with it. Comes before anything is merged, so that clocks are current when conflicts are judged.
+struct RecordStep {
+    let store: OpenStore
+    var author: String?
+    var context: String?
+
+    init(_ store: OpenStore, author: String? = nil, context: String? = nil) {
+        self.store = store
+        self.author = author
+        self.context = context
+    }
+
+    /// Whether there may be anything to do; a look without the write lock, because most of the time there is nothing.
+    static func isNeeded(_ store: OpenStore) throws -> Bool {
+        try SchemaReconciliation.isNeeded(store) || Recorder.hasPending(store)
+            || store.facts.value(StoreFacts.unsettled) == .integer(1)
+    }
+
+    @discardableResult
+    func run() throws -> RecordedTransaction? {
+        let (recorded, adopted) = try record()
+        let isDeferred = try isNoted(StoreFacts.policyChange)
+        if isDeferred || setsPolicies(recorded) { try PolicyChange(store: store).apply(always: isDeferred) }
+        let isUnsettled = try isNoted(StoreFacts.unsettled)
+        if recorded != nil || adopted || isUnsettled {
+            // What was written may have made room for a parked row, or its table has come.
+            let tables = recorded.map { Set($0.counts.keys.compactMap { store.catalog[$0]?.id }) }
+            try ShownRowsPass(store, shownRows: ShownRows(store))
+                .settle([], touching: adopted || isUnsettled ? nil : tables) { _, _, _, _ in }
+        }
+        for fact in [StoreFacts.policyChange, StoreFacts.unsettled] where try isNoted(fact) {
+            try store.facts.set(fact, .integer(0))
+        }
+        return recorded
+    }
+
+    /// The same on a program's own connection, whose triggers are on: they would capture what is written to bring shown rows
+    /// in line. That is noted, and the next ``run()`` does it.
+    func runDeferringShownRows() throws -> RecordedTransaction? {
+        let (recorded, adopted) = try record()
+        if setsPolicies(recorded) { try store.facts.set(StoreFacts.policyChange, .integer(1)) }
+        if adopted || setsPolicies(recorded) || recorded != nil && (store.hasHidden || store.hasReplaced) {
+            try store.facts.set(StoreFacts.unsettled, .integer(1))
+        }
+        return recorded
+    }
+
+    private func record() throws -> (recorded: RecordedTransaction?, adopted: Bool) {
+        let adopted = try SchemaReconciliation.isNeeded(store) && SchemaReconciliation(store: store).reconcile()
+        try ForgottenColumns(store).begin()
+        let recorded = try Recorder(store, author: author, context: context).record()
+        try store.takeOwnSalt()
+        return (recorded, adopted)
+    }
+
+    private func setsPolicies(_ recorded: RecordedTransaction?) -> Bool { recorded?.counts["logsync_setting"] != nil }
+
+    private func isNoted(_ fact: String) throws -> Bool { try store.facts.value(fact) == .integer(1) }
+}

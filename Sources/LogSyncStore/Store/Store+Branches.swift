@@ -1,0 +1,165 @@
+package import LogSyncFormat
+package import LogSyncModel
+import LogSyncSQLite
+
+/// What is known here of a transaction of which somebody speaks.
+package enum Acquaintance: Sendable {
+    case imported
+    /// Its dot has not been imported, or nobody said which transaction that was.
+    case unknown
+    /// Another transaction of the same dot has been imported.
+    case contradicted
+}
+
+/// Two stores that wrote under one id (MODEL.md, particular rules, forks).
+extension Store {
+    /// The branches known here, by ascending id.
+    package func branches() throws -> [Branch] {
+        try database.read { $0.branches }
+    }
+
+    /// Whether the transaction that has this sequence in the folder of `origin`, and this mark, is one imported here.
+    package func knows(_ origin: PeerID, _ sequence: UInt64, _ mark: ChainMark) throws -> Acquaintance {
+        try database.read { try Self.knows(origin, sequence, mark, $0) }
+    }
+
+    /// Of the last transactions that peers say they have published, those whose dot is another transaction here.
+    package func contradicted(_ said: [PeerID: (sequence: UInt64, mark: ChainMark)]) throws -> Set<PeerID> {
+        try database.read { store in
+            Set(try said.filter { try Self.knows($0, $1.sequence, $1.mark, store) == .contradicted }.keys)
+        }
+    }
+
+    private static func knows(
+        _ origin: PeerID, _ sequence: UInt64, _ mark: ChainMark, _ store: OpenStore
+    ) throws -> Acquaintance {
+        let peers = store.peers
+        guard let number = peers[origin]?.number else { return .unknown }
+        // Mostly somebody speaks of the last one.
+        if let entry = peers.entries[number], entry.sequence == sequence, entry.chain.mark == mark { return .imported }
+        var isContradicted = false
+        for line in peers.branches.family(of: number) ?? [number] {
+            let offset = peers.branches.offset(of: line)
+            guard let entry = peers.entries[line], sequence > offset, sequence - offset <= entry.sequence else {
+                continue
+            }
+            guard let known = try peers.mark(of: entry, sequence - offset, on: store.connection) else {
+                return .unknown
+            }
+            if known == mark { return .imported }
+            isContradicted = true
+        }
+        return isContradicted ? .contradicted : .unknown
+    }
+
+    /// Finds the branches among the transactions in a peer's files, and gives each its id: in what has been imported
+    /// and in what will be.
+    ///
+    /// - Parameter places: all transactions of sound files, however many of one dot.
+    /// - Returns: the branches that were not known before.
+    package func adoptBranches(of origin: PeerID, _ places: [BranchPlace]) throws -> [Branch] {
+        guard try origin != registration().peer else { return [] }
+        return try database.write { store in
+            let known = store.branches
+            let adoption = try BranchAdoption(store, origin: origin)
+            try adoption.adopt(places)
+            return store.branches.filter { branch in !known.contains { $0.id == branch.id } }
+        }
+    }
+
+    /// Takes over what a snapshot says of branches. False where it cannot be told what they are here, or where more is
+    /// known here than its author knew, so that its names mean something else: it cannot be joined then.
+    func adoptBranches(of manifest: SnapshotManifest) throws -> Bool {
+        let known = try branches()
+        if !manifest.branches.allSatisfy(known.contains) {
+            let isDone = try database.write { store in
+                try !manifest.branches.contains { $0.origin == store.ownID } && store.adoptBranches(of: manifest)
+            }
+            guard isDone else { return false }
+        }
+        return manifest.knows(try branches())
+    }
+
+    /// How far log files reach on each line of a forked history.
+    ///
+    /// - Parameter ends: the last transactions of files in the folder of `origin`.
+    /// - Returns: the highest sequence by the id under which a line's transactions are known here, for those that have any.
+    package func reach(
+        of origin: PeerID, _ ends: [(sequence: UInt64, mark: ChainMark)]
+    ) throws -> [PeerID: UInt64] {
+        try database.read { store in
+            let peers = store.peers
+            guard let number = peers[origin]?.number else { return [:] }
+            var reach: [PeerID: UInt64] = [:]
+            for line in peers.branches.family(of: number) ?? [number] {
+                let offset = peers.branches.offset(of: line)
+                guard let entry = peers.entries[line] else { continue }
+                for end in ends where end.sequence > offset && end.sequence - offset <= entry.sequence {
+                    let known = try peers.mark(of: entry, end.sequence - offset, on: store.connection)
+                    if known == end.mark { reach[entry.id] = max(reach[entry.id] ?? 0, end.sequence - offset) }
+                }
+            }
+            return reach
+        }
+    }
+
+    /// Which log files of a peer had their ends compared with what was imported; nil for none.
+    package func comparedFiles() throws -> [PeerID: UInt64] {
+        try database.read { store in
+            var compared: [PeerID: UInt64] = [:]
+            for row in try store.connection.rows(
+                "SELECT id, files FROM logsync_peer WHERE files IS NOT NULL")
+            {
+                guard case .blob(let bytes) = row[0], let id = PeerID(bytes: bytes) else { continue }
+                compared[id] = UInt64(bitPattern: row[1].asInteger)
+            }
+            return compared
+        }
+    }
+
+    package func setComparedFiles(_ files: [PeerID: UInt64]) throws {
+        guard !files.isEmpty else { return }
+        try database.write { store in
+            for (peer, value) in files {
+                try Self.setComparedFiles(value, of: peer, on: store.connection)
+            }
+        }
+    }
+
+    static func setComparedFiles(_ files: UInt64, of peer: PeerID, on connection: Connection) throws {
+        try connection.run(
+            "UPDATE logsync_peer SET files = ?2 WHERE id = ?1", .blob(peer.bytes[...]),
+            .integer(Int64(bitPattern: files)))
+    }
+}
+
+extension OpenStore {
+    /// Takes over what a snapshot says of branches; false where it cannot be told what they are here.
+    func adoptBranches(of manifest: SnapshotManifest) throws -> Bool {
+        // What goes off further on may go off a branch.
+        for branch in manifest.branches.sorted(by: { ($0.origin, $0.start) < ($1.origin, $1.start) }) {
+            guard try BranchAdoption(self, origin: branch.origin).adopt(branch, manifest) else { return false }
+        }
+        return true
+    }
+
+    /// The branches known here, by ascending id.
+    var branches: [Branch] {
+        peers.branches.entries.values.map {
+            Branch(
+                origin: peers.id($0.origin), start: $0.start, mark: $0.mark, parent: peers.id($0.parent),
+                kept: $0.kept)
+        }.sorted { $0.id < $1.id }
+    }
+}
+
+extension SnapshotManifest {
+    /// Whether this names everything as somebody does who knows these branches: all of them, as far as it reaches beyond
+    /// where they go off.
+    package func knows(_ known: [Branch]) -> Bool {
+        known.allSatisfy { branch in
+            let offset = known.first { $0.id == branch.parent }?.offset ?? 0
+            return branches.contains(branch) || vector[branch.parent] < branch.start - offset
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// What is wrong inside a store, as far as looking at it shows.
+package struct StoreHealth: Sendable {
+    /// What `PRAGMA integrity_check` says of the database's structure, the first hundred of it; empty where all is well.
+    package var integrity: [String] = []
+    /// Rows that break a CHECK constraint, by table.
+    package var brokenChecks: [String: Int] = [:]
+    /// Values that their columns should not hold, being NULL or of another type, by what SQLite says of them.
+    package var unfitValues: [String: Int] = [:]
+    /// Rows with a foreign key that no row answers, by table.
+    package var brokenForeignKeys: [String: Int] = [:]
+    /// Tables whose triggers are gone.
+    package var withoutTriggers: [String] = []
+    /// Tables that are neither replicated nor said to be left alone.
+    package var untracked: [String] = []
+    /// Rows that differ from their clock records, have none, or are gone though their records say they stand; by table.
+    /// Tables with captured changes are not compared.
+    package var differing: [String: Int] = [:]
+}
+
+extension StoreHealth {
+    fileprivate mutating func add(_ integrity: Integrity) {
+        self.integrity = integrity.damage
+        brokenChecks = integrity.brokenChecks
+        unfitValues = integrity.unfitValues
+    }
+}
+
+extension Store {
+    /// Looks the store over: reads all of it, changes nothing.
+    package func health() throws -> StoreHealth {
+        try database.read { store in
+            var health = StoreHealth()
+            let connection = store.connection
+            try health.add(Integrity(connection))
+            guard health.integrity.isEmpty else { return health }
+            for row in try connection.rows("SELECT \"table\" FROM pragma_foreign_key_check") {
+                health.brokenForeignKeys[String(text: row[0]), default: 0] += 1
+            }
+            for table in store.catalog.tables where table.name != "logsync_setting" {
+                if try !Capture.isInstalled(table, on: connection) { health.withoutTriggers.append(table.schema.name) }
+                let last = try connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
+                // What a recording is about to follow differs, and rightly.
+                guard last <= table.recorded, try !SchemaReconciliation.isNeeded(store) else { continue }
+                let count = try Comparison(store: store, table: table).differing()
+                if count > 0 { health.differing[table.schema.name] = count }
+            }
+            health.untracked = try untracked(store)
+            return health
+        }
+    }
+
+    private func untracked(_ store: OpenStore) throws -> [String] {
+        let settings = Settings(store)
+        let left = Set(try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.lowercased() } })
+        return try TableSchema.tableNames(on: store.connection).filter { name in
+            let lower = name.lowercased()
+            return !store.catalog.hasLocal(name) && !left.contains(lower)
+                && !AppSchema.migrationTables.contains(lower)
+        }.sorted()
+    }
+}
+
+/// Compares one table's rows with their clock records, by the digests of whole rows.
+private struct Comparison {
+    let store: OpenStore
+    let table: TrackedTable
+
+    private var connection: Connection { store.connection }
+
+    /// How many rows or records do not agree.
+    func differing() throws -> Int {
+        let reader = TableReader(table: table, store: store)
+        let clock = ClockTable(table: table, connection: connection)
+        let shownRows = ShownRows(store)
+        let statement = try Statement(
+            "SELECT \(table.hasRowid ? table.rowid : "NULL")\(table.columns.isEmpty ? "" : ", " + table.columnList) "
+                + "FROM \(table.quoted)", on: connection)
+        var rows = 0
+        var agreeing = 0
+        while try statement.step() {
+            rows += 1
+            let row = TableReader.Row(values: table.columns.indices.map { statement.value($0 + 1) })
+            guard let position = try position(of: row, statement, clock, shownRows, reader),
+                let record = try clock.record(at: position),
+                reader.digest(row.digests, columns: record.digests.count) == record.digest
+            else { continue }
+            agreeing += 1
+        }
+        let records = Int(try connection.integer("SELECT count(*) FROM \(table.clock)") ?? 0)
+        return rows - agreeing + max(records - rows, 0)
+    }
+
+    private func position(
+        of row: TableReader.Row, _ statement: Statement, _ clock: ClockTable, _ shownRows: ShownRows,
+        _ reader: TableReader
+    ) throws -> Int64? {
+        if !statement.isNull(0) { return statement.integer(0) }
+        let identity = try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
+        return try identity.flatMap { try FoldedKeys(store: store, table: clock.table).row(of: $0) }
+    }
+}

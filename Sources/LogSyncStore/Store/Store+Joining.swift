@@ -1,0 +1,173 @@
+package import LogSyncFormat
+package import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Whether a snapshot can be joined, and what for.
+package enum Joinability: Sendable, Equatable {
+    /// It brings this many transactions that have not been imported.
+    case ready(UInt64)
+    /// Everything in it has been imported.
+    case nothingNew
+    /// Its history of this peer is another than the one imported here: one dot, different bytes.
+    case fork(PeerID)
+    /// It has transactions of this store's own peer that this store never recorded, up to this sequence.
+    case ahead(UInt64)
+}
+
+/// What joining a snapshot changed in the store.
+package struct JoinedSnapshot: Sendable {
+    /// The local changes that were recorded first, if there were any.
+    package var recorded: RecordedTransaction?
+    /// How many transactions are in the store now that were not before.
+    package var transactions: UInt64
+    package var tables: [String: TableChanges]
+    /// The columns of which values are not known here any more, because the snapshot's author had lost them.
+    package var lost: Set<ColumnName>
+}
+
+/// Joining snapshots that other peers have taken (MODEL.md, joining a snapshot).
+extension Store {
+    /// What the snapshot says of branches is taken over first.
+    package func joinability(of manifest: SnapshotManifest) throws -> Joinability {
+        guard try adoptBranches(of: manifest) else {
+            return .fork(manifest.branches.first?.origin ?? manifest.peers.first?.id ?? PeerID(high: 0, low: 0))
+        }
+        return try database.read { try Self.joinability(of: manifest, $0) }
+    }
+
+    private static func joinability(of manifest: SnapshotManifest, _ store: OpenStore) throws -> Joinability {
+        var count: UInt64 = 0
+        for peer in manifest.peers {
+            let known = store.peers[peer.id]
+            let sequence = known?.sequence ?? 0
+            if peer.id == store.ownID, peer.sequence > sequence { return .ahead(peer.sequence) }
+            if let known, sequence > 0, try isOther(peer, manifest, than: known, store) { return .fork(peer.id) }
+            if peer.sequence > sequence { count += peer.sequence - sequence }
+        }
+        return count == 0 ? .nothingNew : .ready(count)
+    }
+
+    /// Whether a snapshot's history of a peer is another than the one imported here, as far as both can tell.
+    private static func isOther(
+        _ peer: SnapshotManifest.Peer, _ manifest: SnapshotManifest, than known: PeerTable.Entry, _ store: OpenStore
+    ) throws -> Bool {
+        if peer.sequence > known.sequence {
+            return manifest.mark(of: peer.id, known.sequence).map { $0 != known.chain.mark } ?? false
+        }
+        let mark = try store.peers.mark(of: known, peer.sequence, on: store.connection)
+        return mark.map { $0 != peer.chain.mark } ?? false
+    }
+
+    /// Joins a snapshot into a store that has rows of its own.
+    ///
+    /// What differs is found and put aside while writers go on; then local changes are recorded and it is joined in
+    /// one SQLite transaction.
+    ///
+    /// - Parameters:
+    ///   - blobs: gives the blobs that it names.
+    ///   - open: opens the snapshot, whose bytes have been verified; called once or more.
+    /// - Throws: `malformedLog` where its rows do not add up to its digest or ``joinability(of:)`` is not `ready`;
+    ///   `locked` where another process goes on importing; what `open` and reading throw. Nothing is changed then.
+    package func join(
+        blobs: BlobSource? = nil, _ open: () throws -> SnapshotReader
+    ) throws -> JoinedSnapshot {
+        for _ in 0..<Self.joinsToTry {
+            let reader = try open()
+            guard try adoptBranches(of: reader.manifest) else {
+                throw LogSyncError(
+                    .malformedLog, "a snapshot knows other branches of histories than this store; it was not joined",
+                    help: "A newer snapshot, or the log files, are used instead.")
+            }
+            // Peers that are new here get their numbers, so that what is put aside can name them.
+            try database.write { _ = try SnapshotTerms(reader.manifest, $0) }
+            let (stage, vector) = try put(aside: reader)
+            if let joined = try join(stage, reader.manifest, comparedAt: vector, blobs) { return joined }
+        }
+        throw LogSyncError(
+            .locked, "another logsync goes on importing into \(path); the snapshot was not joined",
+            help: "Run the command again.")
+    }
+
+    private static let joinsToTry = 5
+
+    private func put(aside reader: SnapshotReader) throws -> (SnapshotStage, VersionVector) {
+        try database.read { store in
+            let stage = try SnapshotStage()
+            let comparison = try SnapshotComparison(store, reader.manifest, stage)
+            while let rows = try reader.next() { try comparison.compare(rows) }
+            guard comparison.digest == reader.manifest.digest else { throw Self.anotherDigest }
+            try comparison.findAbsent()
+            return (stage, Self.imported(store))
+        }
+    }
+
+    static let anotherDigest = LogSyncError(
+        .malformedLog, "the entries of a snapshot do not add up to what it says; nothing of it was imported",
+        help: "Another snapshot or the log files are used instead.")
+
+    /// The vector without this peer's own place, which moves whenever something is recorded.
+    private static func imported(_ store: OpenStore) -> VersionVector {
+        var vector = store.peers.vector
+        vector[store.ownID] = 0
+        return vector
+    }
+
+    /// nil where something was imported since the rows were compared.
+    private func join(
+        _ stage: SnapshotStage, _ manifest: SnapshotManifest, comparedAt vector: VersionVector,
+        _ blobs: BlobSource?
+    ) throws -> JoinedSnapshot? {
+        try database.write { store in
+            guard Self.imported(store) == vector else { return nil }
+            let recorded = try RecordStep(store).run()
+            guard case .ready(let count) = try Self.joinability(of: manifest, store) else {
+                throw LogSyncError(.malformedLog, "a snapshot cannot be joined now; nothing of it was imported")
+            }
+            try store.copyAppTriggers(path: path)
+            let joiner = try Joiner(store, manifest, blobs: blobs)
+            var deferred: [Int64] = []
+            try stage.forEachRow { number, row in
+                if try !joiner.join(row, mayDefer: true) { deferred.append(number) }
+            }
+            for number in deferred {
+                guard let row = try stage.row(number) else { continue }
+                try joiner.reserve(row.identity, row.integer, in: row.table)
+            }
+            for number in deferred {
+                if let row = try stage.row(number) { try joiner.join(row, mayDefer: false) }
+            }
+            // What is recorded to bring rows back has seen the snapshot.
+            try store.advance(to: manifest)
+            try joiner.settle()
+            return JoinedSnapshot(
+                recorded: recorded, transactions: count, tables: joiner.tables,
+                lost: joiner.lostColumns)
+        }
+    }
+}
+
+extension OpenStore {
+    /// Raises the version vector to a snapshot's where that is further, with what goes along with each place in it.
+    func advance(to manifest: SnapshotManifest) throws {
+        for run in manifest.marks {
+            let number = try peers.number(of: run.peer, on: connection)
+            for (index, mark) in run.marks.enumerated() {
+                try note(mark, of: number, at: run.first + UInt64(index))
+            }
+        }
+        for peer in manifest.peers {
+            let number = try peers.number(of: peer.id, on: connection)
+            guard peer.sequence > peers.entries[number]?.sequence ?? 0 else { continue }
+            try note(peer.chain.mark, of: number, at: peer.sequence)
+            try peers.advance(number, to: peer.sequence, chain: peer.chain, on: connection)
+            try peers.join(peer.dependencies, of: number, at: peer.sequence, on: connection)
+        }
+    }
+
+    private func note(_ mark: ChainMark, of peer: Int64, at sequence: UInt64) throws {
+        try connection.run(
+            "INSERT OR IGNORE INTO logsync_mark(peer, sequence, mark) VALUES(?, ?, ?)", .integer(peer),
+            .integer(Int64(sequence)), .integer(Int64(bitPattern: mark.rawValue)))
+    }
+}

@@ -1,0 +1,68 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// The names of key columns of tables that are not here, for the cells that logs of earlier versions leave to identities.
+extension Store {
+    /// Whether rows are kept whose natural keys nobody here can name the columns of.
+    package func lacksKeys() throws -> Bool {
+        try database.read { store in
+            guard store.hasHidden else { return false }
+            let tables = try store.connection.rows(
+                "SELECT DISTINCT table_name FROM logsync_kept WHERE state = 'unknown'")
+            return try tables.contains { row in
+                guard KeyNames(store).names(of: String(text: row[0])) == nil else { return false }
+                let sql = "SELECT identity FROM logsync_kept WHERE state = 'unknown' AND table_name = ? LIMIT 1"
+                guard case .blob(let bytes)? = try store.connection.scalar(sql, row[0]) else { return false }
+                return bytes.first == 1
+            }
+        }
+    }
+
+    /// Learns which columns the keys of tables consist of, from a schema as a peer has it, and completes what is kept.
+    ///
+    /// - Throws: `invalidStore` where the schema is no SQL that this machine's SQLite understands; then nothing is changed.
+    package func learnKeys(from schema: String) throws {
+        try database.write { store in
+            let settings = try store.connection.rows("SELECT kind, target, value FROM logsync_setting").map {
+                (kind: String(text: $0[0]), target: String(text: $0[1]), value: String(text: $0[2]))
+            }
+            for (table, names) in try KeyNames.names(in: schema, settings: settings)
+            where store.catalog[table] == nil && KeyNames(store).names(of: table) == nil {
+                try KeyNames(store).learn(names, of: table)
+            }
+        }
+    }
+}
+
+extension KeyNames {
+    /// The key columns of a schema's tables, by their names in logs.
+    static func names(
+        in schema: String, settings: [(kind: String, target: String, value: String)]
+    ) throws -> [String: [String]] {
+        try Connection.inMemory { connection in
+            try connection.execute(schema: schema)
+            try connection.execute(StoreSchema.sql)
+            for setting in settings {
+                try connection.run(
+                    "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
+                    .text(setting.target), .text(setting.value))
+            }
+            var plan = InitializePlan(content: "", container: "", peerName: "")
+            plan.settings = settings
+            let registering = TableRegistration(connection: connection, plan: plan.withContentSettings())
+            for name in try TableSchema.tableNames(on: connection) {
+                guard let table = try TableSchema.read(name, on: connection),
+                    let choice = try? registering.choice(table)
+                else { continue }
+                // A table that cannot be replicated has no rows anywhere.
+                try registering.register(choice)
+            }
+            return Dictionary(
+                try Catalog.load(on: connection).tables.filter { !$0.key.isEmpty }.map {
+                    ($0.name, $0.orderedKeyNames)
+                },
+                uniquingKeysWith: { first, _ in first })
+        }
+    }
+}

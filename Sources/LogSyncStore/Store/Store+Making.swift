@@ -1,0 +1,285 @@
+import Foundation
+package import LogSyncModel
+import LogSyncSQLite
+
+/// Making stores, and making them plain databases again.
+extension Store {
+    /// What `init` would do, without doing it. Throws `unsupportedTable` where it would refuse.
+    package static func examine(
+        _ path: String, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> [TableReport] {
+        let database = try StoreConnection(path, configuration: configuration)
+        defer { closeQuietly(database) }
+        struct Undo: Error { var reports: [TableReport] }
+        do {
+            // The work is done and undone: what is said is what would happen.
+            try database.writeRaw { connection in
+                throw Undo(reports: try found(connection, plan: plan, configuration: configuration, records: false))
+            }
+        } catch let undo as Undo {
+            return undo.reports
+        }
+        return []
+    }
+
+    /// Makes an existing database a store: schema, triggers, settings, and its rows recorded as the first transaction.
+    package static func initialize(
+        _ path: String, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> (store: Store, tables: [TableReport]) {
+        // What is refused is refused before the journal changes: the file is to stay as it was.
+        _ = try examine(path, plan: plan, configuration: configuration)
+        let database = try StoreConnection(path, configuration: configuration)
+        do {
+            let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
+            do {
+                let reports = try database.writeRaw { connection in
+                    let reports = try found(connection, plan: plan, configuration: configuration, records: true)
+                    try StoreFacts(connection).set("journal", .text(journal))
+                    return reports
+                }
+                return (Store(database), reports)
+            } catch {
+                restoreJournal(database, journal)
+                throw error
+            }
+        } catch {
+            closeQuietly(database)
+            throw error
+        }
+    }
+
+    /// Makes a new file from a schema (``schemaText()`` of another peer), ready to merge everything. Never overwrites.
+    package static func create(
+        _ path: String, schema: String, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> Store {
+        guard !FileManager.default.fileExists(atPath: path) else {
+            throw LogSyncError(
+                .cannotCreate, "\(path) is there already; it was left as it is",
+                help: "Choose another path, or `logsync init` it to merge what it holds.")
+        }
+        let database = try StoreConnection(path, configuration: configuration, mayCreate: true)
+        do {
+            try database.withConnection { try $0.execute(schema: schema) }
+            let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
+            try database.writeRaw { connection in
+                _ = try found(connection, plan: plan, configuration: configuration, records: true)
+                try StoreFacts(connection).set("journal", .text(journal))
+            }
+            return Store(database)
+        } catch {
+            closeQuietly(database)
+            throw error
+        }
+    }
+
+    /// Removes every trace of replication and no row or object of the program's; puts the journal mode back.
+    package func leave() throws {
+        let journal = try registration().originalJournalMode
+        try database.writeRaw { try OwnObjects(connection: $0).drop() }
+        Self.restoreJournal(database, journal)
+        try database.close()
+    }
+
+    private static func restoreJournal(_ database: StoreConnection, _ journal: String) {
+        // It cannot be changed while others have the database open; then it stays WAL, which any SQLite reads.
+        try? database.withConnection { connection in
+            connection.finalizeStatements()
+            _ = try connection.scalar("PRAGMA journal_mode = \(journal)")
+        }
+    }
+
+    private static func closeQuietly(_ database: StoreConnection) {
+        // The error that brought us here says more than one about closing; the process's end closes the rest.
+        try? database.close()
+    }
+
+    private static func prepareJournal(_ database: StoreConnection, keepJournal: Bool) throws -> String {
+        try database.withConnection { connection in
+            let before = String(text: try connection.scalar("PRAGMA journal_mode") ?? .null)
+            if !keepJournal && before != "wal" {
+                let now = String(text: try connection.scalar("PRAGMA journal_mode = WAL") ?? .null)
+                guard now == "wal" || now == "memory" else {
+                    throw LogSyncError(
+                        .locked,
+                        "the journal of \(database.path) cannot be turned to WAL while others have it open; nothing was changed",
+                        help: "Close the programs that use it for a moment, or pass --keep-journal.")
+                }
+            }
+            return before
+        }
+    }
+
+    /// Lets a clone's AUTOINCREMENT go on where the founder's was, so that no number comes twice.
+    /// Called when everything has been imported.
+    package func continueSequences() throws {
+        try database.write { store in
+            let connection = store.connection
+            for (name, value) in try Settings(store).values("sequence") {
+                guard let number = Int64(value), let table = store.catalog[name], table.schema.isAutoincrement
+                else { continue }
+                try connection.run(
+                    "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1 AND seq < ?2", .text(table.schema.name),
+                    .integer(number))
+                try connection.run(
+                    """
+                    INSERT INTO sqlite_sequence(name, seq) SELECT ?1, ?2
+                    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
+                    """, .text(table.schema.name), .integer(number))
+            }
+        }
+    }
+
+    // MARK: Founding
+
+    /// Founds replication in an open write transaction.
+    static func found(
+        _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration, records: Bool
+    ) throws -> [TableReport] {
+        guard try !isReplicated(connection) else {
+            throw LogSyncError(
+                .configuration, "the database is a store already; it was left as it is",
+                help: "`logsync status` says of what; `logsync leave` ends it.")
+        }
+        try OwnObjects(connection: connection).checkNoneIsThere()
+        try connection.execute(StoreSchema.sql)
+        let peer = try writeFacts(connection, plan: plan, configuration: configuration)
+        try checkPolicies(plan.policies, on: connection, configuration: configuration)
+        try TableRegistration(connection: connection, plan: plan).checkNames()
+        let plan = plan.withContentSettings()
+        let registering = TableRegistration(connection: connection, plan: plan)
+        let (tracked, left) = try registering.choices()
+        for setting in plan.settings where setting.kind == "rename" {
+            try connection.run(
+                "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
+                .text(setting.target), .text(setting.value))
+        }
+        if let settings = try TableSchema.read("logsync_setting", on: connection) {
+            try registering.register(
+                TableRegistration.Choice(schema: settings, kind: .natural, key: settings.keyColumns.map(\.name)))
+        }
+        for choice in tracked { try registering.register(choice) }
+        try writeSettings(connection, plan: plan, peer: peer, tracked: tracked, left: left)
+
+        let catalog = try Catalog.load(on: connection)
+        try Capture.equip(catalog.tables, on: connection)
+        let store = try OpenStore(connection, configuration: configuration)
+        try checkKeys(store.catalog)
+        let reports = try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
+        if records { try recordFound(store) }
+        try store.acceptSchemaVersion()
+        try store.saveDigest()
+        return reports + leftReports(left)
+    }
+
+    private static func recordFound(_ store: OpenStore) throws {
+        for rule in try Enforcement(store: store).brokenByAnything() {
+            try store.connection.run(
+                "INSERT OR IGNORE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)",
+                .text(ReferenceRule.setting), .text(rule.target), .text(ReferenceRule.unenforced))
+        }
+        _ = try store.reloadPolicies()
+        let recorder = Recorder(store, author: nil, context: nil)
+        try InitialRows(store: store, recorder: recorder).record(store.catalog.tables)
+        _ = try recorder.transaction().finish()
+    }
+
+    private static func writeFacts(
+        _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> PeerID {
+        let facts = StoreFacts(connection)
+        let peer = PeerID(high: configuration.random(), low: configuration.random())
+        let salt = (0..<2).flatMap { _ in withUnsafeBytes(of: configuration.random(), Array.init) }
+        try facts.set("format", .integer(StoreSchema.formatVersion))
+        try facts.set("peer", .blob(peer.bytes[...]))
+        try facts.set("salt", .blob(salt[...]))
+        try facts.set("name", .text(plan.peerName))
+        try facts.set("content", .text(plan.content))
+        try facts.set("container", .text(plan.container))
+        try facts.set("created", .integer(configuration.clock.now()))
+        try facts.set("machine", plan.machineID.map { .text($0) } ?? .null)
+        try facts.set("generation", .integer(1))
+        try ForgottenColumns.begin(facts)
+        return peer
+    }
+
+    private static func writeSettings(
+        _ connection: Connection, plan: InitializePlan, peer: PeerID, tracked: [TableRegistration.Choice],
+        left: [(table: String, why: String)]
+    ) throws {
+        func set(_ kind: String, _ target: String, _ value: String) throws {
+            try connection.run(
+                "INSERT OR REPLACE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(kind),
+                .text(target), .text(value))
+        }
+        for setting in plan.settings { try set(setting.kind, setting.target, setting.value) }
+        try set("peer", peer.description, plan.peerName)
+        for choice in tracked {
+            let names = Renames(connection)
+            let table = try names.currentLogName(choice.schema.name)
+            let key = try choice.key.map { try names.logName(ofColumn: $0, in: table) }
+            let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(key))
+            try set("identity", table, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
+        }
+        for choice in tracked where choice.schema.isAutoincrement {
+            let number = try connection.integer(
+                "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(choice.schema.name))
+            if let number { try set("sequence", choice.schema.name, String(number)) }
+        }
+        for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
+        for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
+        for (table, why) in left where why == "skipped" || !AppSchema.migrationTables.contains(table.lowercased()) {
+            try set(why == "local" ? "local" : "skip", table, "1")
+        }
+    }
+
+    static func checkPolicies(
+        _ policies: [(target: String, policy: String)], on connection: Connection, configuration: StoreConfiguration
+    ) throws {
+        for (target, policy) in policies {
+            let isKnown =
+                MergePolicy(named: policy) != nil || configuration.policies[policy] != nil
+                || Policies.tablePolicies.contains(policy)
+            guard isKnown else {
+                throw LogSyncError(
+                    .usage, "the policy \(policy) is not one that this version knows; nothing was changed",
+                    help:
+                        "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, sum, union, manual, "
+                        + "delete-wins, delete-loses, unique-park and unique-merge.")
+            }
+            let parts = target.split(separator: ".", maxSplits: 1).map(String.init)
+            let schema = try TableSchema.read(target, on: connection) ?? TableSchema.read(parts[0], on: connection)
+            guard let schema, schema.name.lowercased() == target.lowercased() || parts.count == 2 else {
+                throw LogSyncError(
+                    .usage, "there is no table \(parts[0]) to set a policy for; nothing was changed",
+                    help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database")
+            }
+            if schema.name.lowercased() != target.lowercased(), schema.column(parts[1]) == nil {
+                throw LogSyncError(
+                    .usage, "\(schema.name) has no column \(parts[1]); nothing was changed",
+                    help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
+            }
+            if schema.name.lowercased() != target.lowercased(), Policies.isOfTables(policy) {
+                throw LogSyncError(
+                    .usage, "\(policy) is a policy of whole tables, not of the column \(target); nothing was changed",
+                    help: "Set it for \(schema.name).")
+            }
+        }
+    }
+
+    /// An identity made of a reference to its own table's integer would have no end.
+    private static func checkKeys(_ catalog: Catalog) throws {
+        for table in catalog.tables where table.kind == .columns {
+            for key in table.key where table.columns[key.index].reference == table.name {
+                throw LogSyncError(
+                    .usage, "the identity of \(table.name) refers to \(table.name) itself; nothing was changed",
+                    help: "Choose columns that do not refer to the same table.")
+            }
+        }
+    }
+
+    private static func leftReports(_ left: [(table: String, why: String)]) -> [TableReport] {
+        left.map {
+            TableReport(table: $0.table, identity: $0.why, columns: [], references: [:], suggestions: [], rows: 0)
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// What one table of a store shows, in a form that two stores can compare.
+package struct ShownTable: Hashable, Sendable {
+    /// As logs have them.
+    package var columns: Set<String>
+    package var rows: Int
+    /// Of all rows, references by identity, in any order.
+    package var digest: UInt64
+}
+
+/// Stores into which a history is replayed to see what comes out.
+extension Store {
+    /// Makes a new file that has recorded nothing of its own, so that its state is that of the transactions merged into
+    /// it and nothing else. It is no peer; it is removed when it has been looked at.
+    package static func createForReplay(
+        _ path: String, schema: String, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> Store {
+        let database = try StoreConnection(path, configuration: configuration, mayCreate: true)
+        do {
+            try database.withConnection { connection in
+                try connection.execute(schema)
+                try connection.execute("PRAGMA journal_mode = WAL")
+            }
+            try database.writeRaw { connection in
+                _ = try found(connection, plan: plan, configuration: configuration, records: false)
+                // The settings that are to be known beforehand come again with the transactions that made them. What columns
+                // mean has to be known before the first of their rows comes.
+                try connection.execute(
+                    """
+                    INSERT INTO logsync_store(key, value)
+                        SELECT 'reference ' || target, value FROM logsync_setting WHERE kind = 'reference';
+                    DELETE FROM logsync_setting
+                    """)
+            }
+            return Store(database)
+        } catch {
+            // The error that brought us here says more than one about closing; the file is removed anyway.
+            try? database.close()
+            throw error
+        }
+    }
+
+    /// What every table shows, by its name in logs.
+    package func shownTables() throws -> [String: ShownTable] {
+        try database.read { store in
+            var shown: [String: ShownTable] = [:]
+            for table in store.catalog.tables where table.name != "logsync_setting" {
+                shown[table.name] = try Self.shown(table, store)
+            }
+            return shown
+        }
+    }
+
+    private static func shown(_ table: TrackedTable, _ store: OpenStore) throws -> ShownTable {
+        let reader = TableReader(table: table, store: store)
+        let shownRows = ShownRows(store)
+        let clock = ClockTable(table: table, connection: store.connection)
+        let columns = table.columns.isEmpty ? "" : ", " + table.columnList
+        let statement = try Statement(
+            "SELECT \(table.hasRowid ? table.rowid : "NULL")\(columns) FROM \(table.quoted)", on: store.connection)
+        let names = table.columns.map { Digest.of($0.name) }
+        var rows = 0
+        var digest: UInt64 = 0
+        while try statement.step() {
+            let values = try table.columns.indices.map {
+                try shownRows.knownValue(statement.value($0 + 1), $0, in: table)
+            }
+            let stored = try statement.isNull(0) ? nil : clock.identity(at: statement.integer(0))
+            let identity = stored ?? reader.naturalIdentity { values[$0] }
+            var row = identity.map { store.rowDigest(table, $0) } ?? 0
+            for (value, name) in zip(values, names) { row &+= Digest.mix(Digest.of(value), name) }
+            // Mixed once more, so that cells cannot change places between rows.
+            digest &+= Digest.mix(row, UInt64(table.columns.count))
+            rows += 1
+        }
+        return ShownTable(columns: Set(table.columns.map(\.name)), rows: rows, digest: digest)
+    }
+}

@@ -1,0 +1,40 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Settings of the content, changed by a write of this peer that the next recording takes along.
+extension Store {
+    /// The merge policies that are set, as target and policy.
+    package func policies() throws -> [(target: String, policy: String)] {
+        try database.read { store in
+            try store.connection.rows(
+                """
+                SELECT target, value FROM logsync_setting
+                WHERE kind IN ('policy', 'delete-policy', 'unique-policy') ORDER BY target, kind
+                """
+            ).map { (String(text: $0[0]), String(text: $0[1])) }
+        }
+    }
+
+    /// - Throws: `usage` for a policy, table or column that is not known.
+    package func setPolicy(_ target: String, _ policy: String) throws {
+        try database.write { store in
+            try Store.checkPolicies(
+                [(target, policy)], on: store.connection, configuration: store.configuration)
+            try Settings(store).set(Policies.kind(of: policy), target, policy)
+            _ = try RecordStep(store).run()
+        }
+    }
+
+    /// Renames this peer. A name that another peer has is refused with `usage`.
+    package func renamePeer(_ name: String) throws {
+        try database.write { store in
+            let names = try Settings(store).values("peer")
+            if let taken = names.first(where: { $0.value == name && $0.key != store.ownID.description }) {
+                throw LogSyncError(.usage, "the name \(name) is taken by the peer \(taken.key); nothing was changed")
+            }
+            try store.facts.set("name", .text(name))
+            try Settings(store).set("peer", store.ownID.description, name)
+            _ = try RecordStep(store).run()
+        }
+    }
+}

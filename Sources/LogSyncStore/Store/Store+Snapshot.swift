@@ -1,0 +1,33 @@
+import LogSyncFormat
+package import LogSyncModel
+
+extension Store {
+    /// Records what is pending and streams the whole replicated state, as of one moment.
+    ///
+    /// Writers go on meanwhile. The caller has to note what was recorded before anything of it is published.
+    ///
+    /// - Parameters:
+    ///   - publishBlob: is given each large value as it comes by, once; the snapshot then only names it. nil to put all
+    ///     values into the snapshot itself.
+    ///   - write: takes the snapshot's bytes, in order.
+    /// - Throws: `locked` where other programs write so often that no moment without something unrecorded was found;
+    ///   what the closures throw.
+    package func writeSnapshot(
+        publishBlob: ((BlobID, Bytes) throws -> Void)? = nil, _ write: @escaping ([UInt8]) throws -> Void
+    ) throws -> TakenSnapshot {
+        for _ in 0..<Self.momentsToTry {
+            _ = try record()
+            let taken = try database.read { store -> TakenSnapshot? in
+                // What was committed since the recording would be shown without its entries.
+                guard try !SchemaReconciliation.isNeeded(store), try !Recorder.hasPending(store) else { return nil }
+                return try SnapshotTaking(store, publishBlob: publishBlob, write: write).take()
+            }
+            if let taken { return taken }
+        }
+        throw LogSyncError(
+            .locked, "\(path) is written so often that no snapshot could be taken; nothing was changed",
+            help: "Run the command again when its programs are less busy.")
+    }
+
+    private static let momentsToTry = 100
+}

@@ -1,0 +1,150 @@
+import Foundation
+package import LogSyncModel
+import LogSyncSQLite
+
+/// What a store says of itself.
+extension Store {
+    package func summary() throws -> StoreSummary {
+        try database.read { store in
+            var pending = 0
+            for table in store.catalog.tables {
+                pending += Int(
+                    try store.connection.integer(
+                        "SELECT count(*) FROM \(table.pending) WHERE number > ?", .integer(table.recorded)) ?? 0)
+            }
+            var conflicts = 0
+            for table in store.catalog.tables {
+                conflicts += try Conflicts(store: store, table: table).shown(all: false).count
+            }
+            let hidden = HiddenRows(store)
+            return StoreSummary(
+                pending: pending, vector: store.peers.vector,
+                conflicts: conflicts + (try hidden.count(.dead)),
+                parked: try hidden.count(.parked) - hidden.foldedCount(),
+                keptForUnknownSchema: try hidden.count(.unknownTable),
+                digest: store.digestText,
+                unenforced: try Settings(store).values(ReferenceRule.setting).keys.sorted())
+        }
+    }
+
+    /// The digest of the replicated state alone, as ``summary()`` has it; cheap, however many conflicts there are.
+    package func digest() throws -> String {
+        try database.read { $0.digestText }
+    }
+
+    /// Whether anything was captured since the last recording; cheap.
+    package func hasPendingChanges() throws -> Bool {
+        try database.read { try Recorder.hasPending($0) }
+    }
+
+    /// Moves whenever another connection commits.
+    package func dataVersion() throws -> Int64 {
+        try database.withConnection { try $0.integer("PRAGMA data_version") ?? 0 }
+    }
+
+    /// Newest first. With `after`, those with greater tokens, oldest first.
+    ///
+    /// - Throws: `usage` for a table that this store does not know.
+    package func history(
+        limit: Int?, after token: Int64?, author: String?, peer: PeerID?, table: String?
+    ) throws -> [HistoryEntry] {
+        try database.read { store in
+            let number = peer.map { store.peers[$0]?.number ?? -1 }
+            let names = try table.map(store.logNames)
+            let statement = try store.connection.prepare(
+                """
+                SELECT token, peer, sequence, time, author, context, changes FROM logsync_transaction
+                WHERE (?1 IS NULL OR token > ?1) AND (?2 IS NULL OR author = ?2) AND (?3 IS NULL OR peer = ?3)
+                ORDER BY token \(token == nil ? "DESC" : "ASC")
+                """)
+            statement.bind(token.map { .integer($0) } ?? .null, at: 1)
+            statement.bind(author.map { .text($0) } ?? .null, at: 2)
+            statement.bind(number.map { .integer($0) } ?? .null, at: 3)
+            defer { statement.reset() }
+            var entries: [HistoryEntry] = []
+            let decoder = JSONDecoder()
+            while try statement.step(), entries.count < limit ?? .max {
+                var counts = try decoder.decode(
+                    [String: ChangeCounts].self, from: Data(statement.bytes(6)))
+                counts["logsync_setting"] = nil
+                if let names, names.isDisjoint(with: counts.keys) { continue }
+                entries.append(
+                    HistoryEntry(
+                        token: statement.integer(0),
+                        dot: Dot(store.peers.id(statement.integer(1)), UInt64(statement.integer(2))),
+                        time: HybridTime(rawValue: UInt64(bitPattern: statement.integer(3))),
+                        author: statement.isNull(4) ? nil : statement.string(4),
+                        context: statement.isNull(5) ? nil : statement.string(5), counts: counts))
+            }
+            return entries
+        }
+    }
+
+    /// The app's schema as SQL, for `schemas/FINGERPRINT.sql`, and its fingerprint.
+    package func schemaText() throws -> (text: String, fingerprint: SchemaFingerprint) {
+        try database.read { store in
+            let text = try AppSchema.text(on: store.connection)
+            guard let fingerprint = AppSchema.fingerprint(text) else {
+                throw LogSyncError(.invalidStore, "the schema of \(path) has no fingerprint")
+            }
+            return (text, fingerprint)
+        }
+    }
+
+    /// Peers' names as the content's settings have them.
+    package func peerNames() throws -> [PeerID: String] {
+        try database.read { store in
+            var names: [PeerID: String] = [:]
+            for (target, name) in try Settings(store).values("peer") {
+                if let peer = PeerID(target) { names[peer] = name }
+            }
+            return names
+        }
+    }
+
+    /// The peers that were retired, former selves among them.
+    package func retiredPeers() throws -> Set<PeerID> {
+        try database.read { store in
+            Set(try Settings(store).values("retired").keys.compactMap { PeerID($0) })
+        }
+    }
+}
+
+extension OpenStore {
+    fileprivate var digestText: String { String(format: "%016lx", stateDigest) }
+}
+
+extension OpenStore {
+    /// The tables that are here, the reserved one aside, or the one of this name, in logs or in the database.
+    ///
+    /// - Throws: `usage` where this store has never heard of one that is called so.
+    func tables(named name: String?) throws -> [TrackedTable] {
+        let tables = catalog.tables.filter { $0.name != "logsync_setting" }
+        guard let name else { return tables }
+        let names = try logNames(of: name)
+        return tables.filter { names.contains($0.name) }
+    }
+
+    /// What a table is called in logs; of one that is not here any more, or not yet, every spelling that came.
+    ///
+    /// - Throws: `usage` where this store has never heard of it.
+    func logNames(of name: String) throws -> Set<String> {
+        if let table = catalog[name] { return [table.name] }
+        if let table = catalog.tables.first(where: { $0.schema.name.lowercased() == name.lowercased() }) {
+            return [table.name]
+        }
+        let rows = try connection.rows(
+            """
+            SELECT log_name FROM logsync_table WHERE name = ?1 COLLATE NOCASE OR log_name = ?1 COLLATE NOCASE
+            UNION SELECT table_name FROM logsync_kept WHERE table_name = ?1 COLLATE NOCASE
+            UNION SELECT key FROM logsync_transaction, json_each(CAST(changes AS TEXT)) WHERE key = ?1 COLLATE NOCASE
+            """, .text(name))
+        guard !rows.isEmpty else {
+            let known = try tables(named: nil).map(\.name).prefix(20).joined(separator: ", ")
+            throw LogSyncError(
+                .usage, "this store knows no table \(name.debugDescription)",
+                help: known.isEmpty ? nil : "It replicates \(known).")
+        }
+        return Set(rows.map { String(text: $0[0]) })
+    }
+}
