@@ -4,7 +4,7 @@ import Testing
 @testable import LogSyncCommand
 
 /// `Documentation/command-line.md` says everything that the tool knows.
-@Suite struct DocumentTests {
+@Suite(.turn) struct DocumentTests {
     private func document() throws -> String {
         var folder = URL(fileURLWithPath: #filePath)
         for _ in 0..<3 { folder.deleteLastPathComponent() }

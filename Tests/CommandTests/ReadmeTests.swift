@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The README keeps its word.
-@Suite struct ReadmeTests {
+@Suite(.turn) struct ReadmeTests {
     private static let package: URL = {
         var folder = URL(fileURLWithPath: #filePath)
         for _ in 0..<3 { folder.deleteLastPathComponent() }
