@@ -1,12 +1,13 @@
 package import LogSyncModel
+import LogSyncSQLite
 
 /// How far the receipts of other peers had come, so that the next process, too, knows an older one that a sync engine
 /// brings back.
 extension Store {
     /// The highest counter of each peer's receipts, as ``keepReceiptCounters(_:)`` has them.
     package func receiptCounters() throws -> [PeerID: UInt64] {
-        try database.read { session in
-            let connection = session.connection
+        try database.read { store in
+            let connection = store.connection
             let isThere = try connection.integer(
                 "SELECT EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'logsync_receipt')")
             guard isThere == 1 else { return [:] }
