@@ -196,6 +196,12 @@ class CheckTests(unittest.TestCase):
                    "roof.md#nowhere")
         self.fails("links", {"README.md": "Run `Tests/Nothing/run`.\n"}, "no file Tests/Nothing/run")
 
+    def test_tables_that_say_where_something_is(self):
+        table = "| a roof | `Sources/House/High/Roof.swift` | `{}` |\n"
+        self.passes("links", {"README.md": table.format("Roof")})
+        self.fails("links", {"README.md": table.format("Dome")}, "Roof.swift declares no `Dome`")
+        self.fails("links", {"README.md": table.format("Roof").replace("Roof.swift", "Dome.swift")}, "no file")
+
     # MARK: Words
 
     def test_words_that_comments_do_not_say(self):
