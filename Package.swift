@@ -108,7 +108,7 @@ let package = Package(
         .testTarget(
             name: "LogSyncTests",
             dependencies: [
-                "LogSync", "InotifyEvents", .product(name: "Crypto", package: "swift-crypto"),
+                "LogSync", "LogSyncSQLite", "InotifyEvents", .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import GRDBSQLite
 import LogSyncModel
+import LogSyncSQLite
 import Synchronization
 import Testing
 
