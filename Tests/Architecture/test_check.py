@@ -55,7 +55,7 @@ TREE = {
     "Sources/House/Middle/Wall.swift": "struct Wall { let floor: Floor }\n",
     "Sources/House/High/Roof.swift": "struct Roof { let wall: Wall }\nfunc main() { _ = House.Roof.self }\n",
     "Sources/House/House.swift": "enum House { typealias Top = Roof; static let top = Top.self }\n",
-    "Tests/HouseTests/Tests.swift": "let house = House.top\n",
+    "Tests/HouseTests/Tests.swift": "let house = House.top\nprint(house.wall.floor.earth.depth)\n",
     "README.md": "# Read me\n\nSee [the roof](Documentation/roof.md#what-it-is).\n",
     "Documentation/roof.md": "# Roof\n\n## What it is\n\nNothing.\n",
 }
@@ -151,6 +151,11 @@ class CheckTests(unittest.TestCase):
         self.fails("dead", {"Sources/House/Low/More.swift": more}, "More.swift:1: nothing names `Attic`",
                    "More.swift:2: nothing names `climb`")
 
+    def test_a_property_and_a_case_that_nothing_names(self):
+        more = "enum Attic { case dark, light(by: Int); var height: Int { 1 } }\nlet attic = Attic.dark\n"
+        self.fails("dead", {"Sources/House/Low/More.swift": more, "Tests/A/A.swift": "print(attic)\n"},
+                   "nothing names `light`", "nothing names `height`")
+
     def test_what_only_its_extension_names(self):
         self.fails("dead", {"Sources/House/Low/More.swift": "struct Attic {}\nextension Attic {}\n"}, "`Attic`")
 
@@ -170,7 +175,7 @@ class CheckTests(unittest.TestCase):
         self.passes("dead", more | {"Documentation/attic.md": "Use `Attic`.\n"})
 
     def test_private_declarations_and_entry_points_are_let_be(self):
-        more = "private struct Attic {}\nclass B: A { override func a() {} }\nlet b = B.self\n"
+        more = "private struct Attic {}\nclass B: A { override func a() {} }\nlet main = B.self\n"
         self.passes("dead", {"Sources/House/Low/More.swift": more})
 
     # MARK: Links
@@ -195,6 +200,12 @@ class CheckTests(unittest.TestCase):
         self.fails("links", {"README.md": "# Here\n[a](Documentation/roof.md#nowhere) [c](#here) `Tests/HouseTests`\n"},
                    "roof.md#nowhere")
         self.fails("links", {"README.md": "Run `Tests/Nothing/run`.\n"}, "no file Tests/Nothing/run")
+
+    def test_tables_that_say_where_something_is(self):
+        table = "| a roof | `Sources/House/High/Roof.swift` | `{}` |\n"
+        self.passes("links", {"README.md": table.format("Roof")})
+        self.fails("links", {"README.md": table.format("Dome")}, "Roof.swift declares no `Dome`")
+        self.fails("links", {"README.md": table.format("Roof").replace("Roof.swift", "Dome.swift")}, "no file")
 
     # MARK: Words
 

@@ -22,6 +22,13 @@ import Testing
         }
     }
 
+    @Test func `the table at the top leads to every subcommand`() throws {
+        let table = try document().components(separatedBy: "## Everywhere")[0]
+        for subcommand in CommandLineTests.subcommands where subcommand.count == 1 {
+            #expect(table.contains("[`\(subcommand[0])`](#"), "\(subcommand[0])")
+        }
+    }
+
     @Test func `every setting and every reason to end is described`() throws {
         let document = try document()
         for status in ExitStatus.allCases {
