@@ -71,8 +71,11 @@ test-large: deps
 	$(SWIFT) build --configuration release --product large-writer --scratch-path .build-large
 	Tests/Large/run .build-large/release/logsync $(ARGS)
 
+# The format of sources, and whether the house is as Tests/Architecture/rooms.toml says; that check proves itself first.
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
+	Tests/Architecture/test_check.py --quiet
+	Tests/Architecture/check
 
 # The Swift runtime goes into the binary, so that it runs where no toolchain is.
 install: deps

@@ -15,7 +15,7 @@ struct LogSyncCommand: AsyncParsableCommand {
               logsync init notes.db --container ~/Sync --content notes
               logsync watch notes.db
 
-            See 'logsync SUBCOMMAND --help' for an example of each.
+            See `logsync SUBCOMMAND --help` for an example of each.
             """,
         version: Version.current,
         subcommands: [

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What holds for every subcommand.
-@Suite struct CommandLineTests {
+@Suite(.turn) struct CommandLineTests {
     static let subcommands = [
         ["init"], ["clone"], ["sync"], ["import"], ["export"], ["watch"], ["status"], ["log"], ["show"], ["peers"],
         ["peers", "list"], ["peers", "retire"], ["peers", "rename"],
@@ -190,7 +190,7 @@ import Testing
             }
             let start = ContinuousClock.now
             process.signal(signal)
-            let ended = await process.end(within: 60)
+            let ended = await process.end()
             durations.append(.now - start)
             #expect(ended.code == 128 + signal, "\(ended)")
             #expect(try await tool.sql(name, "SELECT count(*) FROM notes; PRAGMA quick_check") == "300000\nok\n")
@@ -217,7 +217,7 @@ import Testing
             try scratch().contains { FileManager.default.fileExists(atPath: "\(temporary)/\($0)/replay.db-wal") }
         }
         process.signal(SIGINT)
-        #expect(await process.end(within: 60).code == 130)
+        #expect(await process.end().code == 130)
         #expect(try scratch().isEmpty)
     }
 
@@ -228,7 +228,7 @@ import Testing
         let following = try tool.start(["log", "a.db", "--follow", "--json"])
         try await following.line { $0.contains("\"token\"") }
         following.signal(signal)
-        let ended = await following.end(within: 20)
+        let ended = await following.end()
         #expect(ended.code == 128 + signal, "\(ended)")
         #expect(try JSON(ended.errors)["error"]?["code"]?.string == (signal == SIGINT ? "interrupted" : "terminated"))
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import LogSyncCommand
 
 /// Conflicts, parked rows and policies on the command line.
-@Suite struct ConflictCommandTests {
+@Suite(.turn) struct ConflictCommandTests {
     /// Two stores that wrote one cell, and took one unique name, without having seen each other's.
     private func stores(_ tool: Tool) async throws -> (String, String) {
         let (a, b) = (tool.folder.path + "/a.db", tool.folder.path + "/b.db")

@@ -4,7 +4,7 @@ import Testing
 @testable import LogSyncCommand
 
 /// `Documentation/command-line.md` says everything that the tool knows.
-@Suite struct DocumentTests {
+@Suite(.turn) struct DocumentTests {
     private func document() throws -> String {
         var folder = URL(fileURLWithPath: #filePath)
         for _ in 0..<3 { folder.deleteLastPathComponent() }
@@ -19,6 +19,13 @@ import Testing
         #expect(!options.isEmpty)
         for option in Set(options) {
             #expect(document.contains("`\(option)"), "\(option) of \(subcommand)")
+        }
+    }
+
+    @Test func `the table at the top leads to every subcommand`() throws {
+        let table = try document().components(separatedBy: "## Everywhere")[0]
+        for subcommand in CommandLineTests.subcommands where subcommand.count == 1 {
+            #expect(table.contains("[`\(subcommand[0])`](#"), "\(subcommand[0])")
         }
     }
 

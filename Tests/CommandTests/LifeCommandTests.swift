@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The subcommands around the life of stores and folders, as scripts see them.
-@Suite struct LifeCommandTests {
+@Suite(.turn) struct LifeCommandTests {
     @Test func `attach follows a moved container, and says where the content is not`() async throws {
         let tool = try Tool()
         let store = try await tool.store("a.db")

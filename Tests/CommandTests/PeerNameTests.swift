@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What a peer may be called.
-@Suite struct PeerNameTests {
+@Suite(.turn) struct PeerNameTests {
     static let unfit = [
         "", "a,b", "two\nlines", "bell\u{7}", "\u{2028}", " leading", "trailing ", "\u{A0}",
         String(repeating: "n", count: 101),

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What the file system does not let the user do is said to be that, and nothing else.
-@Suite struct PermissionTests {
+@Suite(.turn) struct PermissionTests {
     /// Runs the tool as one to whom permissions apply, as they do not to root.
     private func runAsNobody(_ tool: Tool, _ arguments: [String]) async throws -> Tool.Ended {
         let state = tool.path("state")

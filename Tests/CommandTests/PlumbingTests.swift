@@ -4,7 +4,7 @@ import Testing
 @testable import LogSyncCommand
 
 /// The parts that can be tried without a process.
-@Suite struct PlumbingTests {
+@Suite(.turn) struct PlumbingTests {
     @Test func `the gravest code is the highest, except that trying again yields to every failure`() {
         #expect(ExitStatus.allCases.max() == .terminated)
         #expect([ExitStatus.held, .integrity].max() == .integrity)

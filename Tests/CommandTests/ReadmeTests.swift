@@ -1,53 +1,61 @@
 import Foundation
 import Testing
 
-/// The README keeps its word.
-@Suite struct ReadmeTests {
+/// The README, and the pages on operations and on troubles, keep their word.
+@Suite(.turn) struct ReadmeTests {
     private static let package: URL = {
         var folder = URL(fileURLWithPath: #filePath)
         for _ in 0..<3 { folder.deleteLastPathComponent() }
         return folder
     }()
 
-    private func readme() throws -> [Substring] {
-        let text = try String(contentsOf: Self.package.appendingPathComponent("README.md"), encoding: .utf8)
+    private func text(_ document: String) throws -> [Substring] {
+        let text = try String(contentsOf: Self.package.appendingPathComponent(document), encoding: .utf8)
         return text.split(separator: "\n", omittingEmptySubsequences: false)
     }
 
-    /// The lines of the tour's `sh` blocks, in order.
-    private func tour() throws -> [String] {
-        let section = try readme().drop { $0 != "## A three-minute tour" }.dropFirst().prefix { !$0.hasPrefix("## ") }
+    /// Runs the lines of a document's `sh` blocks, in order, as one script with a home folder of its own.
+    private func run(_ document: some Sequence<Substring>, _ tool: Tool) async throws -> Tool.Ended {
         var commands: [String] = []
         var isCommand = false
-        for line in section {
+        for line in document {
             if line.hasPrefix("```") {
                 isCommand = line == "```sh"
             } else if isCommand {
                 commands.append(String(line))
             }
         }
-        return commands
-    }
-
-    @Test func `every line of the tour runs, and shows what it says`() async throws {
-        let tool = try Tool()
-        let commands = try tour()
         #expect(commands.count > 15)
-        let script = tool.path("tour")
-        // What the tour leaves running must not outlive a step that fails.
+        let script = tool.path("script")
+        // What is left running must not outlive a step that fails.
         let opening = "trap 'for job in $(jobs -p); do kill $job || true; done' EXIT\nset -x\n"
         try (opening + commands.joined(separator: "\n") + "\n").write(toFile: script, atomically: true, encoding: .utf8)
         let ended = try await tool.program("/bin/bash", ["-euo", "pipefail", script])
         #expect(ended.code == 0, "\(ended.errors)")
+        return ended
+    }
+
+    @Test func `every line of the tour runs, and shows what it says`() async throws {
+        let tour = try text("README.md").drop { $0 != "## A three-minute tour" }.dropFirst()
+            .prefix { !$0.hasPrefix("## ") }
+        let ended = try await run(tour, Tool())
         let both = "Buy milk\nCall Ann\nWater the plants\n"
         #expect(ended.output.contains(both + both), "both sides show the three notes: \(ended.output)")
         #expect(ended.output.contains("text  =  'Call Ann'"), "show tells the cell: \(ended.output)")
         #expect(ended.output.hasSuffix("4\n"), "the data is kept: \(ended.output)")
     }
 
+    @Test func `every command of the page on operations runs, and a restored backup takes in what came after it`()
+        async throws
+    {
+        let ended = try await run(text("Documentation/operations.md"), Tool())
+        #expect(ended.output.contains("identity   restored"), "\(ended.output)")
+        #expect(ended.output.contains("\nBuy milk\nCall Ann\n"), "\(ended.output)")
+    }
+
     @Test func `every message of the table of troubles is one that logsync can say`() throws {
-        let rows = try readme().drop { $0 != "## Troubles" }.dropFirst().prefix { !$0.hasPrefix("## ") }
-            .filter { $0.hasPrefix("| `") }
+        let troubles = try text("Documentation/troubles.md")
+        let rows = troubles.drop { $0 != "## What logsync says" }.dropFirst().filter { $0.hasPrefix("| `") }
         #expect(rows.count > 8)
         let sources = try sourceText()
         for row in rows where !row.contains("in your own program") {
@@ -60,6 +68,10 @@ import Testing
                 }
             }
         }
+    }
+
+    @Test func `the README is no longer than a newcomer reads`() throws {
+        #expect(try text("README.md").count <= 141, "what is more belongs into Documentation")
     }
 
     private static func constantParts(_ piece: String) -> [String] {

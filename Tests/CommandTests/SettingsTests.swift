@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Flags, then the environment, then the configuration file.
-@Suite struct SettingsTests {
+@Suite(.turn) struct SettingsTests {
     private func configuration(_ tool: Tool, _ text: String) throws -> String {
         let path = tool.path("home/.config/logsync/config.toml")
         try FileManager.default.createDirectory(

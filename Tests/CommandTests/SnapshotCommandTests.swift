@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Snapshots, collection and retirement on the command line.
-@Suite struct SnapshotCommandTests {
+@Suite(.turn) struct SnapshotCommandTests {
     private func document(_ tool: Tool, _ arguments: String...) async throws -> [String: Any] {
         let ended = try await tool.run(arguments + ["--json"])
         #expect(ended.code == 0, "\(arguments): \(ended.errors)")

@@ -31,6 +31,9 @@ final class Tool: Sendable {
         return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("logsync").path
     }()
 
+    /// How long a process may take, in seconds: what hangs is noticed, what runs on a busy machine is not mistaken for it.
+    static let patience = 300.0
+
     /// The folder that everything happens in; its `home` is the tool's home.
     let folder: URL
     private let started = Mutex<[Process]>([])
@@ -65,13 +68,15 @@ final class Tool: Sendable {
     // MARK: Running
 
     /// Runs the tool to its end; it is killed after `seconds`.
-    func run(_ arguments: String..., environment: [String: String] = [:], within seconds: Double = 60) async throws
+    func run(_ arguments: String..., environment: [String: String] = [:], within seconds: Double = Tool.patience)
+        async throws
         -> Ended
     {
         try await run(arguments, environment: environment, within: seconds)
     }
 
-    func run(_ arguments: [String], environment: [String: String] = [:], within seconds: Double = 60) async throws
+    func run(_ arguments: [String], environment: [String: String] = [:], within seconds: Double = Tool.patience)
+        async throws
         -> Ended
     {
         try await start(arguments, environment: environment).end(within: seconds)
@@ -84,7 +89,8 @@ final class Tool: Sendable {
 
     /// Runs another program to its end.
     func program(
-        _ program: String, _ arguments: [String], environment: [String: String] = [:], within seconds: Double = 60
+        _ program: String, _ arguments: [String], environment: [String: String] = [:],
+        within seconds: Double = Tool.patience
     ) async throws -> Ended {
         try await start(program: program, arguments, environment: environment).end(within: seconds)
     }
@@ -218,7 +224,7 @@ extension Tool {
         }
 
         /// Waits for its end; it is killed after `seconds`.
-        func end(within seconds: Double = 60) async -> Ended {
+        func end(within seconds: Double = Tool.patience) async -> Ended {
             let deadline = DispatchWorkItem { [self] in signal(SIGKILL) }
             DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: deadline)
             let code = await ending.wait()
@@ -228,7 +234,7 @@ extension Tool {
 
         /// Waits for a line of its output.
         @discardableResult
-        func line(within seconds: Double = 60, where isWanted: (String) -> Bool) async throws -> String {
+        func line(within seconds: Double = Tool.patience, where isWanted: (String) -> Bool) async throws -> String {
             let deadline = ContinuousClock.now + .seconds(seconds)
             while true {
                 let isOver = !isRunning
@@ -245,7 +251,9 @@ extension Tool {
 }
 
 /// Waits until something holds.
-func eventually(_ what: String, within seconds: Double = 60, _ condition: () async throws -> Bool) async throws {
+func eventually(_ what: String, within seconds: Double = Tool.patience, _ condition: () async throws -> Bool)
+    async throws
+{
     let deadline = ContinuousClock.now + .seconds(seconds)
     while try await !condition() {
         guard .now < deadline else { throw Tool.Failure(description: "not within \(seconds) s: \(what)") }

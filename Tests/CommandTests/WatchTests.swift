@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// The daemon.
-@Suite struct WatchTests {
+@Suite(.turn) struct WatchTests {
     private func watch(_ tool: Tool, _ arguments: [String], environment: [String: String] = [:]) throws -> Tool.Process
     {
         try tool.start(["watch", "--json"] + arguments, environment: environment)
@@ -27,7 +27,7 @@ import Testing
         #expect(transaction["tables"]?["notes"]?["counts"]?["inserted"]?.int == 1)
         #expect(try await tool.sql("b.db", "SELECT count(*) FROM notes WHERE text = 'nine'") == "1\n")
         daemon.signal(signal)
-        let ended = await daemon.end(within: 20)
+        let ended = await daemon.end()
         #expect(ended.code == 0, "\(ended)")
         for line in ended.lines { _ = try JSON(line) }
     }
@@ -42,7 +42,7 @@ import Testing
         try await tool.clone("late.db")
         _ = try await event(daemon, "ready", store: "late.db")
         daemon.signal(SIGTERM)
-        #expect(await daemon.end(within: 20).code == 0)
+        #expect(await daemon.end().code == 0)
     }
 
     @Test func `a container that goes away is said to be unavailable, and ready when it is back`() async throws {
@@ -58,7 +58,7 @@ import Testing
             daemon.output.components(separatedBy: "\"event\":\"ready\"").count == 3
         }
         daemon.signal(SIGTERM)
-        #expect(await daemon.end(within: 20).code == 0)
+        #expect(await daemon.end().code == 0)
     }
 
     @Test(arguments: [false, true])
@@ -74,7 +74,7 @@ import Testing
         #expect(daemon.output.contains("\"event\":\"ready\""), "said only when it is so")
         daemon.signal(SIGTERM)
         try await listener.process.line { $0 == "STOPPING=1" }
-        #expect(await daemon.end(within: 20).code == 0)
+        #expect(await daemon.end().code == 0)
         // Not SIGTERM: a child of the test runner may have been given its blocked signals.
         listener.process.signal(SIGKILL)
         _ = await listener.process.end()
@@ -128,7 +128,7 @@ import Testing
         let events = try told().filter { $0 != "run" }.map { try JSON(String($0)) }
         #expect(events.count == 3 && events.allSatisfy { $0["event"]?.string == "didImport" }, "\(told())")
         daemon.signal(SIGTERM)
-        #expect(await daemon.end(within: 20).code == 0)
+        #expect(await daemon.end().code == 0)
         #expect(told().filter { $0 == "run" }.count == 2, "what had come meanwhile was one batch")
     }
 
@@ -142,7 +142,7 @@ import Testing
         try await eventually("the failure is logged") { daemon.errors.contains("ended with 7") }
         #expect(daemon.isRunning)
         daemon.signal(SIGTERM)
-        #expect(await daemon.end(within: 20).code == 0)
+        #expect(await daemon.end().code == 0)
     }
 
     @Test func `a command that does not end is ended with the daemon, and so is what it started`() async throws {
@@ -161,7 +161,7 @@ import Testing
         try await eventually("the command runs") { id() != nil }
         let started = try #require(id())
         daemon.signal(SIGTERM)
-        let ended = await daemon.end(within: 30)
+        let ended = await daemon.end()
         #expect(ended.code == 0 && ended.errors.contains("was ended by signal 15"), "\(ended)")
         try await eventually("its child is gone") {
             // Where nobody collects orphans, it stays as a zombie.
@@ -201,7 +201,7 @@ import Testing
         let second = try await tool.run("watch", a, "--metrics", String(address.dropFirst(7).dropLast(8)))
         #expect(second.code == 78 && second.errors.contains("cannot be served"), "\(second)")
         daemon.signal(SIGTERM)
-        #expect(await daemon.end(within: 20).code == 0)
+        #expect(await daemon.end().code == 0)
     }
 
     private func page(_ tool: Tool, _ url: Substring) async throws -> String {
@@ -228,7 +228,7 @@ import Testing
         try await tool.succeed("leave", b, "--wait", "20")
         try await eventually("none is open") { try await open().isEmpty }
         daemon.signal(SIGTERM)
-        #expect(await daemon.end(within: 20).code == 0)
+        #expect(await daemon.end().code == 0)
     }
 
     @Test func `connections that say nothing keep no scraper waiting`() async throws {
@@ -257,7 +257,7 @@ import Testing
         }
         #expect(outputs.last == "True 8\n", "\(outputs)")
         daemon.signal(SIGTERM)
-        #expect(await daemon.end(within: 20).code == 0)
+        #expect(await daemon.end().code == 0)
     }
 
     @Test func `when its reader ends, so does it, and says so`() async throws {
@@ -268,7 +268,7 @@ import Testing
         try await shell.line { $0.contains("\"ready\"") }
         try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
         try await tool.succeed("sync", a)
-        try await shell.line(within: 30) { $0 == "74" }
+        try await shell.line { $0 == "74" }
         _ = await shell.end()
         let errors = try String(contentsOfFile: tool.path("errors"), encoding: .utf8)
         #expect(errors.contains("stdout could not be written"), "\(errors)")
@@ -291,7 +291,7 @@ import Testing
         try await eventually("the command runs") { id("shell") != nil }
         let started = try ["child", "shell"].map { try #require(id($0)) }
         daemon.signal(SIGTERM)
-        let ended = await daemon.end(within: 30)
+        let ended = await daemon.end()
         #expect(ended.code == 0 && ended.errors.contains("was ended by signal 9"), "\(ended)")
         for process in started {
             try await eventually("\(process) is gone") {
@@ -315,6 +315,6 @@ import Testing
         let left = try await tool.run("leave", b, "--wait", "20")
         #expect(left.code == 0, "\(left)")
         daemon.signal(SIGTERM)
-        #expect(await daemon.end(within: 20).code == 0)
+        #expect(await daemon.end().code == 0)
     }
 }

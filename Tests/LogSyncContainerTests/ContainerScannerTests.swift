@@ -59,6 +59,34 @@ import Testing
         #expect(scan.peers[bob]?.overview.seenAt == nil)
     }
 
+    @Test func `An older receipt that is brought back says nothing, in this process and the next`() throws {
+        let peer = content.peer(alice)
+        func publish(_ published: UInt64, leaving: Bool = false) throws -> (Receipt, [UInt8]) {
+            let receipt = try peer.publishReceipt(
+                .init(published: published, hasLeft: leaving), counter: 0, nonce: "n", written: 0)
+            return (receipt, receipt.encoded())
+        }
+        func put(_ bytes: [UInt8]) throws { try folder.write(bytes, to: "notes/peers/\(alice)/receipt.json") }
+        let scanner = scanner()
+        let (_, old) = try publish(1, leaving: true)
+        #expect(try scanner.scan().peers[alice]?.said?.hasLeft == true)
+        let (back, new) = try publish(2)
+        #expect(try scanner.scan().peers[alice]?.receipt == .valid(back))
+        #expect(scanner.receiptCounters.risen == [alice: back.counter])
+        try put(old)
+        #expect(try scanner.scan().peers[alice]?.receipt == .valid(back))
+        #expect(try scanner.scan().peers[alice]?.said?.hasLeft == false)
+        let next = self.scanner()
+        next.receiptCounters = ReceiptCounters(scanner.receiptCounters.risen)
+        #expect(try next.scan().peers[alice]?.receipt == .outdated)
+        #expect(try next.scan().peers[alice]?.said == nil)
+        #expect(next.receiptCounters.risen.isEmpty)
+        try put(new)
+        #expect(try next.scan().peers[alice]?.receipt == .valid(back))
+        let (newer, _) = try publish(3)
+        #expect(try next.scan().peers[alice]?.receipt == .valid(newer))
+    }
+
     @Test func `An empty content folder has no peers, and that is all`() throws {
         let scan = try scanner().scan()
         #expect(scan.peers.isEmpty)

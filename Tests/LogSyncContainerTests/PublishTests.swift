@@ -178,14 +178,40 @@ import Testing
         for failing in 1...count {
             let dying = FailingFileSystem(plan: .die, failing: failing)
             #expect(throws: LogSyncError.self) { try publish(try publisher(dying, staging: staging)) }
-            // Another store's staged file in the same directory is none of ours.
-            let others = ".logsync-\(bob)-0000000000000000.tmp"
-            try state.write("", to: others)
-            try publisher(staging: state.path).removeStaleFiles()
-            #expect(try state.files() == [others])
-            try FileManager.default.removeItem(atPath: "\(state.path)/\(others)")
+            try publisher(staging: state.path).removeStaleFiles(now: staged ? Self.now : Self.later)
             try checkAndRetry(state, "dying at call \(failing) of \(count)")
         }
+    }
+
+    private static var now: Int64 { PassingTime.nanosecondsSince1970() }
+    private static var later: Int64 { now + 3_601_000_000_000 }
+
+    @Test func `What others may be staging stays for an hour, what this store staged in its own directory does not`()
+        throws
+    {
+        let state = try TemporaryFolder()
+        let (own, others) = (".logsync-\(alice)-0000000000000000.tmp", ".logsync-\(bob)-0000000000000000.tmp")
+        let inFolder = "notes/peers/\(alice)/logs/\(own)"
+        let publisher = try publisher(staging: state.path)
+        try publisher.folder.create()
+        for name in [own, others, "0123", ".logsync-notes.db"] { try state.write("", to: name) }
+        try folder.write("", to: inFolder)
+        publisher.removeStaleFiles(now: Self.now)
+        #expect(try state.files() == [others, ".logsync-notes.db", "0123"])
+        #expect(try folder.files().contains(inFolder))
+        publisher.removeStaleFiles(now: Self.later)
+        #expect(try state.files() == [".logsync-notes.db", "0123"])
+        #expect(try !folder.files().contains(inFolder))
+    }
+
+    @Test func `A file staged for another's folder goes by the name of the store that staged it`() throws {
+        let state = try TemporaryFolder()
+        let content = ContentFolder(container: folder.path, name: try .notes)
+        let forBob = Publisher(folder: content.peer(bob), stagingDirectory: state.path, stager: alice)
+        let file = try forBob.stage(LogFileName.self)
+        Publisher(folder: content.peer(bob), stagingDirectory: state.path).removeStaleFiles()
+        #expect(try state.files().count == 1, "bob's own store leaves it")
+        file.discard()
     }
 
     private func checkAndRetry(_ state: TemporaryFolder, _ when: String) throws {

@@ -62,12 +62,6 @@ func logBytes(_ content: String) -> [UInt8] {
         + Array(content.utf8) + Array("DONE".utf8)
 }
 
-let testShape = FileShape(
-    totalLength: { prefix in
-        guard prefix.starts(with: Array("TESTLOG1".utf8)) else { return nil }
-        return prefix[16..<24].reversed().reduce(0) { $0 << 8 | UInt64($1) }
-    }, trailerLength: 4, isTrailer: { $0 == Array("DONE".utf8) })
-
 func logName(_ first: UInt64, _ last: UInt64, _ bytes: [UInt8]) -> LogFileName? {
     LogFileName(first: first, last: last, fileHash: StreamingHash.of(bytes))
 }

@@ -76,6 +76,33 @@ struct FarewellTests {
         #expect(try await c.status().digest == a.status().digest)
     }
 
+    @Test("Once it has come back, its farewell that the carrier brings back counts for nothing")
+    func oldFarewell() async throws {
+        let there = world.root + "/There"
+        try FileManager.default.createDirectory(atPath: there, withIntermediateDirectories: true)
+        let gone = try await c.peer()
+        _ = try await c.with { try await $0.move(to: there) }
+        let receipt = URL(fileURLWithPath: "\(world.contentPath)/peers/\(gone)/receipt.json")
+        let farewell = try Data(contentsOf: receipt)
+        #expect(String(decoding: farewell, as: UTF8.self).contains("\"left\":true"))
+        _ = try await c.with { try await $0.move(to: world.container) }
+        try await settle(a, b, c)
+        // From here on c is away and says nothing.
+        try a.insert("not seen by c")
+        try await settle(a, b)
+        let logs = try world.logs(try await a.peer())
+        try farewell.write(to: receipt)
+        #expect(try await collected().blockedBy.map(\.id) == [gone])
+        #expect(try world.logs(try await a.peer()).count >= logs.count)
+        for machine in [a, b] {
+            #expect(try await machine.status().peers.first { $0.id == gone }?.retired == false)
+        }
+        // When it speaks again, it has everything.
+        try await settle(a, b, c)
+        #expect(try c.ids() == ["not seen by c", "of c", "one"])
+        #expect(try await collected().blockedBy.isEmpty)
+    }
+
     @Test("A store that is no peer any more is not waited for either")
     func leave() async throws {
         let gone = try await c.peer()

@@ -146,7 +146,7 @@ extension PeerScan {
         case .valid, .unread: return said?.published ?? 0 > 0
         case .missing: return false
         // Whoever it is, it has said something.
-        case .damaged, .newerFormat: return true
+        case .damaged, .newerFormat, .outdated: return true
         }
     }
 }

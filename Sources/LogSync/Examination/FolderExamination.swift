@@ -118,7 +118,7 @@ struct FolderExamination {
         let help = "run logsync sync on the store of \(names[peer.id].name), which writes it again"
         func check<Document>(_ found: PeerScan.Found<Document>, _ path: String) {
             switch found {
-            case .valid, .missing, .unread: return
+            case .valid, .missing, .outdated, .unread: return
             case .damaged:
                 findings.append(
                     Finding(

@@ -48,7 +48,7 @@ extension ReplicatedStore {
                 ])
         }
         try describe()
-        let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(SnapshotName.self)
+        let staged = try publisher(folder).stage(SnapshotName.self)
         // Each blob is in this peer's own folder before the file that names it.
         let taken = try store.writeSnapshot(
             publishBlob: { try self.publishBlob($0, $1) }
@@ -158,7 +158,7 @@ extension ReplicatedStore {
     private func isGone(_ id: PeerID, _ sequence: UInt64, _ scan: ContainerScan) throws -> Bool {
         // A retired peer says nothing any more, a former self of some store not even what it published last.
         if try store.retiredPeers().contains(id) { return true }
-        guard let said = scan.peers[id]?.said else { return true }
+        guard let said = scan.peers[id]?.said else { return scan.peers[id]?.receipt != .outdated }
         return said.published >= sequence
     }
 }

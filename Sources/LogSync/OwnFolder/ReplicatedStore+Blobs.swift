@@ -86,7 +86,7 @@ extension ReplicatedStore {
         _ id: BlobID, anew: Bool = false, _ write: (StagedFile<BlobName>) throws -> Void
     ) throws {
         let folder = content.peer(peer)
-        let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(BlobName.self)
+        let staged = try publisher(folder).stage(BlobName.self)
         try write(staged)
         let name = try staged.publish(anew: anew) { $0 == BlobName(id).fileHash ? BlobName($0) : nil }
         guard try folder.verify(name) == .intact else {

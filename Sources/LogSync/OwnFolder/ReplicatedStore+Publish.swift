@@ -16,6 +16,7 @@ extension ReplicatedStore {
     ///
     /// - Returns: how many transactions were published; 0 where none is left that can be.
     func publishNext() throws -> Int {
+        removeStagedFiles()
         let waiting = try store.outbox(unpublishedOnly: true)
         let own = waiting.filter { $0.dot.peer == peer }
         if !own.isEmpty {
@@ -28,6 +29,18 @@ extension ReplicatedStore {
             if count > 0 { return count }
         }
         return 0
+    }
+
+    /// Places files in a peer's folder: this peer's, or a former self's.
+    func publisher(_ folder: PeerFolder) -> Publisher {
+        Publisher(folder: folder, stagingDirectory: files.staging, stager: peer)
+    }
+
+    /// Removes what a process that was killed has staged; once in a process, before it stages anything itself.
+    private func removeStagedFiles() {
+        guard !hasRemovedStagedFiles else { return }
+        hasRemovedStagedFiles = true
+        publisher(content.peer(peer)).removeStaleFiles(now: configuration.fileClock())
     }
 
     /// The longest start of consecutive transactions that makes one file.
@@ -59,7 +72,7 @@ extension ReplicatedStore {
         let sequences = first.dot.sequence...last.dot.sequence
         try publishBlobs(of: run)
         let folder = content.peer(first.dot.peer)
-        let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(LogFileName.self)
+        let staged = try publisher(folder).stage(LogFileName.self)
         var writer = try LogFileWriter(
             content: content.name.description, peer: first.dot.peer, sequences: sequences,
             chainBefore: first.chainBefore, segmentBytes: run.reduce(0) { $0 + $1.byteCount }
@@ -98,7 +111,7 @@ extension ReplicatedStore {
             let bytes = Array(schema.utf8)
             // What cannot be read is written again.
             if let there = try? folder.read(name, limit: bytes.count), there == bytes { return }
-            _ = try Publisher(folder: folder, stagingDirectory: files.staging).publish(bytes) { _ in name }
+            _ = try publisher(folder).publish(bytes) { _ in name }
         } catch {
             publishedSchemas.remove(fingerprint)
             throw error
@@ -149,6 +162,7 @@ extension ReplicatedStore {
     /// - Parameter leaving: whether this is the last that it says in this folder.
     func acknowledge(_ scan: ContainerScan?, leaving: Bool = false) throws {
         defer { unacknowledged = nil }
+        try keepReceiptCounters()
         let folder = content.peer(peer)
         let standing = try folder.readReceipt()
         let vector = try store.vector()
@@ -174,6 +188,14 @@ extension ReplicatedStore {
         try save(next)
         _ = try folder.publishReceipt(
             said, counter: next.receiptCounter - 1, nonce: nonce, written: configuration.now.milliseconds)
+    }
+}
+
+extension ReplicatedStore {
+    /// Keeps for the next process how far others' receipts have come. This peer's own is in its state file.
+    private func keepReceiptCounters() throws {
+        try store.keepReceiptCounters(scanner.receiptCounters.risen.filter { $0.key != peer })
+        scanner.receiptCounters.forgetRisen()
     }
 }
 

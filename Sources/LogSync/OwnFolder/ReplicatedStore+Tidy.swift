@@ -42,7 +42,7 @@ extension ReplicatedStore {
                 try zip(readers, names).allSatisfy({ try $0.verify().nameDigits == $1.fileHash.description })
             else { return false }
             let folder = content.peer(peer)
-            let staged = try Publisher(folder: folder, stagingDirectory: files.staging).stage(LogFileName.self)
+            let staged = try publisher(folder).stage(LogFileName.self)
             var writer = try LogFileWriter(
                 content: content.name.description, peer: peer, sequences: first.first...last.last,
                 chainBefore: chains[0].0, segmentBytes: readers.reduce(0) { $0 + $1.segmentBytes }

@@ -31,7 +31,7 @@ struct Relocation {
     }
 
     private func publisher(_ peer: PeerID) -> Publisher {
-        Publisher(folder: target.peer(peer), stagingDirectory: store.files.staging)
+        Publisher(folder: target.peer(peer), stagingDirectory: store.files.staging, stager: store.peer)
     }
 
     private func copy(_ schema: SchemaFileName, of peer: PeerID) throws {

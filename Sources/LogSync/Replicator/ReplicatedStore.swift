@@ -49,6 +49,8 @@ final class ReplicatedStore {
     /// The highest sequence of this peer that another's transaction has seen.
     var seenByOthers: UInt64 = 0
     var publishedSchemas: Set<SchemaFingerprint> = []
+    /// What killed processes had staged for this peer has been removed.
+    var hasRemovedStagedFiles = false
     /// What others' schemas make.
     var schemaColumns: [SchemaFingerprint: SchemaColumns] = [:]
     /// The schemas from which keys of tables that are not here were learned.
@@ -84,7 +86,7 @@ final class ReplicatedStore {
         self.nonce = nonce
         registration = try store.registration()
         content = try Self.content(of: registration, configuration)
-        scanner = ContainerScanner(content: content, clock: configuration.fileClock)
+        scanner = try Self.scanner(content, configuration, store)
         self.library = library ?? FileLibrary(content: content)
         snapshots = SnapshotLibrary(content: content)
         blobs = BlobLibrary(content: content)
@@ -99,6 +101,15 @@ final class ReplicatedStore {
             fileSystem: configuration.fileSystem)
     }
 
+    /// A scanner that knows how far others' receipts had come in earlier processes.
+    private static func scanner(
+        _ content: ContentFolder, _ configuration: SyncConfiguration, _ store: Store
+    ) throws -> ContainerScanner {
+        let scanner = ContainerScanner(content: content, clock: configuration.fileClock)
+        scanner.receiptCounters = ReceiptCounters(try store.receiptCounters())
+        return scanner
+    }
+
     /// Reads again what other processes may have changed since the last step.
     func refresh() throws {
         let now = try store.registration()
@@ -108,7 +119,7 @@ final class ReplicatedStore {
         registration = now
         guard isElsewhere else { return }
         content = try Self.content(of: now, configuration)
-        scanner = ContainerScanner(content: content, clock: configuration.fileClock)
+        scanner = try Self.scanner(content, configuration, store)
         lastFullLook = nil
         library.content = content
         snapshots.content = content
@@ -129,6 +140,7 @@ final class ReplicatedStore {
         foreignFiles = []
         seenByOthers = 0
         publishedSchemas = []
+        hasRemovedStagedFiles = false
         unacknowledged = nil
     }
 

@@ -7,7 +7,7 @@ struct Attach: AsyncParsableCommand {
         abstract: "Say that a store's content is now at another path.",
         discussion: """
             For a shared folder that was moved or is mounted elsewhere. The content has to be there already; to take a
-            store to a place where it is not, use 'logsync move'.
+            store to a place where it is not, use `logsync move`.
 
             EXAMPLE
               logsync attach music.db --container ~/Shared

@@ -88,7 +88,7 @@ struct RowArguments: ParsableArguments {
     @Argument(help: "The row's key.")
     var key: String
 
-    @Option(help: ArgumentHelp("Which row it is, where several have this key, as 'conflicts list --json' says it."))
+    @Option(help: ArgumentHelp("Which row it is, where several have this key, as `conflicts list --json` says it."))
     var identity: String?
 
     /// Settles the row, and reports that.

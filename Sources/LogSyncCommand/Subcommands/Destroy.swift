@@ -7,7 +7,7 @@ struct Destroy: AsyncParsableCommand {
         abstract: "Remove a content folder.",
         discussion: """
             Removes what all peers have published, on this machine and, by way of the sync engine, everywhere. Every store
-            keeps its rows; 'logsync leave' ends the replication of one, 'logsync rebuild' writes the folder anew.
+            keeps its rows; `logsync leave` ends the replication of one, `logsync rebuild` writes the folder anew.
 
             EXAMPLE
               logsync destroy --container ~/Sync --content music

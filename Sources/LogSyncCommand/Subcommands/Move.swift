@@ -7,8 +7,8 @@ struct Move: AsyncParsableCommand {
         abstract: "Take a store and its whole history to another container or content name.",
         discussion: """
             Everything in the present content folder is copied. It stays there for the other peers: each of them moves by
-            itself, and 'logsync destroy' removes the folder when nobody needs it any more. A folder that was merely moved
-            or is mounted elsewhere wants 'logsync attach'. A daemon that watches the store is asked to let go meanwhile.
+            itself, and `logsync destroy` removes the folder when nobody needs it any more. A folder that was merely moved
+            or is mounted elsewhere wants `logsync attach`. A daemon that watches the store is asked to let go meanwhile.
 
             EXAMPLE
               logsync move music.db --container ~/Nextcloud

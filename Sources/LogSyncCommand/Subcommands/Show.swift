@@ -7,7 +7,7 @@ struct Show: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show a transaction, a log file or a snapshot, cell by cell.",
         discussion: """
-            PEER is a peer's name or id, as 'logsync log' shows it.
+            PEER is a peer's name or id, as `logsync log` shows it.
 
             EXAMPLE
               logsync show music.db laptop:12
@@ -58,7 +58,7 @@ struct Show: AsyncParsableCommand {
         guard let begin = try? file.read(upToCount: 16), begin == Data("SQLite format 3\0".utf8) else { return }
         throw LogSyncError(
             .usage, "\(path) is a database; which of its transactions is to be shown?",
-            help: "Give it as PEER:SEQUENCE, as 'logsync log' shows it")
+            help: "Give it as PEER:SEQUENCE, as `logsync log` shows it")
     }
 
     private static func names(_ replicator: Replicator) async throws -> [PeerID: String] {

@@ -7,7 +7,7 @@ struct Snapshot: AsyncParsableCommand {
         abstract: "Publish a snapshot: everything that the store holds, in one file.",
         discussion: """
             Who clones starts from it, who was away for long joins it, and log files that it stands for may go one day: see
-            'logsync compact'. Nothing is written where the newest snapshot of this peer has everything. Where this store's
+            `logsync compact`. Nothing is written where the newest snapshot of this peer has everything. Where this store's
             app has dropped a column that other peers still show, the snapshot lacks its values: it is published, and stands
             for no log files.
 

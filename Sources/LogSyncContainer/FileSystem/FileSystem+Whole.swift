@@ -61,4 +61,7 @@ extension String {
         guard let slash = lastIndex(of: "/") else { return "." }
         return slash == startIndex ? "/" : String(self[..<slash])
     }
+
+    /// What follows the last slash.
+    var lastComponent: String { lastIndex(of: "/").map { String(self[index(after: $0)...]) } ?? self }
 }

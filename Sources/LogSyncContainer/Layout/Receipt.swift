@@ -229,33 +229,3 @@ extension PeerFolder {
         return receipt
     }
 }
-
-/// Remembers the newest receipt of each peer, so that one which a sync engine brings back counts for nothing.
-package struct ReceiptShelf: Hashable, Sendable {
-    package private(set) var receipts: [PeerID: Receipt]
-
-    package init(_ receipts: [PeerID: Receipt] = [:]) {
-        self.receipts = receipts
-    }
-
-    package enum Verdict: Hashable, Sendable {
-        case newer, same
-        /// Its counter is lower than one seen before: ignored.
-        case older
-        /// The same counter but another document: two processes share the id. The first seen stays.
-        case contradicting
-    }
-
-    @discardableResult
-    package mutating func accept(_ receipt: Receipt) -> Verdict {
-        guard let known = receipts[receipt.peer] else {
-            receipts[receipt.peer] = receipt
-            return .newer
-        }
-        if receipt == known { return .same }
-        if receipt.counter == known.counter { return .contradicting }
-        guard receipt.counter > known.counter else { return .older }
-        receipts[receipt.peer] = receipt
-        return .newer
-    }
-}

@@ -8,7 +8,7 @@ enum StagingName {
     static func receipt(_ peer: PeerID) -> String { ".logsync-\(peer)-receipt.tmp" }
     static func description(_ peer: PeerID) -> String { ".logsync-\(peer)-peer.tmp" }
 
-    /// A new name that says whose file it is, so that a staging directory may serve many stores.
+    /// A new name that says whose store staged the file, so that a staging directory may serve many.
     static func random(_ peer: PeerID) -> String {
         ".logsync-\(peer)-\(randomDigits()).tmp"
     }

@@ -7,21 +7,26 @@ package import LogSyncModel
 /// directory where that is on the container's file system, because a sync engine would ship a half-written file that
 /// lies in the shared folder; elsewhere it is written beside its place under a dot-name (`.logsync-*.tmp`).
 ///
-/// The caller holds the store's lock: what ``removeStaleFiles()`` finds staged is then left over from a process
-/// that died.
+/// The caller holds the lock of the store that stages, so that ``removeStaleFiles(now:)`` can tell what a process that
+/// died has left.
 package struct Publisher: Sendable {
     package let folder: PeerFolder
     /// A directory of our own outside the container, to stage files in.
     package let stagingDirectory: String?
+    /// The peer whose store stages the files, which may be for another peer's folder: a former self's, or one that moves
+    /// along. Their names begin with its id.
+    let stager: PeerID
 
-    package init(folder: PeerFolder, stagingDirectory: String? = nil) {
+    /// - Parameter stager: the peer whose store this is; nil where it is the folder's own.
+    package init(folder: PeerFolder, stagingDirectory: String? = nil, stager: PeerID? = nil) {
         self.folder = folder
         self.stagingDirectory = stagingDirectory
+        self.stager = stager ?? folder.id
     }
 
     var fileSystem: any FileSystem { folder.fileSystem }
 
-    /// Begins a file of the kind of `kind`. Nothing of it can be seen before ``StagedFile/publish(as:)``.
+    /// Begins a file of the kind of `kind`. Nothing of it can be seen before ``StagedFile/publish(anew:as:)``.
     ///
     /// - Throws: as ``ContentFolder/checkAvailable()``.
     package func stage<Name: PublishedName>(_ kind: Name.Type) throws(LogSyncError) -> StagedFile<Name> {
@@ -29,8 +34,8 @@ package struct Publisher: Sendable {
         let target = folder.path(of: kind)
         do throws(FileSystemError) {
             let directory = try stagingDirectory(for: target)
-            let path = "\(directory)/\(StagingName.random(folder.id))"
-            return StagedFile(folder: folder, path: path, file: try fileSystem.create(path))
+            let path = "\(directory)/\(StagingName.random(stager))"
+            return StagedFile(folder: folder, stager: stager, path: path, file: try fileSystem.create(path))
         } catch {
             throw error.explained(kept: Kept.outbox)
         }
@@ -45,26 +50,41 @@ package struct Publisher: Sendable {
         return try file.publish(as: name)
     }
 
-    /// Removes what this peer staged and never published.
+    /// Staged files that nobody has written to for so long are taken for left over, whoever staged them.
+    package static let patience = Duration.seconds(3600)
+
+    /// Removes what processes that died have staged and never published.
     ///
-    /// - Throws: as ``ContentFolder/checkAvailable()``.
-    package func removeStaleFiles() throws(LogSyncError) {
-        try folder.content.checkAvailable()
+    /// In the staging directory that is whatever this store staged: its processes hold its lock while they stage, as the
+    /// caller does now. In the shared folder a process elsewhere may write under the same peer id, which nobody has
+    /// noticed yet, and in the staging directory other stores have files on their way: those go when they have not been
+    /// written to for ``patience``. What cannot be looked at stays; nobody reads it.
+    ///
+    /// - Parameter now: Unix nanoseconds, by the clock that gives files their times.
+    package func removeStaleFiles(now: Int64 = PassingTime.nanosecondsSince1970()) {
         let folders = [LogFileName.folder, SchemaFileName.folder, SnapshotName.folder, BlobName.folder]
-        var directories = [folder.path] + folders.map { "\(folder.path)/\($0)" }
-        if let stagingDirectory { directories.append(stagingDirectory) }
-        for directory in directories {
-            do throws(FileSystemError) {
-                for entry in try fileSystem.list(directory, statuses: false)
-                where StagingName.isStaged(entry.name, by: folder.id) {
-                    fileSystem.removeIfPresent("\(directory)/\(entry.name)")
-                }
-            } catch let error where error.isAbsence {
-                continue
-            } catch {
-                throw error.explained(kept: Kept.outbox)
+        for directory in [folder.path] + folders.map({ "\(folder.path)/\($0)" }) {
+            for path in staged(in: directory, where: { StagingName.isStaged($0, by: stager) })
+            where isLeft(path, now) {
+                fileSystem.removeIfPresent(path)
             }
         }
+        guard let stagingDirectory else { return }
+        for path in staged(in: stagingDirectory, where: StagingName.isStaged)
+        where StagingName.isStaged(path.lastComponent, by: stager) || isLeft(path, now) {
+            fileSystem.removeIfPresent(path)
+        }
+    }
+
+    private func staged(in directory: String, where isStaged: (String) -> Bool) -> [String] {
+        let entries = (try? fileSystem.list(directory, statuses: false)) ?? []
+        return entries.map(\.name).filter(isStaged).map { "\(directory)/\($0)" }
+    }
+
+    private func isLeft(_ path: String, _ now: Int64) -> Bool {
+        guard let status = try? fileSystem.status(path, followingLinks: false) else { return false }
+        let (age, overflows) = now.subtractingReportingOverflow(status.modified)
+        return !overflows && .nanoseconds(age) >= Self.patience
     }
 
     private func stagingDirectory(for target: String) throws(FileSystemError) -> String {
@@ -79,13 +99,15 @@ package struct Publisher: Sendable {
 /// A file on its way into a peer's folder. Let go of unpublished, it is removed.
 package final class StagedFile<Name: PublishedName> {
     private let folder: PeerFolder
+    private let stager: PeerID
     private var path: String
     private let file: any WritableFile
     private var content = StreamingHash()
     private var isOpen = true
 
-    fileprivate init(folder: PeerFolder, path: String, file: any WritableFile) {
+    fileprivate init(folder: PeerFolder, stager: PeerID, path: String, file: any WritableFile) {
         self.folder = folder
+        self.stager = stager
         self.path = path
         self.file = file
     }
@@ -173,7 +195,7 @@ package final class StagedFile<Name: PublishedName> {
 
     private func copyBeside(_ target: String) throws(FileSystemError) {
         let fileSystem = folder.fileSystem
-        let copy = "\(target.parentDirectory)/\(StagingName.random(folder.id))"
+        let copy = "\(target.parentDirectory)/\(StagingName.random(stager))"
         let source = try fileSystem.open(path)
         let file = try fileSystem.create(copy)
         do throws(FileSystemError) {

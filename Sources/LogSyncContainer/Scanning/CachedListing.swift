@@ -1,35 +1,8 @@
 import LogSyncModel
 
-/// Tells when a file or directory has stood still for so long that its modification time would tell of a change.
-///
-/// A change that comes within one step of the file system's clock after a look leaves the time as it was. Steps are up
-/// to two seconds (FAT), so a look counts for good once the same status was seen at least that much earlier.
-struct Settling {
-    static let step = Duration.seconds(2)
-
-    /// As last observed, before what came of it was read; nil for what is not there.
-    private(set) var status: FileStatus?
-    private var since = Duration.zero
-    /// Whether the status had stood still at the last look.
-    private var isSettled = false
-
-    /// Notes a status. Returns whether what was read at the look before still holds.
-    mutating func observe(_ status: FileStatus, at time: Duration) -> Bool {
-        if self.status != status {
-            self.status = status
-            since = time
-            isSettled = false
-            return false
-        }
-        if isSettled { return true }
-        isSettled = time - since >= Self.step
-        return false
-    }
-}
-
 /// A directory's entries and what they were when last read.
 struct CachedListing {
-    var settling = Settling()
+    var stability = FileStability()
     var isFailed = false
     private(set) var entries: [DirectoryEntry] = []
     /// Grows whenever the entries differ from those before; 0 for none yet.
@@ -66,7 +39,7 @@ struct CachedListing {
 
 /// A JSON document's bytes and what they were when last read.
 struct CachedDocument {
-    var settling = Settling()
+    var stability = FileStability()
     private(set) var bytes: [UInt8]?
     private(set) var status: FileStatus?
     /// Grows whenever the bytes or their time differ from those before.

@@ -20,7 +20,7 @@ package struct PeerScan: Sendable {
     package var schemas: [FoundFile<SchemaFileName>] = []
     package var blobs: [FoundFile<BlobName>] = []
     package var description: Found<PeerDescription> = .missing
-    /// The receipt as it stands; whether it is the newest ever seen is a ``ReceiptShelf``'s business.
+    /// The newest receipt ever read, or ``Found/outdated`` where only an older one is at hand.
     package var receipt: Found<Receipt> = .missing {
         didSet { said = receipt.value.map { ReceiptGist($0) } }
     }
@@ -36,6 +36,17 @@ package struct PeerScan: Sendable {
         return rememberedImport?.peer == other ? rememberedImport?.sequence ?? 0 : 0
     }
 
+    /// Takes the receipt of an earlier scan for the newest, where it is; else there is none.
+    mutating func goOn(byReceiptOf earlier: PeerScan?, counter: UInt64) {
+        guard let earlier, let said = earlier.said, said.counter == counter else {
+            receipt = .outdated
+            return
+        }
+        receipt = earlier.receipt
+        self.said = said
+        rememberedImport = earlier.rememberedImport
+    }
+
     /// When the receipt's file was last modified, in Unix milliseconds by the file system's clock.
     package var receiptModified: Int64?
 
@@ -46,6 +57,8 @@ package struct PeerScan: Sendable {
         /// Incomplete, damaged, or another peer's.
         case damaged
         case newerFormat
+        /// A receipt older than one that was read before: it says nothing.
+        case outdated
         /// It stands as it stood when an earlier process read it, and was not read again: ``PeerScan/said`` has the gist.
         case unread
 

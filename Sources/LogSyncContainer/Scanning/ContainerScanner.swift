@@ -17,6 +17,8 @@ package final class ContainerScanner {
     private(set) var peers: [PeerID: CachedPeer] = [:]
     /// What an earlier process found, until it is seen to hold no longer.
     var recalled: [PeerID: RememberedPeer] = [:]
+    /// By which older receipts are known. Where earlier processes kept some, set it before the first scan.
+    package var receiptCounters = ReceiptCounters()
     private let now: @Sendable () -> Duration
     /// Unix nanoseconds, by the clock that gives files their times.
     package let clock: @Sendable () -> Int64
@@ -191,7 +193,13 @@ package final class ContainerScanner {
         peer.schemas = schemas.files(path, &strange)
         peer.blobs = blobs.files(path, &strange)
         peer.receipt = receipt.found { bytes throws(LogSyncError) in try Receipt(decoding: bytes) }
-        if let value = peer.receipt.value, value.peer != folder.id { peer.receipt = .damaged }
+        if let value = peer.receipt.value {
+            if value.peer != folder.id {
+                peer.receipt = .damaged
+            } else if !receiptCounters.accept(value.counter, of: folder.id) {
+                peer.goOn(byReceiptOf: peers[folder.id]?.scan, counter: receiptCounters[folder.id])
+            }
+        }
         peer.receiptModified = receipt.status.map { $0.modified / 1_000_000 }
         peer.description = description.found { bytes throws(LogSyncError) in try PeerDescription(decoding: bytes) }
         peers[folder.id] = CachedPeer(
@@ -208,6 +216,7 @@ package final class ContainerScanner {
             return nil
         }
         guard peers[folder.id] == nil else { return false }
+        if let said = known.scan.said { _ = receiptCounters.accept(said.counter, of: folder.id) }
         peers[folder.id] = CachedPeer(scan: known.scan, strange: [], looked: known.looked, versions: [])
         return true
     }
@@ -219,10 +228,10 @@ package final class ContainerScanner {
         do throws(FileSystemError) {
             let status = try content.fileSystem.status(path, followingLinks: false)
             guard status.isDirectory else { throw FileSystemError("list", path, number: ENOTDIR) }
-            if cached.settling.observe(status, at: run.time), !run.full, !cached.isFailed { return cached }
+            if cached.stability.observe(status, at: run.time), !run.full, !cached.isFailed { return cached }
             cached.replaceEntries(try content.fileSystem.list(path, statuses: true))
         } catch let error where error.isAbsence {
-            cached.settling = Settling()
+            cached.stability = FileStability()
             cached.replaceEntries([])
         } catch {
             cached.isFailed = true
@@ -236,14 +245,14 @@ package final class ContainerScanner {
         var cached = documents[key] ?? CachedDocument()
         do throws(FileSystemError) {
             let status = try content.fileSystem.status(path, followingLinks: false)
-            if cached.settling.observe(status, at: run.time), !run.full { return cached }
+            if cached.stability.observe(status, at: run.time), !run.full { return cached }
             let bytes = status.isFile ? try content.fileSystem.readWhole(path, limit: limit) ?? [] : []
             cached.replace(bytes, status)
         } catch let error where error.isAbsence {
-            cached.settling = Settling()
+            cached.stability = FileStability()
             cached.replace(nil, nil)
         } catch {
-            cached.settling = Settling()
+            cached.stability = FileStability()
             run.failures.append(error.explained(kept: "what was read there before is kept"))
         }
         documents[key] = cached

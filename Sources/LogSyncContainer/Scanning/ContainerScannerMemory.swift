@@ -4,7 +4,7 @@ package import LogSyncModel
 extension ContainerScanner {
     /// How long a folder has to have stood still when it was looked at, so that any later change shows: more than the
     /// coarsest step of any file system's clock (FAT, two seconds). In nanoseconds.
-    static let settling: Int64 = 3_000_000_000
+    static let standstill: Int64 = 3_000_000_000
 
     /// Goes by what an earlier process found, where it holds; not in full scans, nor on file systems that other machines
     /// change. Call it before the first scan.
@@ -24,14 +24,14 @@ extension ContainerScanner {
         var statuses: [FileStatus?] = []
         for key in folders {
             guard let listing = directories[key], !listing.isFailed else { return nil }
-            statuses.append(listing.settling.status)
+            statuses.append(listing.stability.status)
         }
         for key in documents {
             guard let document = self.documents[key] else { return nil }
-            statuses.append(document.settling.status)
+            statuses.append(document.stability.status)
         }
         let times = statuses.compactMap { $0.map { max($0.modified, $0.changed) } }
-        guard times.allSatisfy({ $0 <= peer.looked - Self.settling }) else { return nil }
+        guard times.allSatisfy({ $0 <= peer.looked - Self.standstill }) else { return nil }
         return RememberedPeer(id: id, looked: peer.looked, reader: reader, scan: peer.scan, statuses: statuses)
     }
 
@@ -39,7 +39,9 @@ extension ContainerScanner {
     func stands(_ known: RememberedPeer) -> Bool {
         let (folders, documents) = Self.places(of: known.id)
         let places = folders + documents
-        guard known.statuses.count == places.count, known.statuses.first != .some(nil) else { return false }
+        guard known.statuses.count == places.count, known.statuses.first != .some(nil),
+            known.scan.said.map({ $0.counter >= receiptCounters[known.id] }) ?? true
+        else { return false }
         for (place, status) in zip(places, known.statuses) {
             // The peer's folder, which comes first, shows whether there is one by now.
             guard let status else { continue }
@@ -67,7 +69,7 @@ extension PeerScan.Found {
     fileprivate var isSettled: Bool {
         switch self {
         case .valid, .missing: true
-        case .damaged, .newerFormat, .unread: false
+        case .damaged, .newerFormat, .outdated, .unread: false
         }
     }
 }

@@ -4,7 +4,7 @@ package import LogSyncModel
 ///
 /// It holds where nothing about the places that tell of a change is another: size, modification time, inode and the
 /// kernel's own time of change. A change that comes within one step of the file system's clock after a look would leave
-/// all of them as they are, so only what had stood still for ``ContainerScanner/settling`` when it was looked at is
+/// all of them as they are, so only what had stood still for ``ContainerScanner/standstill`` when it was looked at is
 /// remembered. It does not show that a file which was listed is still being written, so only a folder of which everything
 /// was imported may be remembered.
 package struct RememberedPeer: Sendable {

@@ -113,6 +113,11 @@ struct ByteReader {
         return lengths
     }
 
+    mutating func peer() throws -> PeerID {
+        guard let peer = PeerID(bytes: bytes(try take(16))) else { throw damaged("no peer id") }
+        return peer
+    }
+
     /// A count, then that many bytes of UTF-8.
     mutating func text(_ what: String) throws -> String {
         let count = try count(of: "bytes of \(what)")

@@ -86,37 +86,13 @@ struct GroupDecoder {
     }
 
     private func times(_ count: Int, from reader: inout ByteReader) throws -> [HybridTime] {
-        let raw = try reader.byte()
-        guard let encoding = TimeEncoding(rawValue: raw) else { throw reader.newer("time encoding \(raw)") }
-        func milliseconds(_ previous: Int64, _ reader: inout ByteReader) throws -> UInt64 {
-            let (sum, overflow) = previous.addingReportingOverflow(try reader.zigzag())
-            guard !overflow, sum >= 0, sum <= HybridTime.maximumMilliseconds else {
-                throw reader.damaged("a time out of range")
-            }
-            return UInt64(sum)
+        let encoding = try TimeEncoding(from: &reader)
+        guard encoding == .constant else {
+            return try TimeColumn(base: time.milliseconds, encoding: encoding).decode(count, from: &reader)
         }
-        func counter(_ reader: inout ByteReader) throws -> UInt64 {
-            let counter = try reader.varint()
-            guard counter <= UInt64(UInt16.max) else { throw reader.damaged("a time's counter out of range") }
-            return counter
-        }
-        if encoding == .constant {
-            let time = HybridTime(rawValue: try milliseconds(time.milliseconds, &reader) << 16 | counter(&reader))
-            return [HybridTime](repeating: time, count: count)
-        }
-        guard count <= reader.remaining else { throw reader.damaged("the payload ends early") }
-        var times: [HybridTime] = []
-        times.reserveCapacity(count)
-        var previous = time.milliseconds
-        for _ in 0..<count {
-            let value = try milliseconds(previous, &reader)
-            previous = Int64(value)
-            times.append(HybridTime(rawValue: value << 16))
-        }
-        if encoding == .counters {
-            for row in 0..<count { times[row] = HybridTime(rawValue: times[row].rawValue | (try counter(&reader))) }
-        }
-        return times
+        let time = HybridTime(
+            milliseconds: try reader.milliseconds(after: time.milliseconds), counter: try reader.timeCounter())
+        return [HybridTime](repeating: time, count: count)
     }
 
     private func integers(_ count: Int, from reader: inout ByteReader) throws -> [Int64] {
@@ -133,12 +109,7 @@ struct GroupDecoder {
 
     private func bases(_ count: Int, from reader: inout ByteReader) throws -> [Dot] {
         var peers: [PeerID] = []
-        for _ in 0..<(try reader.count(of: "peers", size: 16)) {
-            guard let peer = PeerID(bytes: reader.bytes(try reader.take(16))) else {
-                throw reader.damaged("no peer id")
-            }
-            peers.append(peer)
-        }
+        for _ in 0..<(try reader.count(of: "peers", size: 16)) { peers.append(try reader.peer()) }
         guard count <= reader.remaining / 2 else { throw reader.damaged("the payload ends early") }
         var bases: [Dot] = []
         bases.reserveCapacity(count)

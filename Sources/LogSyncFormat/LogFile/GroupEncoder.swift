@@ -29,16 +29,6 @@ enum ValueTag {
     static let externalBlob: UInt8 = 7
 }
 
-/// How times are encoded.
-enum TimeEncoding: UInt8 {
-    /// One for all rows.
-    case constant = 0
-    /// Differences of milliseconds; every counter is 0.
-    case milliseconds = 1
-    /// Differences of milliseconds, then counters.
-    case counters = 2
-}
-
 enum GroupFlags {
     static let integers: UInt8 = 1
     static let known: UInt8 = 1
@@ -96,16 +86,9 @@ struct GroupEncoder {
             out.append(varint: UInt64(first.counter))
             return
         }
-        let hasCounters = times.contains { $0.counter != 0 }
-        out.append((hasCounters ? TimeEncoding.counters : .milliseconds).rawValue)
-        var previous = time.milliseconds
-        for time in times {
-            out.append(zigzag: time.milliseconds - previous)
-            previous = time.milliseconds
-        }
-        if hasCounters {
-            for time in times { out.append(varint: UInt64(time.counter)) }
-        }
+        let encoding = TimeEncoding(of: times)
+        out.append(encoding.rawValue)
+        TimeColumn(base: time.milliseconds, encoding: encoding).encode(times, to: out)
     }
 
     private func encode(integers: ArraySlice<Int64>) {

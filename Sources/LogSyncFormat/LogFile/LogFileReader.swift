@@ -65,7 +65,7 @@ package final class LogFileReader {
             throw LogFileError.damaged("the file's hash does not match its bytes", offset: blocks.end + 32)
         }
         sha.update(trailer.sha)
-        sha.update(LogFileHeader.closingMagic)
+        sha.update(LogFileHeader.envelope.closingMagic)
         return FileHash(sha.finalize())
     }
 
@@ -159,7 +159,8 @@ package final class LogFileReader {
 
     private func readTrailer() throws -> (chainAfter: ChainHash, sha: [UInt8]) {
         let trailer = try source.exactly(at: blocks.end, count: LogFileHeader.trailerLength)
-        guard trailer.suffix(8) == LogFileHeader.closingMagic[...], let chain = ChainHash(bytes: trailer.prefix(32))
+        guard trailer.suffix(8) == LogFileHeader.envelope.closingMagic[...],
+            let chain = ChainHash(bytes: trailer.prefix(32))
         else { throw LogFileError.damaged("the trailer is none", offset: blocks.end) }
         return (chain, Array(trailer[32..<64]))
     }

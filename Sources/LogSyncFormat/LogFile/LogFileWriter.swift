@@ -31,7 +31,7 @@ package struct LogFileWriter {
         write: @escaping ([UInt8]) throws -> Void
     ) throws {
         precondition(segmentBytes > 0 && sequences.lowerBound >= 1)
-        guard LogFileHeader.isContentName(content) else {
+        guard ContentNameField.isValid(content) else {
             throw LogSyncError(.usage, "\(content.debugDescription) is not a content name")
         }
         header = LogFileHeader(
@@ -59,7 +59,7 @@ package struct LogFileWriter {
         guard remaining == 0 else { throw lengthError }
         try put(chainAfter.bytes)
         try put(Array(sha.finalize()))
-        try put(LogFileHeader.closingMagic)
+        try put(LogFileHeader.envelope.closingMagic)
         return FileHash(sha.finalize())
     }
 

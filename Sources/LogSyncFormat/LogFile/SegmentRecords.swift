@@ -48,9 +48,7 @@ extension TransactionHeader {
         guard flags & ~Flags.known == 0 else { throw reader.newer("transaction flags \(flags)") }
         var changes: [Dependency] = []
         for _ in 0..<(try reader.count(of: "dependencies", size: flags & Flags.marks == 0 ? 17 : 25)) {
-            guard let other = PeerID(bytes: reader.bytes(try reader.take(16))) else {
-                throw reader.damaged("no peer id")
-            }
+            let other = try reader.peer()
             let change = Dot(other, try reader.varint())
             guard change.sequence >= 1, other != peer, changes.last.map({ $0.dot.peer < other }) ?? true else {
                 throw reader.damaged("a dependency on \(change) cannot stand here")
@@ -65,54 +63,5 @@ extension TransactionHeader {
         guard reader.isAtEnd else { throw reader.damaged("bytes after a transaction's header") }
         self.init(
             dot: dot, time: time, dependencyChanges: changes, schema: schema, author: author, context: context)
-    }
-}
-
-/// The end block's payload.
-struct SegmentEnd: Equatable {
-    var frames: Int
-    var counts: [String: ChangeCounts]
-    /// The blobs that its frames name, by ascending hash.
-    var blobs: [BlobID] = []
-
-    init(frames: Int, counts: [String: ChangeCounts]) {
-        self.frames = frames
-        self.counts = counts
-    }
-
-    /// The blobs are those that were named in what the writer wrote.
-    func encode(to out: ByteWriter) {
-        out.append(varint: UInt64(frames))
-        out.append(varint: UInt64(counts.count))
-        for (table, count) in counts.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
-            out.append(table)
-            out.append(varint: UInt64(count.inserted))
-            out.append(varint: UInt64(count.updated))
-            out.append(varint: UInt64(count.deleted))
-        }
-        out.append(sorted: out.blobs)
-    }
-
-    init(from reader: inout ByteReader) throws {
-        func number(_ reader: inout ByteReader) throws -> Int {
-            let value = try reader.varint()
-            // Leaves room to add counts up without overflow.
-            guard value < 1 << 48 else { throw reader.damaged("a count cannot be \(value)") }
-            return Int(value)
-        }
-        frames = try number(&reader)
-        counts = [:]
-        var previous: String?
-        for _ in 0..<(try reader.count(of: "tables", size: 5)) {
-            let table = try reader.name("table")
-            if let previous, !previous.utf8.lexicographicallyPrecedes(table.utf8) {
-                throw reader.damaged("the tables are out of order")
-            }
-            previous = table
-            counts[table] = ChangeCounts(
-                inserted: try number(&reader), updated: try number(&reader), deleted: try number(&reader))
-        }
-        blobs = try reader.sortedBlobs()
-        guard reader.isAtEnd else { throw reader.damaged("bytes after a transaction's end") }
     }
 }

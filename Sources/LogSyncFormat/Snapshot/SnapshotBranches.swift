@@ -24,10 +24,10 @@ extension SnapshotManifest {
     static func branches(from reader: inout ByteReader) throws -> ([Branch], [Marks]) {
         var branches: [Branch] = []
         for _ in 0..<(try reader.count(of: "branches", size: 49)) {
-            let origin = try peer(from: &reader)
+            let origin = try reader.peer()
             let start = try sequence(from: &reader)
             let mark = ChainMark(rawValue: try reader.word())
-            let parent = try peer(from: &reader)
+            let parent = try reader.peer()
             let kept = ChainMark(rawValue: try reader.word())
             let branch = Branch(origin: origin, start: start, mark: mark, parent: parent, kept: kept)
             guard kept < mark, branches.last.map({ $0.id < branch.id }) ?? true else {
@@ -41,7 +41,7 @@ extension SnapshotManifest {
         }
         var marks: [Marks] = []
         for _ in 0..<(try reader.count(of: "runs of marks", size: 18)) {
-            let peer = try peer(from: &reader)
+            let peer = try reader.peer()
             let first = try sequence(from: &reader)
             let count = try reader.count(of: "marks", size: 8)
             guard first <= UInt64(Int64.max) - UInt64(count) else { throw reader.damaged("marks beyond the last") }
@@ -51,11 +51,6 @@ extension SnapshotManifest {
                     marks: try (0..<count).map { _ in ChainMark(rawValue: try reader.word()) }))
         }
         return (branches, marks)
-    }
-
-    private static func peer(from reader: inout ByteReader) throws -> PeerID {
-        guard let peer = PeerID(bytes: reader.bytes(try reader.take(16))) else { throw reader.damaged("no peer id") }
-        return peer
     }
 
     private static func sequence(from reader: inout ByteReader) throws -> UInt64 {

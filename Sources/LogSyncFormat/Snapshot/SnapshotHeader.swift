@@ -1,4 +1,3 @@
-import Crypto
 package import LogSyncModel
 
 /// What stands at the start of a snapshot file. Documentation/snapshot-format.md gives its bytes.
@@ -16,19 +15,15 @@ package struct SnapshotHeader: Hashable, Sendable {
     package internal(set) var headerLength: Int
 
     /// No header is longer; read this much of a file (or all of a shorter one) before parsing.
-    package static let maximumLength = 4096
+    package static let maximumLength = FileEnvelope.maximumHeaderLength
     /// The format version that this module writes, and the newest it reads.
-    package static let formatVersion: UInt16 = 1
+    package static let formatVersion = FileEnvelope.formatVersion
 
-    static let prefixLength = 16
+    static let envelope = FileEnvelope(
+        magic: [0x89, 0x74, 0x73, 0x6E, 0x70, 0x0D, 0x0A, 0x1A], name: "snapshot", hasTotalLength: false)
     private static let partial: UInt8 = 1
-    static let magic: [UInt8] = [0x89, 0x74, 0x73, 0x6E, 0x70, 0x0D, 0x0A, 0x1A]
-    static let closingMagic = [UInt8](magic.reversed())
     /// Total length, SHA-256, closing magic.
     static let trailerLength = 8 + 32 + 8
-
-    /// Whether bytes begin as a snapshot does, for telling it from a log file.
-    package static func isSnapshot(prefix: [UInt8]) -> Bool { prefix.starts(with: magic) }
 
     /// Reads a header.
     ///
@@ -36,43 +31,16 @@ package struct SnapshotHeader: Hashable, Sendable {
     /// - Throws: ``LogFileError``: `incomplete` where the header is not all there, `damaged` where its check hash is
     ///   wrong or it is none, `newerFormat` where it is intact and has an unknown version or flag.
     package static func parse(prefix: [UInt8]) throws -> SnapshotHeader {
-        guard prefix.starts(with: magic.prefix(prefix.count)) else {
-            throw LogFileError.damaged("this is not a snapshot", offset: 0)
-        }
-        guard prefix.count >= prefixLength else { throw LogFileError.incomplete(found: prefix.count, expected: nil) }
-        let (version, flags, headerLength) = prefix.withUnsafeBytes { bytes in
-            (
-                UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt16.self)),
-                UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: 10, as: UInt16.self)),
-                UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 12, as: UInt32.self))
-            )
-        }
-        guard headerLength >= prefixLength + 8, headerLength <= maximumLength else {
-            throw LogFileError.damaged("a header cannot be \(headerLength) bytes long", offset: 12)
-        }
-        let length = Int(headerLength)
-        guard prefix.count >= length else { throw LogFileError.incomplete(found: prefix.count, expected: nil) }
-        guard Array(prefix[(length - 8)..<length]) == check(prefix[..<(length - 8)]) else {
-            throw LogFileError.damaged("the header's hash does not match its bytes", offset: 0)
-        }
-        guard version >= 1 else { throw LogFileError.damaged("there is no format version 0", offset: 8) }
-        guard version == formatVersion else { throw LogFileError.newerFormat("format version \(version)", offset: 8) }
-        guard flags == 0 else { throw LogFileError.newerFormat("file flags \(flags)", offset: 10) }
-        return try prefix[..<(length - 8)].withUnsafeBytes { bytes in
-            var reader = ByteReader(bytes, offset: 0)
-            _ = try reader.take(prefixLength)
-            guard let peer = PeerID(bytes: reader.bytes(try reader.take(16))) else {
-                throw reader.damaged("no peer id")
-            }
+        let header = try envelope.header(of: prefix)
+        return try header.fields.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes, offset: envelope.prefixLength)
+            let peer = try reader.peer()
             let sequence = try reader.word()
-            let name = reader.bytes(try reader.take(Int(try reader.byte())))
-            guard let content = String(validating: name, as: UTF8.self), LogFileHeader.isContentName(content) else {
-                throw reader.damaged("the content name is none")
-            }
+            let content = try reader.contentName()
             let isPartial = reader.isAtEnd ? false : try reader.byte() & Self.partial != 0
             // What follows was added by a later version that this one may read without.
             return SnapshotHeader(
-                content: content, peer: peer, sequence: sequence, isPartial: isPartial, headerLength: length)
+                content: content, peer: peer, sequence: sequence, isPartial: isPartial, headerLength: header.length)
         }
     }
 
@@ -80,7 +48,7 @@ package struct SnapshotHeader: Hashable, Sendable {
     init(content: String, peer: PeerID, sequence: UInt64) {
         self.init(
             content: content, peer: peer, sequence: sequence, isPartial: false,
-            headerLength: Self.prefixLength + 16 + 8 + 1 + content.utf8.count + 8)
+            headerLength: Self.envelope.headerLength(fields: 16 + 8 + 1 + content.utf8.count))
     }
 
     private init(content: String, peer: PeerID, sequence: UInt64, isPartial: Bool, headerLength: Int) {
@@ -92,20 +60,8 @@ package struct SnapshotHeader: Hashable, Sendable {
     }
 
     var encoded: [UInt8] {
-        var bytes = Self.magic
-        withUnsafeBytes(of: Self.formatVersion.littleEndian) { bytes.append(contentsOf: $0) }
-        withUnsafeBytes(of: UInt16(0).littleEndian) { bytes.append(contentsOf: $0) }
-        withUnsafeBytes(of: UInt32(headerLength).littleEndian) { bytes.append(contentsOf: $0) }
-        bytes += peer.bytes
-        withUnsafeBytes(of: sequence.littleEndian) { bytes.append(contentsOf: $0) }
-        bytes.append(UInt8(content.utf8.count))
-        bytes += Array(content.utf8)
-        return bytes + Self.check(bytes[...])
-    }
-
-    private static func check(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-        var sha = SHA256()
-        sha.update(bytes)
-        return Array(sha.finalize().prefix(8))
+        var fields = peer.bytes
+        withUnsafeBytes(of: sequence.littleEndian) { fields.append(contentsOf: $0) }
+        return Self.envelope.header(fields: fields + ContentNameField.encoded(content))
     }
 }

@@ -142,7 +142,7 @@ extension SnapshotManifest {
         let text = try reader.text("the schema")
         var peers: [Peer] = []
         for _ in 0..<(try reader.count(of: "peers", size: 49)) {
-            guard let id = PeerID(bytes: reader.bytes(try reader.take(16))) else { throw reader.damaged("no peer id") }
+            let id = try reader.peer()
             let sequence = try reader.varint()
             guard let chain = ChainHash(bytes: reader.bytes(try reader.take(32))) else {
                 throw reader.damaged("no chain hash")

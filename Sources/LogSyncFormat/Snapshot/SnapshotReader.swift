@@ -37,7 +37,7 @@ package final class SnapshotReader {
         let end = length - SnapshotHeader.trailerLength
         guard end > header.headerLength else { throw LogFileError.incomplete(found: length, expected: nil) }
         let trailer = try source.exactly(at: end, count: SnapshotHeader.trailerLength)
-        guard trailer.suffix(8) == SnapshotHeader.closingMagic[...] else {
+        guard trailer.suffix(8) == SnapshotHeader.envelope.closingMagic[...] else {
             throw LogFileError.incomplete(found: length, expected: nil)
         }
         let total = trailer.withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }

@@ -208,8 +208,7 @@ struct SnapshotRowsDecoder {
 
     /// - Parameter count: bounded by the caller; at least 1.
     private func stamps(_ count: Int, from reader: inout ByteReader) throws -> [EntryStamp] {
-        let raw = try reader.byte()
-        guard let encoding = StampEncoding(rawValue: raw) else { throw reader.newer("stamp encoding \(raw)") }
+        let encoding = try TimeEncoding(from: &reader)
         if encoding == .constant {
             let (peer, sequence, time) = (try reader.varint(), try reader.varint(), try reader.varint())
             let stamp = try stamp(peer, Int64(bitPattern: sequence), HybridTime(rawValue: time), reader)
@@ -227,21 +226,8 @@ struct SnapshotRowsDecoder {
             sequence &+= try reader.zigzag()
             stamps.append(try stamp(peer, sequence, .zero, reader))
         }
-        var milliseconds: Int64 = 0
-        for index in stamps.indices {
-            let (sum, overflow) = milliseconds.addingReportingOverflow(try reader.zigzag())
-            guard !overflow, sum >= 0, sum <= HybridTime.maximumMilliseconds else {
-                throw reader.damaged("a time out of range")
-            }
-            milliseconds = sum
-            stamps[index].time = HybridTime(rawValue: UInt64(sum) << 16)
-        }
-        guard encoding == .counters else { return stamps }
-        for index in stamps.indices {
-            let counter = try reader.varint()
-            guard counter <= UInt64(UInt16.max) else { throw reader.damaged("a time's counter out of range") }
-            stamps[index].time = HybridTime(rawValue: stamps[index].time.rawValue | counter)
-        }
+        let times = try TimeColumn(base: 0, encoding: encoding).decode(count, from: &reader)
+        for index in stamps.indices { stamps[index].time = times[index] }
         return stamps
     }
 

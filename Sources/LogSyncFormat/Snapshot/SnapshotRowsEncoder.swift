@@ -18,16 +18,6 @@ enum SnapshotColumnFlags {
     static let known: UInt8 = 3
 }
 
-/// How stamps are encoded.
-enum StampEncoding: UInt8 {
-    /// One for all.
-    case constant = 0
-    /// Peers, sequences, milliseconds; every counter is 0.
-    case milliseconds = 1
-    /// The same, then counters.
-    case counters = 2
-}
-
 /// Encodes rows of one table with all their entries, columns together.
 struct SnapshotRowsEncoder {
     let out: ByteWriter
@@ -156,14 +146,15 @@ struct SnapshotRowsEncoder {
         }
         let first = stamps[0]
         if stamps.allSatisfy({ $0 == first }) {
-            out.append(StampEncoding.constant.rawValue)
+            out.append(TimeEncoding.constant.rawValue)
             out.append(varint: UInt64(first.peer))
             out.append(varint: first.sequence)
             out.append(varint: first.time.rawValue)
             return
         }
-        let hasCounters = stamps.contains { $0.time.counter != 0 }
-        out.append((hasCounters ? StampEncoding.counters : .milliseconds).rawValue)
+        let times = stamps.map(\.time)
+        let encoding = TimeEncoding(of: times)
+        out.append(encoding.rawValue)
         for stamp in stamps { out.append(varint: UInt64(stamp.peer)) }
         var sequence: Int64 = 0
         for stamp in stamps {
@@ -171,14 +162,7 @@ struct SnapshotRowsEncoder {
             out.append(zigzag: next &- sequence)
             sequence = next
         }
-        var milliseconds: Int64 = 0
-        for stamp in stamps {
-            out.append(zigzag: stamp.time.milliseconds - milliseconds)
-            milliseconds = stamp.time.milliseconds
-        }
-        if hasCounters {
-            for stamp in stamps { out.append(varint: UInt64(stamp.time.counter)) }
-        }
+        TimeColumn(base: 0, encoding: encoding).encode(times, to: out)
     }
 
     private var uncovered: LogSyncError {

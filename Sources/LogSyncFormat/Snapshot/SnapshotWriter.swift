@@ -28,7 +28,7 @@ package final class SnapshotWriter {
     package init(
         content: String, peer: PeerID, manifest: SnapshotManifest, write: @escaping ([UInt8]) throws -> Void
     ) throws {
-        guard LogFileHeader.isContentName(content) else {
+        guard ContentNameField.isValid(content) else {
             throw LogSyncError(.usage, "\(content.debugDescription) is not a content name")
         }
         header = SnapshotHeader(content: content, peer: peer, sequence: manifest.vector[peer])
@@ -67,7 +67,7 @@ package final class SnapshotWriter {
         let total = UInt64(length + SnapshotHeader.trailerLength)
         try put(withUnsafeBytes(of: total.littleEndian, Array.init))
         try put(Array(sha.finalize()))
-        try put(SnapshotHeader.closingMagic)
+        try put(SnapshotHeader.envelope.closingMagic)
         return FileHash(sha.finalize())
     }
 
@@ -80,48 +80,5 @@ package final class SnapshotWriter {
         sha.update(bytes)
         length += bytes.count
         try write(bytes)
-    }
-}
-
-/// The end block's payload.
-struct SnapshotEnd: Equatable {
-    var frames: Int
-    /// Rows by table.
-    var counts: [String: Int]
-    /// The blobs that its frames name, by ascending hash.
-    var blobs: [BlobID] = []
-
-    init(frames: Int, counts: [String: Int]) {
-        self.frames = frames
-        self.counts = counts
-    }
-
-    /// The blobs are those that were named in what the writer wrote.
-    func encode(to out: ByteWriter) {
-        out.append(varint: UInt64(frames))
-        out.append(varint: UInt64(counts.count))
-        for (table, count) in counts.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
-            out.append(table)
-            out.append(varint: UInt64(count))
-        }
-        out.append(sorted: out.blobs)
-    }
-
-    init(from reader: inout ByteReader) throws {
-        func number(_ reader: inout ByteReader) throws -> Int {
-            let value = try reader.varint()
-            guard value < 1 << 48 else { throw reader.damaged("a count cannot be \(value)") }
-            return Int(value)
-        }
-        frames = try number(&reader)
-        counts = [:]
-        for _ in 0..<(try reader.count(of: "tables", size: 3)) {
-            let table = try reader.name("table")
-            guard counts.updateValue(try number(&reader), forKey: table) == nil else {
-                throw reader.damaged("a table stands twice")
-            }
-        }
-        blobs = try reader.sortedBlobs()
-        guard reader.isAtEnd else { throw reader.damaged("bytes after a snapshot's end") }
     }
 }

@@ -53,6 +53,7 @@ enum StoreSchema {
         \(branches)
         \(blobs)
         \(looks)
+        \(receipts)
         \(shown)
         -- Integers reserved to rows that have not come: references that dangle.
         CREATE TABLE logsync_reserved(
@@ -113,6 +114,12 @@ enum StoreSchema {
     static let looks = """
         -- What was found in peers' folders, for the next process to go by where nothing has changed.
         CREATE TABLE IF NOT EXISTS logsync_look(peer BLOB PRIMARY KEY NOT NULL, found BLOB NOT NULL);
+        """
+
+    /// Made when it is first needed in a store that is older.
+    static let receipts = """
+        -- The highest counter that was read in any receipt of another peer.
+        CREATE TABLE IF NOT EXISTS logsync_receipt(peer BLOB PRIMARY KEY NOT NULL, counter INTEGER NOT NULL);
         """
 
     /// The keys under which rows stand whose own keys name a folded row; from format 4 on.

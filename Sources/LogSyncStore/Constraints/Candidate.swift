@@ -23,8 +23,11 @@ struct FormerRow {
 /// A row that a constraint refused, or that was taken out to be decided again.
 struct UndecidedRow {
     var full: RowState
-    /// What the table had, where the row stood in it before this transaction.
+    /// What the table had, where the row was shown before this transaction.
     var former: FormerRow?
+    /// Whether those who listen have been told of a change of it, though not of its key (``ChangeNotes``). Not so of a row
+    /// that was parked before: what becomes of it is only known when it is decided.
+    var isCounted = true
 }
 
 /// Tells quickly that a row is not among those that float: nearly every row is looked for in vain.
@@ -64,6 +67,8 @@ final class Candidate {
     /// By column position as logs have it: what it would show if every reference were there.
     let intact: [Value]
     let age: Stamp?
+    /// As ``UndecidedRow/isCounted``; nil for a row that no transaction brought, but was parked or shown before.
+    let isCounted: Bool?
 
     var decision = Decision.undecided
     /// What keeps it parked, where that is a row that is not decided with it.
@@ -89,12 +94,14 @@ final class Candidate {
 
     init(
         _ full: RowState, in table: TrackedTable, intact: [Value], age: Stamp?,
-        shown: (position: Int64, record: ClockRecord, row: TableReader.Row)? = nil, former: FormerRow? = nil
+        shown: (position: Int64, record: ClockRecord, row: TableReader.Row)? = nil, former: FormerRow? = nil,
+        isCounted: Bool? = nil
     ) {
         self.table = table
         self.full = full
         self.intact = intact
         self.age = age
+        self.isCounted = isCounted
         position = shown?.position
         record = shown?.record
         row = shown?.row

@@ -64,7 +64,7 @@ final class ConstraintProbe {
         if let integer = try identities.integer(of: identity, in: parent, followsFolded: followsFolded) {
             return .integer(integer)
         }
-        if let integer = try shownRows.formerInteger(of: identity, in: parent) { return .integer(integer) }
+        if let integer = try shownRows.integers.formerInteger(of: identity, in: parent) { return .integer(integer) }
         if let integer = integers[identity] { return .integer(integer) }
         let integer = Int64.min + Int64(integers.count)
         integers[identity] = integer

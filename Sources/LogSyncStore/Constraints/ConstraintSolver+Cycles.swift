@@ -17,11 +17,11 @@ extension ConstraintSolver {
                 for rule in rules.of(next.table) where rule.strength != .unenforced {
                     guard let reference = next.reference(rule) else { continue }
                     let named = awaited(reference, rule, by: next)
-                    // One that stands already is enough, whoever else is called so.
+                    // One that stands already is enough, whatever else is called so.
                     if !named.contains(where: \.isShown) { queue += named }
                 }
             }
-            if let refusal = try standTogether(taken.sorted(by: store.isOlder), seen, of: members) {
+            if let refusal = try standTogether(taken.sorted(by: isOlder), seen, of: members) {
                 candidate.reset()
                 candidate.decision =
                     refusal.candidate === candidate

@@ -2,30 +2,48 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// Decides which of the contenders stand, as MODEL.md has it (shown state, 5 and 6): a graph of what depends on what,
-/// its strong components with dependencies first, a single row by its parents and older sharers, a knot by age.
+/// Decides which of the candidates are shown, as Documentation/model.md has it (shown state, 5 and 6).
 ///
-/// Rows that are no contenders stand as they do now. Where one of them would have to be decided too, nothing is decided
-/// and it is asked for.
+/// The problem: rows merged from several peers may not fit together in one table. Two may claim one unique value, a child may
+/// have lost its parent. Every peer has to leave out the same rows, whatever order they came in, so what is shown is a function
+/// of the rows and their clocks alone:
+///
+/// 1. **A graph.** A row has an edge to each row that its decision waits for: its living parents, and the older living rows that
+///    could share a unique key with it (each soft reference intact or replaced). Sharers of one key are a chain, each waiting
+///    for the next older one: who is reached is the same, and n rows have n edges.
+/// 2. **Strong components**, dependencies first (``StrongComponents``).
+/// 3. **A single row** (``decide(_:)``) is shown when its hard parents are; soft references to rows that are not
+///    shown are replaced by NULL or the default; then NOT NULL and STRICT types must hold, and no older shown row may share a
+///    key. Otherwise it is parked, or folded into the row that shares its key.
+/// 4. **A cycle** (``decideCycle(_:)``): by ascending age, an undecided row is taken with its undecided ancestors; if all of
+///    them would be shown together, they are; else that row is parked. Soft references count as hard within the cycle.
+///
+/// Only rows that contest something are candidates: all others are shown as they are. The one exception: the decision may turn
+/// out to touch a row that is shown and no candidate (it shares a key, and is younger). Then nothing is decided, ``Wanted`` names
+/// it, and the caller begins again with that row among the candidates. In the same way a row that turns out to wait for another
+/// gets an edge, and all is decided again.
+///
+/// Example: Ann and Bob each insert a tag "work" offline, and Bob a note that refers to his. Ann's is older. The candidates are
+/// Bob's tag, refused by the unique index, then Ann's, because it shares the key, then the note, because its parent is parked.
+/// Edges: note → Bob's tag → Ann's tag. Ann's is shown, Bob's is parked (or folded into Ann's), the note is parked with it (or
+/// shows Ann's).
 final class ConstraintSolver {
-    /// Rows that have to be contenders too.
+    /// Shown rows that have to be candidates too.
     ///
     /// Unchecked: it is caught where it is thrown, on one thread.
     struct Wanted: Error, @unchecked Sendable { var rows: [(table: TrackedTable, position: Int64)] }
-    let store: OpenStore
     private let candidates: Candidates
-    private let neighbours: Neighbours
-    private let probe: ConstraintProbe
+    private let surroundings: any Surroundings
     let rules: ReferenceRules
     private var parentIndex: [ParentKey: [Candidate]] = [:]
     var standingKeys: [SharedKey: [Candidate]] = [:]
-    /// Contenders that have to be decided after others, as turned out on the way.
+    /// Candidates that have to be decided after others, as turned out on the way.
     private var order: [RowName: Set<RowName>] = [:]
     private var isOutOfOrder = false
     private var wanted: [(table: TrackedTable, position: Int64)] = []
-    /// Of contenders with every reference intact.
+    /// Of candidates with every reference intact.
     private var intactKeys: [RowName: [[KeyPart]?]?] = [:]
-    /// What a contender's decision waits for.
+    /// What a candidate's decision waits for.
     private var edges: [RowName: [Candidate]] = [:]
 
     private struct ParentKey: Hashable {
@@ -40,13 +58,13 @@ final class ConstraintSolver {
         var values: [KeyPart]
     }
 
-    init(_ store: OpenStore, _ candidates: Candidates, neighbours: Neighbours, probe: ConstraintProbe) {
-        self.store = store
+    init(_ candidates: Candidates, in surroundings: any Surroundings) {
         self.candidates = candidates
-        self.neighbours = neighbours
-        self.probe = probe
-        rules = store.referenceRules
+        self.surroundings = surroundings
+        rules = surroundings.rules
     }
+
+    func isOlder(_ a: Candidate, _ b: Candidate) -> Bool { surroundings.isOlder(a.full, b.full) }
 
     /// Throws ``Wanted`` where other rows have to be decided too.
     func decide() throws {
@@ -65,7 +83,7 @@ final class ConstraintSolver {
         }
         try connect()
         guard wanted.isEmpty else { return }
-        let nodes = candidates.sorted()
+        let nodes = candidates.all.sorted(by: isOlder)
         var places: [RowName: Int] = [:]
         for (place, candidate) in nodes.enumerated() { places[candidate.name] = place }
         let graph = StrongComponents(count: nodes.count) { place in
@@ -109,7 +127,7 @@ final class ConstraintSolver {
         return ParentKey(table: parent.table.id, columns: rule.parentColumns, values: values)
     }
 
-    /// The contenders that a reference names.
+    /// The candidates that a reference names.
     func parents(_ reference: [Value], _ rule: ReferenceRule) -> [Candidate] {
         if rule.isByInteger {
             guard case .reference(let identity) = reference[0] else { return [] }
@@ -139,7 +157,7 @@ final class ConstraintSolver {
 
     /// Whether it is to be known what becomes of the parent: a loose reference follows it where it is folded.
     private func matters(_ rule: ReferenceRule) -> Bool {
-        rule.strength != .unenforced || rule.namesIdentity && store.policies.folds(rule.parent.name)
+        rule.strength != .unenforced || rule.namesIdentity && surroundings.folds(rule.parent)
     }
 
     private func connect() throws {
@@ -149,39 +167,38 @@ final class ConstraintSolver {
             for rule in rules.of(candidate.table) where matters(rule) {
                 guard let reference = candidate.reference(rule) else { continue }
                 edges[candidate.name, default: []] += awaited(reference, rule, by: candidate)
-                if rule.strength == .soft, let defaults = try neighbours.defaults(rule) {
+                if rule.strength == .soft, let defaults = try surroundings.defaults(rule) {
                     edges[candidate.name, default: []] += parents(defaults, rule)
                 }
             }
             let keys = try potentialKeys(of: candidate)
             for key in keys { sharers[key, default: []].append(candidate) }
-            wanted += try Cycles(store: store, neighbours: neighbours)
-                .neighbours(of: candidate, keys, besides: candidates)
+            wanted += try surroundings.rowsInCycles(with: candidate, keys, besides: candidates)
             for older in order[candidate.name] ?? [] {
                 if let older = candidates[older] { edges[candidate.name, default: []].append(older) }
             }
         }
         for group in sharers.values where group.count > 1 {
-            let byAge = group.sorted(by: store.isOlder)
-            for (index, younger) in byAge.enumerated() { edges[younger.name, default: []] += byAge[..<index] }
+            let byAge = group.sorted(by: isOlder)
+            for (older, younger) in zip(byAge, byAge.dropFirst()) { edges[younger.name, default: []].append(older) }
         }
     }
 
     private func intactKeys(of candidate: Candidate) throws -> [[KeyPart]?]? {
         if let known = intactKeys[candidate.name] { return known }
-        let keys = try probe.keys(of: candidate.intact, in: candidate.table)
+        let keys = try surroundings.keys(of: candidate.intact, in: candidate.table, followsFolded: false)
         intactKeys[candidate.name] = .some(keys)
         return keys
     }
 
     func keys(of candidate: Candidate) throws -> [[KeyPart]?]? {
         if candidate.replaced.isEmpty { return try intactKeys(of: candidate) }
-        return try probe.keys(of: candidate.shown, in: candidate.table)
+        return try surroundings.keys(of: candidate.shown, in: candidate.table, followsFolded: false)
     }
 
     /// The keys of a row with each soft reference intact or replaced, and with those to folded rows as they are shown so far.
     private func potentialKeys(of candidate: Candidate) throws -> Set<SharedKey> {
-        guard try !store.uniqueKeys(of: candidate.table).isEmpty else { return [] }
+        guard try surroundings.hasUniqueKeys(candidate.table) else { return [] }
         let soft = rules.of(candidate.table).filter { $0.strength == .soft && candidate.reference($0) != nil }
         // Tables with more soft references than this in unique keys do not occur; then all are taken together.
         let choices = soft.count <= 4 ? 1 << soft.count : 2
@@ -189,13 +206,16 @@ final class ConstraintSolver {
         for choice in 0..<choices {
             var values = candidate.intact
             for (index, rule) in soft.enumerated() where choice >> (soft.count <= 4 ? index : 0) & 1 == 1 {
-                let replaced = try neighbours.defaults(rule)
+                let replaced = try surroundings.defaults(rule)
                 for (index, position) in rule.columns.enumerated() { values[position] = replaced?[index] ?? .null }
             }
-            var keys = try choice == 0 ? intactKeys(of: candidate) : probe.keys(of: values, in: candidate.table)
+            var keys =
+                try choice == 0
+                ? intactKeys(of: candidate)
+                : surroundings.keys(of: values, in: candidate.table, followsFolded: false)
             found.formUnion(shared(keys, in: candidate.table))
-            guard store.hasFolded else { continue }
-            keys = try probe.keys(of: values, in: candidate.table, followsFolded: true)
+            guard surroundings.hasFolded else { continue }
+            keys = try surroundings.keys(of: values, in: candidate.table, followsFolded: true)
             found.formUnion(shared(keys, in: candidate.table))
         }
         return found
@@ -225,19 +245,19 @@ final class ConstraintSolver {
         if rule.namesIdentity {
             for parent in named {
                 guard case .folded(let winner) = parent.decision else { continue }
-                return try neighbours.redirected(rule, to: winner, among: candidates).map { .folded($0) } ?? .missing
+                return try surroundings.redirected(rule, to: winner, among: candidates).map { .folded($0) } ?? .missing
             }
         }
-        // Who is a contender is in the table only as it was.
+        // Who is a candidate is in the table only as it was.
         if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return .missing }
-        if store.hasFolded, let identity = rule.named(by: reference),
-            let winner = try HiddenRows(store).winner(of: identity, in: rule.parent),
+        if surroundings.hasFolded, let identity = rule.named(by: reference),
+            let winner = try surroundings.winner(of: identity, in: rule.parent),
             candidates[RowName(rule.parent, identity)] == nil,
-            let shown = try neighbours.redirected(rule, to: winner, among: candidates)
+            let shown = try surroundings.redirected(rule, to: winner, among: candidates)
         {
             return .folded(shown)
         }
-        return try neighbours.hasParent(reference, rule, besides: candidates) ? .shown : .missing
+        return try surroundings.hasParent(reference, rule, besides: candidates) ? .shown : .missing
     }
 
     private func decide(_ candidate: Candidate) throws {
@@ -267,7 +287,7 @@ final class ConstraintSolver {
             candidate.decision = decision(of: candidate, blockedBy: blocker)
             let hasSoft = rules.of(candidate.table).contains { $0.strength == .soft && candidate.reference($0) != nil }
             if let position = blocker.position, !hasSoft, candidate.replaced.isEmpty,
-                let mark = try ClockTable(table: candidate.table, connection: store.connection).mark(at: position)
+                let mark = try surroundings.mark(at: position, in: candidate.table)
             {
                 candidate.waits = .row(table: candidate.table.id, position: position, mark: mark)
             }
@@ -279,11 +299,11 @@ final class ConstraintSolver {
     /// What a soft reference shows where its row does not stand: NULL, or the default where its row, or one of `also`, does.
     func replacements(_ rule: ReferenceRule, also: Set<RowName>) throws -> [Value] {
         let nothing = rule.columns.map { _ in Value.null }
-        guard let defaults = try neighbours.defaults(rule) else { return nothing }
+        guard let defaults = try surroundings.defaults(rule) else { return nothing }
         let named = parents(defaults, rule)
         if named.contains(where: { $0.isShown || also.contains($0.name) }) { return defaults }
         if !named.isEmpty && (rule.isByInteger || !rule.parent.hasRowid) { return nothing }
-        return try neighbours.hasParent(defaults, rule, besides: candidates) ? defaults : nothing
+        return try surroundings.hasParent(defaults, rule, besides: candidates) ? defaults : nothing
     }
 
     func markShown(_ candidate: Candidate, _ keys: [[KeyPart]?]) {
@@ -296,14 +316,14 @@ final class ConstraintSolver {
 
     struct Blocker {
         var identity: RowIdentity
-        /// Where it is, where it is no contender itself.
+        /// Where it is, where it is no candidate itself.
         var position: Int64?
     }
 
     /// Under `unique-merge` the younger row is folded into the older, and so is one whose key only became another's
     /// because a row that it refers to was folded.
     func decision(of candidate: Candidate, blockedBy blocker: Blocker) -> Candidate.Decision {
-        let folds = store.policies.folds(candidate.table.name) || candidate.isRedirected
+        let folds = surroundings.folds(candidate.table) || candidate.isRedirected
         return folds ? .folded(blocker.identity) : .parked("unique")
     }
 
@@ -313,7 +333,7 @@ final class ConstraintSolver {
     ) throws -> Blocker? {
         var found: (full: RowState, position: Int64?)?
         func consider(_ full: RowState, _ position: Int64?) {
-            if let known = found, store.isOlder(known.full, full) { return }
+            if let known = found, surroundings.isOlder(known.full, full) { return }
             found = (full, position)
         }
         for (index, key) in keys.enumerated() {
@@ -321,7 +341,7 @@ final class ConstraintSolver {
             let shared = SharedKey(table: candidate.table.id, index: index, values: key)
             for other in standingKeys[shared] ?? [] where other !== candidate {
                 let isOrdered =
-                    store.isOlder(other, candidate) || together.contains(other.name)
+                    isOlder(other, candidate) || together.contains(other.name)
                     || edges[other.name]?.contains { $0 === candidate } ?? false
                 guard isOrdered else {
                     order[other.name, default: []].insert(candidate.name)
@@ -330,8 +350,8 @@ final class ConstraintSolver {
                 }
                 consider(other.full, nil)
             }
-            for other in try neighbours.sharers(of: key, index, in: candidate.table, besides: candidates) {
-                guard store.isOlder(other.full, candidate.full) else {
+            for other in try surroundings.sharers(of: key, index, in: candidate.table, besides: candidates) {
+                guard surroundings.isOlder(other.full, candidate.full) else {
                     wanted.append((candidate.table, other.position))
                     continue
                 }

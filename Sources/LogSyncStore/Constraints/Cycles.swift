@@ -1,6 +1,6 @@
 import LogSyncModel
 
-/// The standing rows that may be in one knot with a contender, in tables that refer to each other in circles.
+/// The standing rows that may be in one knot with a candidate, in tables that refer to each other in circles.
 ///
 /// Elsewhere references lead from one table to another, and sharing from younger to older within one, so that nothing
 /// leads back.
@@ -10,12 +10,12 @@ struct Cycles {
 
     private var rules: ReferenceRules { store.referenceRules }
 
-    /// Those that the contender depends on, by a reference or because they are older and show the same key, and, where a
+    /// Those that the candidate depends on, by a reference or because they are older and show the same key, and, where a
     /// column names parents of which several may have the same value, those that may depend on it.
     ///
     /// - Parameter keys: the unique keys that it may come to show.
-    func neighbours(
-        of candidate: Candidate, _ keys: Set<ConstraintSolver.SharedKey>, besides candidates: Candidates
+    func rows(
+        with candidate: Candidate, _ keys: Set<ConstraintSolver.SharedKey>, besides candidates: Candidates
     ) throws -> [(table: TrackedTable, position: Int64)] {
         guard let circle = rules.circles[candidate.table.id] else { return [] }
         var found: [(table: TrackedTable, position: Int64)] = []
@@ -36,7 +36,7 @@ struct Cycles {
             }
         }
         for key in keys {
-            // What is younger waits for the contender, and nothing leads back where parents are told by their identity.
+            // What is younger waits for the candidate, and nothing leads back where parents are told by their identity.
             found += try neighbours.sharers(of: key.values, key.index, in: candidate.table, besides: candidates)
                 .filter { isContested || store.isOlder($0.full, candidate.full) }
                 .map { (candidate.table, $0.position) }

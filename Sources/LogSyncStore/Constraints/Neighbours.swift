@@ -20,7 +20,7 @@ struct Neighbours {
         if rule.isByInteger, case .reference(let identity) = reference[0] {
             return try ClockTable(table: rule.parent, connection: connection).row(of: identity) != nil
         }
-        // Without rowids nothing tells which row answered; a contender of that name was asked before.
+        // Without rowids nothing tells which row answered; a candidate of that name was asked before.
         guard rule.parent.hasRowid else { return try !parents(reference, rule).isEmpty }
         return try !parents(reference, rule).allSatisfy { position in
             candidates?.contains(rule.parent, at: position) ?? false
@@ -54,7 +54,7 @@ struct Neighbours {
 
     /// What a reference shows to a row of which another shows in the place; nil where that one is not here.
     ///
-    /// - Parameter winner: stands, as does the contender of its name where there is one.
+    /// - Parameter winner: stands, as does the candidate of its name where there is one.
     func redirected(_ rule: ReferenceRule, to winner: RowIdentity, among candidates: Candidates) throws -> [Value]? {
         if rule.isByInteger { return [.reference(winner)] }
         var shown = candidates[RowName(rule.parent, winner)]?.intact

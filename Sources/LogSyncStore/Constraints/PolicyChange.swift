@@ -43,7 +43,7 @@ struct PolicyChange {
                 }
             }
         }
-        try ShownRowsPass(store, shownRows: shownRows).settle(undecided, formerRows: formerRows) { _, _, _, _ in }
+        try ShownRowsPass(store, shownRows: shownRows).run(undecided, formerRows: formerRows)
         return true
     }
 

@@ -10,8 +10,6 @@ struct ShownRowsPass {
     let store: OpenStore
     let shownRows: ShownRows
 
-    typealias Note = (_ table: String, _ kind: RowGroup.Kind, _ key: [Value]?, _ row: RowState?) -> Void
-
     private var connection: Connection { store.connection }
     private var rules: ReferenceRules { store.referenceRules }
     private var neighbours: Neighbours { Neighbours(store, shownRows: shownRows) }
@@ -22,35 +20,39 @@ struct ShownRowsPass {
     }
 
     /// - Parameters:
-    ///   - floating: rows that are beside their tables and have to be decided.
-    ///   - gone: rows that others may refer to and that are no more.
+    ///   - undecided: rows that are beside their tables and have to be decided.
+    ///   - formerRows: rows, as they were shown, that are deleted or show something else: rows that refer to them are decided
+    ///     again.
     ///   - tables: the ids of the tables that the transaction touched; nil for all.
-    func settle(
-        _ undecided: [UndecidedRow], formerRows: [FormerRow] = [], touching tables: Set<Int64>? = nil, noting note: Note
+    ///   - notes: is told which rows change; nil where nobody listens.
+    func run(
+        _ undecided: [UndecidedRow] = [], formerRows: [FormerRow] = [], touching tables: Set<Int64>? = nil,
+        notes: ChangeNotes? = nil
     ) throws {
         guard !undecided.isEmpty || !formerRows.isEmpty || store.hasHidden || store.hasReplaced else { return }
         var candidates = Candidates(store)
         for row in undecided {
             guard let table = store.catalog[row.full.table] else { continue }
-            candidates.add(try candidate(row.full, in: table, former: row.former))
+            candidates.add(try candidate(row.full, in: table, former: row.former, isCounted: row.isCounted))
         }
         try addParked(to: &candidates, touching: tables)
         try addReplaced(to: &candidates, touching: tables)
         try add(try neighbours.children(of: formerRows), to: &candidates)
         guard !candidates.isEmpty else { return }
         try decide(&candidates)
-        try ShownRowsUpdate(store, shownRows: shownRows, candidates: candidates).show(noting: note)
+        try ShownRowsUpdate(store: store, shownRows: shownRows, candidates: candidates, notes: notes).run()
     }
 
     // MARK: Who is to be decided
 
     private func candidate(
         _ full: RowState, in table: TrackedTable,
-        at position: (position: Int64, record: ClockRecord, row: TableReader.Row)? = nil, former: FormerRow? = nil
+        at position: (position: Int64, record: ClockRecord, row: TableReader.Row)? = nil, former: FormerRow? = nil,
+        isCounted: Bool? = nil
     ) throws -> Candidate {
         Candidate(
             full, in: table, intact: shownRows.intactValues(full, in: table), age: store.age(full), shown: position,
-            former: former)
+            former: former, isCounted: isCounted)
     }
 
     private func addParked(to candidates: inout Candidates, touching tables: Set<Int64>?) throws {
@@ -108,8 +110,7 @@ struct ShownRowsPass {
     private func decide(_ candidates: inout Candidates) throws {
         while true {
             do {
-                let probe = ConstraintProbe(store, shownRows: shownRows)
-                try ConstraintSolver(store, candidates, neighbours: neighbours, probe: probe).decide()
+                try ConstraintSolver(candidates, in: StoreSurroundings(store, shownRows: shownRows)).decide()
             } catch let wanted as ConstraintSolver.Wanted {
                 guard try add(wanted.rows, to: &candidates) else {
                     throw LogSyncError(

@@ -1,34 +1,30 @@
 import LogSyncModel
 import LogSyncState
 
-/// Puts what was decided into the tables: first what does not stand any more goes, then what shows something else
-/// changes, then what stands anew comes, parents first.
+/// Puts what was decided into the tables: rows that are not shown any more go first, then rows that show something else
+/// change, then rows that are shown anew come, parents first.
 struct ShownRowsUpdate {
     let store: OpenStore
     let shownRows: ShownRows
     let candidates: Candidates
+    let notes: ChangeNotes?
 
-    init(_ store: OpenStore, shownRows: ShownRows, candidates: Candidates) {
-        self.store = store
-        self.shownRows = shownRows
-        self.candidates = candidates
-    }
-
-    func show(noting note: ShownRowsPass.Note) throws {
+    func run() throws {
         let all = candidates.sorted()
-        for candidate in all where !candidate.isShown { try park(candidate, noting: note) }
-        var rising: [(candidate: Candidate, wasParked: Bool)] = []
+        for candidate in all where !candidate.isShown { try park(candidate) }
+        var coming: [(candidate: Candidate, wasParked: Bool)] = []
         for candidate in all where candidate.isShown && candidate.position == nil {
-            rising.append((candidate, try prepare(candidate)))
+            coming.append((candidate, try takeOut(candidate)))
         }
         for candidate in all where candidate.isShown && candidate.position != nil {
-            if try !rewrite(candidate, noting: note) { rising.append((candidate, false)) }
+            if try !update(candidate) { coming.append((candidate, false)) }
         }
-        for (candidate, wasParked) in rising { try raise(candidate, wasParked: wasParked, noting: note) }
+        for (candidate, wasParked) in coming { try show(candidate, wasParked: wasParked) }
     }
 
-    /// Gives a row that is to stand its integer before others are shown to refer to it. Returns whether it was parked.
-    private func prepare(_ candidate: Candidate) throws -> Bool {
+    /// Takes a row that is to be shown from where it is kept, and gives it its integer before other rows are shown to refer to
+    /// it. Returns whether it was parked.
+    private func takeOut(_ candidate: Candidate) throws -> Bool {
         let (table, identity) = (candidate.table, candidate.full.identity)
         let hidden = HiddenRows(store)
         let wasParked = try hidden.row(table.name, identity) != nil
@@ -36,26 +32,36 @@ struct ShownRowsUpdate {
         if wasParked { try hidden.take(table.name, identity) }
         let identities = IdentityMap(store: store)
         if table.localInteger != nil, try identities.reservedInteger(of: identity, in: table) == nil {
-            let integer = try shownRows.freeInteger(hint: candidate.full.integer, for: identity, in: table)
+            let integer = try shownRows.integers.next(hint: candidate.full.integer, for: identity, in: table)
             try identities.reserve(integer, for: identity, in: table)
         }
         return wasParked
     }
 
-    private func raise(_ candidate: Candidate, wasParked: Bool, noting note: ShownRowsPass.Note) throws {
-        guard try shownRows.show(candidate.full, in: candidate.table, replacing: candidate.replaced) else {
+    private func show(_ candidate: Candidate, wasParked: Bool) throws {
+        let table = candidate.table
+        guard try shownRows.show(candidate.full, in: table, replacing: candidate.replaced) else {
             throw LogSyncError(
                 .invalidStore,
-                "a row of \(candidate.table.name) that breaks no constraint was refused; nothing was changed",
+                "a row of \(table.name) that breaks no constraint was refused; nothing was changed",
                 help: "Check the database with: PRAGMA integrity_check")
         }
-        if wasParked { note(candidate.table.name, .insert, nil, candidate.full) }
+        guard let notes, wasParked || candidate.isCounted != nil, candidate.former == nil,
+            let key = try shownRows.primaryKey(of: candidate.full.identity, in: table)
+        else { return }
+        if candidate.isCounted ?? false {
+            notes.noteKey(table.name, .insert, key)
+        } else {
+            notes.note(table.name, .insert, key)
+        }
     }
 
-    private func park(_ candidate: Candidate, noting note: ShownRowsPass.Note) throws {
+    private func park(_ candidate: Candidate) throws {
         if let position = candidate.position, let record = candidate.record {
             try shownRows.hide(candidate.full, at: position, uniques: record.uniques, in: candidate.table)
-            note(candidate.table.name, .delete, key(candidate), nil)
+            notes?.note(candidate.table.name, .delete, key(candidate))
+        } else if candidate.isCounted == false {
+            notes?.note(candidate.table.name, .update)
         }
         var hidden = HiddenRows.Row(
             table: candidate.table.name, identity: candidate.full.identity, state: .parked,
@@ -73,7 +79,7 @@ struct ShownRowsUpdate {
     }
 
     /// False where it has to be taken out first, because another row still shows what it is to show. It is out then.
-    private func rewrite(_ candidate: Candidate, noting note: ShownRowsPass.Note) throws -> Bool {
+    private func update(_ candidate: Candidate) throws -> Bool {
         guard let position = candidate.position, let record = candidate.record, let row = candidate.row else {
             return true
         }
@@ -82,7 +88,7 @@ struct ShownRowsUpdate {
             (pair.0 ?? store.defaultValue(of: candidate.table, index)) == pair.1
         }
         if isSame && record.isReplaced == !candidate.replaced.isEmpty { return true }
-        if !isSame { note(candidate.table.name, .update, key(candidate), nil) }
+        if !isSame { notes?.note(candidate.table.name, .update, key(candidate)) }
         if try shownRows.update(
             candidate.full, from: record, row, at: position, in: candidate.table, replacing: candidate.replaced)
         {

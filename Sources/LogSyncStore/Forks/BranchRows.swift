@@ -28,7 +28,7 @@ struct BranchRows {
         try moveKept()
         // Ids break ties between equal times, so what is shown may be another.
         try PolicyChange(store: store, shownRows: shownRows).apply()
-        try ShownRowsPass(store, shownRows: shownRows).settle(undecided, formerRows: formerRows) { _, _, _, _ in }
+        try ShownRowsPass(store, shownRows: shownRows).run(undecided, formerRows: formerRows)
     }
 
     private func moveStanding(

@@ -21,7 +21,7 @@ struct EditReinsertion {
         self.shownRows = shownRows
     }
 
-    /// - Parameter floating: takes up the rows that live again; who of them stands is to be decided.
+    /// - Parameter undecided: takes up the rows that live again; which of them are shown is to be decided.
     func reinsert(_ lost: [OverriddenRow], in undecided: inout [UndecidedRow]) throws -> RecordedTransaction? {
         guard !lost.isEmpty else { return nil }
         let writer = try TransactionWriter(
@@ -44,7 +44,7 @@ struct EditReinsertion {
                         column: cell.name, reference: position.flatMap { row.table.columns[$0].reference },
                         value: cell.value, time: cell.time)
                 })
-            undecided.append(UndecidedRow(full: full))
+            undecided.append(UndecidedRow(full: full, isCounted: false))
         }
         return try writer.finish()
     }

@@ -7,9 +7,13 @@ import LogSyncState
 /// Writes app tables with triggers off; every write keeps the clock record and the table in step.
 final class ShownRows {
     let store: OpenStore
-    private var greatest: [Int64: Int64] = [:]
+    /// Gives rows their integers, and knows which integers rows left in this transaction.
+    let integers: IntegerAllocator
 
-    init(_ store: OpenStore) { self.store = store }
+    init(_ store: OpenStore) {
+        self.store = store
+        integers = IntegerAllocator(store)
+    }
 
     private var connection: Connection { store.connection }
     private var identities: IdentityMap { IdentityMap(store: store) }
@@ -52,7 +56,8 @@ final class ShownRows {
             // Not of the row that it was folded into: until it is shown to follow, it is where it was.
             guard let parent = table.columns[key.index].reference.flatMap({ store.catalog[$0] }),
                 let integer = try ClockTable(table: parent, connection: connection).row(of: identity)
-                    ?? formerIntegers[parent.id]?[identity] ?? identities.reservedInteger(of: identity, in: parent)
+                    ?? integers.leftInteger(of: identity, in: parent)
+                    ?? identities.reservedInteger(of: identity, in: parent)
             else { return nil }
             values.append(.integer(integer))
         }
@@ -72,25 +77,7 @@ final class ShownRows {
         guard case .reference(let identity) = value, let name = reference, let parent = store.catalog[name] else {
             return .null
         }
-        if let former = try formerInteger(of: identity, in: parent) {
-            try identities.reserve(former, for: identity, in: parent)
-            return .integer(former)
-        }
-        let lowest = try connection.integer(
-            "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(parent.id))
-        let present = try connection.integer("SELECT min(\(parent.rowid)) FROM \(parent.quoted)")
-        // Below zero, where no program's next row comes by chance.
-        let integer = min(lowest ?? 0, present ?? 0, freed[parent.id]?.min() ?? 0, 0) - 1
-        try identities.reserve(integer, for: identity, in: parent)
-        return .integer(integer)
-    }
-
-    /// The integer of a row that went in this transaction, where nothing else has it: rows that held it go on holding it.
-    func formerInteger(of identity: RowIdentity, in table: TrackedTable) throws -> Int64? {
-        guard let former = formerIntegers[table.id]?[identity], try !reader(table).exists(former),
-            try identities.reservedIdentity(of: former, in: table) == nil
-        else { return nil }
-        return former
+        return .integer(try integers.reserve(for: identity, in: parent))
     }
 
     func reader(_ table: TrackedTable) -> TableReader { TableReader(table: table, store: store) }
@@ -101,7 +88,15 @@ final class ShownRows {
         return try reader(table).row(withKey: key)
     }
 
-    // MARK: Standing rows as full rows
+    /// The primary key under which a row is shown; nil where it is not.
+    func primaryKey(of identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
+        guard let position = try locate(identity, in: table),
+            let row = try currentRow(identity, at: position, in: table)
+        else { return nil }
+        return table.primaryKey(of: row, at: position)
+    }
+
+    // MARK: Shown rows as full rows
 
     /// A standing row with all its entries and values.
     func expand(
@@ -157,7 +152,7 @@ final class ShownRows {
         else { return value }
         if let known = try identities.knownIdentity(of: integer, in: parent) { return .reference(known) }
         // The row went in this transaction; a row that still holds its integer goes on meaning it.
-        if let former = formerIdentities[parent.id]?[integer] { return .reference(former) }
+        if let former = integers.leftIdentity(of: integer, in: parent) { return .reference(former) }
         return .reference(try identities.identity(of: integer, in: parent))
     }
 
@@ -275,7 +270,7 @@ final class ShownRows {
         var arguments: [Value] = []
         var taken: Int64?
         if let column = table.localInteger {
-            let integer = try freeInteger(hint: integer, for: identity, in: table)
+            let integer = try integers.next(hint: integer, for: identity, in: table)
             names.append(column)
             arguments.append(.integer(integer))
             taken = integer
@@ -295,7 +290,7 @@ final class ShownRows {
         guard written != .refused else { return nil }
         guard table.hasRowid else { return (nil, written == .breakingCheck) }
         let rowid = connection.lastInsertedRow
-        if let taken { take(taken, in: table) }
+        if let taken { integers.take(taken, in: table) }
         return (rowid, written == .breakingCheck)
     }
 
@@ -329,10 +324,7 @@ final class ShownRows {
             changed = shown.enumerated().map { ($0.offset, $0.element ?? store.defaultValue(of: table, $0.offset)) }
         }
         if !changed.isEmpty {
-            let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
-            let assignments = changed.map { "\(SQL.name(table.columns[$0.position].local)) = ?" }
-            let statement = try connection.prepare(
-                "UPDATE OR ABORT \(table.quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)")
+            let statement = try connection.prepare(table.update(changed.map(\.position)))
             for (index, value) in (changed.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
             let written = try statement.write()
             guard written != .refused else { return false }
@@ -382,82 +374,5 @@ final class ShownRows {
             for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
             try statement.run()
         }
-    }
-
-    // MARK: Integers
-
-    /// SQLite and most languages count exactly up to here.
-    static let greatestInteger: Int64 = 1 << 53
-
-    /// The integer for a row that is to stand: one promised to it, else its author's where free, else the next free one.
-    func freeInteger(hint: Int64?, for identity: RowIdentity, in table: TrackedTable) throws -> Int64 {
-        if let reserved = try identities.reservedInteger(of: identity, in: table) {
-            if try !reader(table).exists(reserved) { return reserved }
-            try identities.release(reserved, in: table)
-        }
-        let highest = try highestInteger(of: table)
-        if let hint, hint <= Self.greatestInteger, try !isStillReferredTo(hint, in: table) {
-            if hint > highest, try identities.reservedIdentity(of: hint, in: table) == nil { return hint }
-            if !table.schema.isAutoincrement, try !reader(table).exists(hint),
-                try identities.reservedIdentity(of: hint, in: table) == nil
-            {
-                return hint
-            }
-        }
-        var next = max(highest, 0) + 1
-        if next > Self.greatestInteger { next = 1 }
-        while try reader(table).exists(next) || identities.reservedIdentity(of: next, in: table) != nil
-            || isStillReferredTo(next, in: table)
-        { next += 1 }
-        return next
-    }
-
-    /// Integers of rows that this transaction took away.
-    private var freed: [Int64: Set<Int64>] = [:]
-    /// The integers that those rows had.
-    private var formerIntegers: [Int64: [RowIdentity: Int64]] = [:]
-    /// The same the other way round; the last row that had an integer counts.
-    private var formerIdentities: [Int64: [Int64: RowIdentity]] = [:]
-
-    func hasFreed(in table: TrackedTable) -> Bool { freed[table.id] != nil }
-
-    /// Notes that a row stands under an integer that was free.
-    func take(_ integer: Int64, in table: TrackedTable) {
-        if let known = greatest[table.id] { greatest[table.id] = max(known, integer) }
-        table.high = max(table.high, integer)
-    }
-
-    /// The greatest integer that the table has, or has given out.
-    func highestInteger(of table: TrackedTable) throws -> Int64 {
-        let highest = try greatestInteger(of: table)
-        return table.schema.isAutoincrement ? max(highest, try sequence(of: table)) : highest
-    }
-
-    /// Notes that a row is no more.
-    func free(_ integer: Int64, of identity: RowIdentity, in table: TrackedTable) {
-        freed[table.id, default: []].insert(integer)
-        formerIntegers[table.id, default: [:]][identity] = integer
-        formerIdentities[table.id, default: [:]][integer] = identity
-    }
-
-    /// Whether rows still hold the integer of one that has just gone: they would come to mean the new row.
-    private func isStillReferredTo(_ integer: Int64, in table: TrackedTable) throws -> Bool {
-        guard freed[table.id]?.contains(integer) ?? false else { return false }
-        for (child, column) in store.catalog.referrers(of: table) {
-            let sql = "SELECT 1 FROM \(child.quoted) WHERE \(SQL.name(column.local)) = ? LIMIT 1"
-            if try connection.integer(sql, .integer(integer)) != nil { return true }
-        }
-        return false
-    }
-
-    private func greatestInteger(of table: TrackedTable) throws -> Int64 {
-        if let known = greatest[table.id] { return known }
-        let found = try connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0
-        greatest[table.id] = found
-        return found
-    }
-
-    private func sequence(of table: TrackedTable) throws -> Int64 {
-        try connection.integer("SELECT seq FROM sqlite_sequence WHERE name = ?", .text(table.schema.name)) ?? 0
     }
 }

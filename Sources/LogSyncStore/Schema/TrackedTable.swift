@@ -216,9 +216,20 @@ final class TrackedTable {
             """
     }
 
-    /// The statements by which ``BatchChangeMerge`` finds and writes rows, by the columns that they give or take.
+    /// The statements by which ``BatchChangeMerge`` finds rows, by the columns that they give.
     var plainMerges: [[Int]: String] = [:]
-    var plainUpdates: [[Int]: String] = [:]
+    private var updates: [[Int]: String] = [:]
+
+    /// Writes columns of one row by position: takes their values, then the rowid, or the key of a table without one.
+    func update(_ positions: [Int]) -> String {
+        if let known = updates[positions] { return known }
+        let assignments = positions.map { "\(SQL.name(columns[$0].local)) = ?" }
+        let condition = hasRowid ? "\(rowid) = ?" : keyCondition
+        let sql = "UPDATE OR ABORT \(quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)"
+        updates[positions] = sql
+        return sql
+    }
+
     lazy var updateClock = """
         UPDATE \(clock) SET identity = ?2, peer = ?3, sequence = ?4, time = ?5, digest = ?6, digests = ?7, extra = ?8,
             uniques = ?9, conflict = ?10 WHERE row = ?1

@@ -159,7 +159,7 @@ struct SchemaReconciliation {
                 guard row.state == .parked, table.localInteger != nil,
                     try identities.integer(of: row.identity, in: table) == nil
                 else { continue }
-                let integer = try shownRows.freeInteger(hint: row.integer, for: row.identity, in: table)
+                let integer = try shownRows.integers.next(hint: row.integer, for: row.identity, in: table)
                 try identities.reserve(integer, for: row.identity, in: table)
             }
         }

@@ -19,7 +19,8 @@ final class Joiner {
     private var formerRows: [FormerRow] = []
     /// Rows that the snapshot's deletions took though this peer had edited them (`delete-loses`).
     private var lost: [OverriddenRow] = []
-    private(set) var tables: [String: TableChanges] = [:]
+    private let notes = ChangeNotes()
+    var tables: [String: TableChanges] { notes.tables }
     /// The columns whose values the snapshot's author had lost, of what was taken from it.
     private(set) var lostColumns: Set<ColumnName> = []
     /// The columns of which it has lost values, as it says itself.
@@ -82,7 +83,7 @@ final class Joiner {
         let identities = IdentityMap(store: store)
         guard try identities.integer(of: identity, in: table) == nil else { return }
         try identities.reserve(
-            try shownRows.freeInteger(hint: integer, for: identity, in: table), for: identity, in: table)
+            try shownRows.integers.next(hint: integer, for: identity, in: table), for: identity, in: table)
     }
 
     /// Decides which rows stand. Call it when all rows of this transaction are joined.
@@ -91,7 +92,7 @@ final class Joiner {
         if tables["logsync_setting"] != nil { try PolicyChange(store: store, shownRows: shownRows).apply() }
         _ = try EditReinsertion(store, shownRows: shownRows).reinsert(lost, in: &undecided)
         try ShownRowsPass(store, shownRows: shownRows)
-            .settle(undecided, formerRows: formerRows) { table, kind, key, _ in note(table, kind, key) }
+            .run(undecided, formerRows: formerRows, notes: notes)
         (undecided, formerRows, lost) = ([], [], [])
         if !lostColumns.isEmpty { try ForgottenColumns(store).add(lostColumns) }
         try dangling.settle()
@@ -113,7 +114,7 @@ final class Joiner {
         store.countFull(1, joined)
         let former = FormerRow(table: table, integer: position, values: row.values)
         if joined.isAlive {
-            note(table.name, .update, table.primaryKey(of: row, at: position))
+            notes.note(table.name, .update, table.primaryKey(of: row, at: position))
             if try shownRows.updateUncontested(joined, from: record, row, at: position, in: table) {
                 if store.referenceRules.to(table).contains(where: { !$0.isByInteger }) { formerRows.append(former) }
             } else {
@@ -123,13 +124,13 @@ final class Joiner {
             return
         }
         formerRows.append(former)
-        note(table.name, .delete, table.primaryKey(of: row, at: position))
+        notes.note(table.name, .delete, table.primaryKey(of: row, at: position))
         try shownRows.hide(joined, at: position, uniques: record.uniques, in: table)
         let comesBack = try joined.hasCells && lose(joined, formerly: ours, in: table)
         if !comesBack, let integer = joined.integer {
             try IdentityMap(store: store).release(integer, in: table)
             dangling.note(integer, joined.identity, in: table)
-            shownRows.free(integer, of: joined.identity, in: table)
+            shownRows.integers.free(integer, of: joined.identity, in: table)
         }
     }
 
@@ -154,7 +155,7 @@ final class Joiner {
         noteLost(joined, formerly: ours)
         if kept != nil { _ = try HiddenRows(store).remove(theirs.table, theirs.identity) }
         guard joined.isAlive || joined.hasCells else {
-            if kept?.state == .parked { note(theirs.table, .delete, nil) }
+            if kept?.state == .parked { notes.note(theirs.table, .delete) }
             return
         }
         store.countFull(1, joined)
@@ -163,11 +164,12 @@ final class Joiner {
             _ = try lose(joined, formerly: ours ?? joined, in: table)
             return
         }
-        note(table.name, kept?.state == .parked ? .update : .insert, nil)
         if try shownRows.showUncontested(joined, in: table) {
-            try noteKey(of: joined, in: table)
+            notes.note(table.name, .insert, try shownRows.primaryKey(of: joined.identity, in: table))
         } else {
-            undecided.append(UndecidedRow(full: joined))
+            let wasParked = kept?.state == .parked
+            if !wasParked { notes.note(table.name, .insert) }
+            undecided.append(UndecidedRow(full: joined, isCounted: !wasParked))
         }
     }
 
@@ -192,7 +194,9 @@ final class Joiner {
     }
 
     /// A row that a constraint refused; it is decided about with the others.
-    func addUndecided(_ full: RowState) throws { undecided.append(UndecidedRow(full: try full.whole(blobs))) }
+    func addUndecided(_ full: RowState) throws {
+        undecided.append(UndecidedRow(full: try full.whole(blobs), isCounted: false))
+    }
 
     // MARK: References
 
@@ -206,39 +210,6 @@ final class Joiner {
             }
         }
         return false
-    }
-
-    // MARK: What changed, for those who listen
-
-    func note(_ table: String, _ kind: RowGroup.Kind, _ key: [Value]?) {
-        tables[table, default: TableChanges()].note(kind, key)
-    }
-
-    private func noteKey(of full: RowState, in table: TrackedTable) throws {
-        guard let position = try shownRows.locate(full.identity, in: table),
-            let row = try shownRows.currentRow(full.identity, at: position, in: table)
-        else { return }
-        tables[table.name]?.noteKey(.insert, table.primaryKey(of: row, at: position))
-    }
-}
-
-extension TableChanges {
-    /// Counts a change, with the row's key where it is known.
-    mutating func note(_ kind: RowGroup.Kind, _ key: [Value]?) {
-        switch kind {
-        case .insert: counts.inserted += 1
-        case .update: counts.updated += 1
-        case .delete: counts.deleted += 1
-        }
-        if let key { noteKey(kind, key) }
-    }
-
-    mutating func noteKey(_ kind: RowGroup.Kind, _ key: [Value]) {
-        switch kind {
-        case .insert: if inserted.count < Self.maximumKeys { inserted.append(key) }
-        case .update: if updated.count < Self.maximumKeys { updated.append(key) }
-        case .delete: if deleted.count < Self.maximumKeys { deleted.append(key) }
-        }
     }
 }
 

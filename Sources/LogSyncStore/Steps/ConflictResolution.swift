@@ -101,7 +101,7 @@ struct ConflictResolution {
         }
         _ = try HiddenRows(store).remove(row.table, row.identity)
         store.countFull(1, changed)
-        try ShownRowsPass(store, shownRows: shownRows).settle([UndecidedRow(full: changed)]) { _, _, _, _ in }
+        try ShownRowsPass(store, shownRows: shownRows).run([UndecidedRow(full: changed)])
     }
 
     /// As an UPDATE would, this refuses what still breaks the CHECK.
@@ -153,7 +153,7 @@ struct ConflictResolution {
         if table.localInteger != nil {
             try IdentityMap(store: store).release(position, in: table)
             dangling.note(position, identity, in: table)
-            shownRows.free(position, of: identity, in: table)
+            shownRows.integers.free(position, of: identity, in: table)
         }
         try updateShownRows(
             table, shownRows, formerRows: [FormerRow(table: table, integer: position, values: present.values)])
@@ -169,9 +169,7 @@ struct ConflictResolution {
 
     /// What was written may have made room for parked rows.
     private func updateShownRows(_ table: TrackedTable, _ shownRows: ShownRows, formerRows: [FormerRow] = []) throws {
-        try ShownRowsPass(store, shownRows: shownRows).settle([], formerRows: formerRows, touching: [table.id]) {
-            _, _, _, _ in
-        }
+        try ShownRowsPass(store, shownRows: shownRows).run(formerRows: formerRows, touching: [table.id])
     }
 
     private func transaction() throws -> TransactionWriter {

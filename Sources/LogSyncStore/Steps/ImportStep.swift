@@ -25,9 +25,9 @@ extension ImportStep {
         repeat {
             guard let incoming = try next() else { break }
             try Readiness(of: incoming.header, chainBefore: incoming.chainBefore, in: store).check(incoming.header.dot)
-            let merger = try Merger(store, incoming.header)
-            step.imported.append(try merger.merge(incoming))
-            if let revived = merger.revived { step.revived.append(revived) }
+            let merge = try TransactionMerge(store, incoming.header)
+            step.imported.append(try merge.run(incoming))
+            if let reinserted = merge.reinserted { step.revived.append(reinserted) }
         } while ContinuousClock.now < deadline
         return step
     }

@@ -33,8 +33,7 @@ struct RecordStep {
         if recorded != nil || adopted || isUnsettled {
             // What was written may have made room for a parked row, or its table has come.
             let tables = recorded.map { Set($0.counts.keys.compactMap { store.catalog[$0]?.id }) }
-            try ShownRowsPass(store, shownRows: ShownRows(store))
-                .settle([], touching: adopted || isUnsettled ? nil : tables) { _, _, _, _ in }
+            try ShownRowsPass(store, shownRows: ShownRows(store)).run(touching: adopted || isUnsettled ? nil : tables)
         }
         for fact in [StoreFacts.policyChange, StoreFacts.unsettled] where try isNoted(fact) {
             try store.facts.set(fact, .integer(0))

@@ -143,7 +143,7 @@ extension Store {
             let chain = try keep(rows, header, number: number, store)
             let incoming = IncomingTransaction(
                 header: header, chainBefore: .zero, chain: chain, forEachGroup: { try rows.forEachGroup($0) })
-            let imported = try Merger(store, header).merge(incoming)
+            let imported = try TransactionMerge(store, header).run(incoming)
             // It makes no second transaction, and nobody waits for it.
             try Settings(store).set("peer", peer.description, name)
             try Settings(store).set("retired", peer.description, "1")

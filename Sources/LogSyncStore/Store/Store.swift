@@ -22,32 +22,28 @@ package final class Store: Sendable {
     /// Throws `noStore`, `notReplicated`, `invalidStore` (not a database), `newerFormat`.
     package static func open(_ path: String, configuration: StoreConfiguration) throws -> Store {
         let database = try StoreConnection(path, configuration: configuration)
-        try database.withConnection { connection in
+        let version = try database.withConnection { connection in
             guard try isReplicated(connection) else {
                 throw LogSyncError(
                     .notReplicated, "\(path) is a database, but it is not replicated",
                     help: "Make it a store with `logsync init`.")
             }
-            let version = try StoreFacts(connection).value("format")?.asInteger ?? 0
-            guard version <= StoreSchema.formatVersion else {
-                throw LogSyncError(
-                    .newerFormat, "\(path) was written by a newer logsync (store format \(version)); it was left alone",
-                    help: "Use that version here too.")
-            }
-            if version < StoreSchema.formatVersion {
-                try connection.execute("BEGIN IMMEDIATE")
-                do {
-                    // Another process may have been faster.
-                    let version = try StoreFacts(connection).value("format")?.asInteger ?? 0
-                    try StoreSchema.upgrade(from: version, on: connection)
-                    try connection.execute("COMMIT")
-                } catch {
-                    try connection.execute("ROLLBACK")
-                    throw error
-                }
-            }
+            return try formatVersion(of: connection)
+        }
+        guard version <= StoreSchema.formatVersion else {
+            throw LogSyncError(
+                .newerFormat, "\(path) was written by a newer logsync (store format \(version)); it was left alone",
+                help: "Use that version here too.")
+        }
+        if version < StoreSchema.formatVersion {
+            // Another process may have been faster.
+            try database.writeRaw { try StoreSchema.upgrade(from: formatVersion(of: $0), on: $0) }
         }
         return Store(database)
+    }
+
+    private static func formatVersion(of connection: Connection) throws -> Int64 {
+        try StoreFacts(connection).value("format")?.asInteger ?? 0
     }
 
     static func isReplicated(_ connection: Connection) throws -> Bool {

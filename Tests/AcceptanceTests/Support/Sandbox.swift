@@ -159,6 +159,17 @@ final class Sandbox: Sendable {
         return found
     }
 
+    /// When anything under a folder was last changed, by the file system's clock.
+    func lastChange(in folder: URL) -> Date {
+        let paths = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
+        let seconds = paths.map { path in
+            var info = stat()
+            lstat(folder.appendingPathComponent(path).path, &info)
+            return Double(info.st_ctim.tv_sec) + Double(info.st_ctim.tv_nsec) / 1e9
+        }
+        return Date(timeIntervalSince1970: seconds.max() ?? 0)
+    }
+
     /// A peer's log files, oldest first.
     func logFiles(of peer: Peer) async throws -> [URL] {
         try await logFiles(of: peer.identifier())

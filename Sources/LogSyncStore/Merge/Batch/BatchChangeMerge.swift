@@ -5,14 +5,14 @@ import LogSyncState
 
 /// The shortest way of merging updates, and deletes whose author had seen every entry of the row.
 ///
-/// ``Merger`` goes that way itself for one row at a time; here it is done for a group's rows one after the other, where the
+/// ``RowMerge`` goes that way itself for one row at a time; here it is done for a group's rows one after the other, where the
 /// table's unique keys all have digests, it has no counters and nothing kept beside it, nobody refers to what is changed, and
 /// values stand in this store's columns as they are given. A reference to a row that stands may be changed, too: nothing
 /// else is asked of a row that holds it. Where the author of an update had not seen every entry that it touches,
 /// the versions are put side by side (``contest(_:_:_:)``). Rows whose record says more than that they are contested,
 /// that are not where their identity says, or that a constraint refuses are left, and go the ways that all others go.
 final class BatchChangeMerge {
-    private let merger: Merger
+    private let transaction: TransactionMerge
     private let group: RowGroup
     private let table: TrackedTable
     private let positions: [Int]
@@ -36,13 +36,13 @@ final class BatchChangeMerge {
     private let touchesUniques: Bool
     private var values: [Value] = []
 
-    private var connection: Connection { merger.store.connection }
-    private var store: OpenStore { merger.store }
+    private var connection: Connection { transaction.store.connection }
+    private var store: OpenStore { transaction.store }
 
     /// nil where the group is of another kind.
-    init?(_ group: RowGroup, _ target: GroupTarget, _ merger: Merger) throws {
-        let store = merger.store
-        guard group.kind != .insert, !merger.readsBack, merger.undecided.isEmpty, let table = target.table,
+    init?(_ group: RowGroup, _ target: GroupTarget, _ transaction: TransactionMerge) throws {
+        let store = transaction.store
+        guard group.kind != .insert, !transaction.readsBack, transaction.undecided.isEmpty, let table = target.table,
             BatchClockInserter.suits(table, store), 1...64 ~= table.columns.count, table.name != "logsync_setting",
             !table.keyHasReference, !store.hasFolded, !store.hasReserved
         else { return nil }
@@ -68,7 +68,7 @@ final class BatchChangeMerge {
             }
         }
         guard try !HiddenRows(store).hasAny(of: table) else { return nil }
-        self.merger = merger
+        self.transaction = transaction
         self.group = group
         self.table = table
         clock = try BatchClockUpdater(table, store)
@@ -99,10 +99,9 @@ final class BatchChangeMerge {
 
     /// Returns the rows that are left, by index.
     func apply() throws -> [Int] {
-        var changes = merger.tables.removeValue(forKey: table.name) ?? TableChanges()
-        let left = try group.kind == .update ? update(&changes) : delete(&changes)
-        if changes != TableChanges() { merger.tables[table.name] = changes }
-        return left
+        try transaction.notes.withChanges(of: table.name) { changes in
+            try group.kind == .update ? update(&changes) : delete(&changes)
+        }
     }
 
     // MARK: Finding
@@ -168,7 +167,7 @@ final class BatchChangeMerge {
         let statement = try connection.prepare(table.update(positions))
         var changed: UInt64 = 0
         for position in positions { changed |= 1 << UInt64(position) }
-        var stamp = merger.stamp
+        var stamp = transaction.stamp
         return try forEachRow { index in
             guard try gather(index) else { return false }
             stamp.time = group.times[index]
@@ -177,7 +176,7 @@ final class BatchChangeMerge {
             if touchesUniques { values = read.indices.map { select.value(Self.cells + $0) } }
             let row = rowDigest(contentDigest(group.identities[index]))
             let listed = changes.updated.count
-            if clock.allSatisfy(positions, merger.coverage.covers) {
+            if clock.allSatisfy(positions, transaction.coverage.covers) {
                 guard try show(positions.indices, with: statement, at: rowid) else { return false }
                 try clock.write(at: rowid, row: row, changed, positions, stamp, digests: digests, digest: digest)
             } else {
@@ -240,7 +239,7 @@ final class BatchChangeMerge {
             let present = select.value(touched[place])
             var cell = clock.cell(column.id)
             guard cell.additions.isEmpty else { return false }
-            cell.versions.removeAll { merger.coverage.covers($0.stamp) }
+            cell.versions.removeAll { transaction.coverage.covers($0.stamp) }
             for index in cell.versions.indices where cell.versions[index].value == nil {
                 cell.versions[index].value = present
             }
@@ -270,7 +269,7 @@ final class BatchChangeMerge {
         let record = try connection.prepare(table.deleteClock)
         var digests = KeyDigests()
         let left = try forEachRow { index in
-            guard clock.allStamps.allSatisfy(merger.coverage.covers) else { return false }
+            guard clock.allStamps.allSatisfy(transaction.coverage.covers) else { return false }
             let identity = group.identities[index]
             let rowid = select.integer(Self.rowid)
             note(&changes, .delete, listed: changes.deleted.count, at: rowid)
@@ -283,8 +282,8 @@ final class BatchChangeMerge {
             if table.findsByKeyDigest { digests.append(TrackedTable.fold(content), row: rowid) }
             for digest in clock.uniques where digest != 0 { digests.append(digest, row: rowid) }
             if table.localInteger != nil {
-                merger.dangling.note(rowid, identity, in: table)
-                merger.shownRows.free(rowid, of: identity, in: table)
+                transaction.dangling.note(rowid, identity, in: table)
+                transaction.shownRows.integers.free(rowid, of: identity, in: table)
             }
             return true
         }
@@ -294,15 +293,6 @@ final class BatchChangeMerge {
 }
 
 extension TrackedTable {
-    /// Takes values for columns by position, then the rowid.
-    fileprivate func update(_ positions: [Int]) -> String {
-        if let known = plainUpdates[positions] { return known }
-        let assignments = positions.map { "\(SQL.name(columns[$0].local)) = ?" }
-        let sql = "UPDATE OR ABORT \(quoted) SET \(assignments.joined(separator: ", ")) WHERE \(rowid) = ?"
-        plainUpdates[positions] = sql
-        return sql
-    }
-
     /// Takes identities, or the parts of natural keys, each after a number; gives that number, a plain record, its row's
     /// number, and columns of the row by position.
     fileprivate func selectPlainMerge(_ positions: [Int]) -> String {

@@ -6,25 +6,25 @@ import LogSyncState
 ///
 /// A group's rows are taken here where they are inserts that give every column of the table a value at one time, as this
 /// store's schema takes them, and nothing of the table is kept beside it. Such a row, if no row here has its identity,
-/// is what ``Merger/insertNew`` inserts: it covers nothing, its clock record is its base, and SQLite itself says whether a
+/// is what ``RowMerge`` inserts: it covers nothing, its clock record is its base, and SQLite itself says whether a
 /// constraint refuses it. Rows that are refused are left, and go the ways that all others go.
 struct BatchInsertMerge {
-    private let merger: Merger
+    private let transaction: TransactionMerge
     private let group: RowGroup
     private let target: GroupTarget
 
     /// nil where the group is of another kind.
-    init?(_ group: RowGroup, _ target: GroupTarget, _ merger: Merger) throws {
-        guard group.kind == .insert, !merger.readsBack, let table = target.table, target.isComplete,
+    init?(_ group: RowGroup, _ target: GroupTarget, _ transaction: TransactionMerge) throws {
+        guard group.kind == .insert, !transaction.readsBack, let table = target.table, target.isComplete,
             target.hasNoKey || target.hasWholeKey,
-            merger.undecided.isEmpty,
+            transaction.undecided.isEmpty,
             group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
         else { return nil }
         for (column, position) in zip(group.columns, target.positions) {
             guard let position, column.referencedTable == table.columns[position].reference else { return nil }
         }
-        guard try BatchInserter.suits(table, merger.store, merger.shownRows) else { return nil }
-        self.merger = merger
+        guard try BatchInserter.suits(table, transaction.store, transaction.shownRows) else { return nil }
+        self.transaction = transaction
         self.group = group
         self.target = target
     }
@@ -39,9 +39,9 @@ struct BatchInsertMerge {
         try inserter.expect(group.integers)
         // All that is asked of the group, once a row.
         let (group, columns) = (group, group.columns)
-        var changes = merger.tables.removeValue(forKey: table.name) ?? TableChanges()
+        let listed = transaction.notes.tables[table.name]?.inserted.count ?? 0
         var left: [Int] = []
-        var stamp = merger.stamp
+        var stamp = transaction.stamp
         // Whether a row is in is known once it is written: until then its key is kept.
         var keys: [(index: Int, key: [Value])] = []
         for index in 0..<group.rowCount {
@@ -55,16 +55,17 @@ struct BatchInsertMerge {
                 left.append(index)
                 continue
             }
-            if changes.inserted.count + keys.count < TableChanges.maximumKeys {
+            if listed + keys.count < TableChanges.maximumKeys {
                 keys.append((index, inserter.primaryKey(at: rowid)))
             }
         }
         left = (left + (try inserter.write())).sorted()
         keys.removeAll { left.contains($0.index) }
-        for place in 0..<group.rowCount - left.count {
-            changes.note(.insert, place < keys.count ? keys[place].key : nil)
+        transaction.notes.withChanges(of: table.name) { changes in
+            for place in 0..<group.rowCount - left.count {
+                changes.note(.insert, place < keys.count ? keys[place].key : nil)
+            }
         }
-        if left.count < group.rowCount || changes != TableChanges() { merger.tables[table.name] = changes }
         return left
     }
 }

@@ -52,7 +52,9 @@ final class BatchInserter {
         switch table.kind {
         case .natural: guard !table.keyHasReference else { return false }
         case .surrogate:
-            guard table.localInteger != nil, !store.hasReserved, !shownRows.hasFreed(in: table) else { return false }
+            guard table.localInteger != nil, !store.hasReserved, !shownRows.integers.hasFreed(in: table) else {
+                return false
+            }
         case .columns: return false
         }
         // A reference to a row that is here is all that is looked for.
@@ -85,7 +87,7 @@ final class BatchInserter {
     /// Finds out where the next rows may stand: others have inserted some, maybe.
     private func lookAgain() throws {
         if table.localInteger != nil {
-            highest = try shownRows.highestInteger(of: table)
+            highest = try shownRows.integers.highest(of: table)
         } else if integerKey == nil {
             highest = try connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0
         }
@@ -178,9 +180,9 @@ final class BatchInserter {
         return rowid
     }
 
-    /// As ``ShownRows/freeInteger(hint:for:in:)`` where nothing is promised and nothing has gone.
+    /// As ``IntegerAllocator/next(hint:for:in:)`` where nothing is promised and nothing has gone.
     private func freeInteger(_ hint: Int64?) throws -> Int64? {
-        if let hint, hint <= ShownRows.greatestInteger {
+        if let hint, hint <= IntegerAllocator.greatest {
             if hint > highest { return hint }
             if !table.schema.isAutoincrement, areTaken?.contains(hint) != true,
                 !waiting.contains(where: { $0.rowid == hint })
@@ -191,8 +193,7 @@ final class BatchInserter {
                 if try !exists.step() { return hint }
             }
         }
-        let next = max(highest, 0) + 1
-        return next <= ShownRows.greatestInteger ? next : nil
+        return highest < IntegerAllocator.greatest ? max(highest, 0) + 1 : nil
     }
 
     // MARK: Writing
@@ -212,7 +213,7 @@ final class BatchInserter {
         if table.localInteger != nil {
             let places = Set(refused)
             for (place, row) in waiting.enumerated() where !places.contains(place) {
-                shownRows.take(row.rowid, in: table)
+                shownRows.integers.take(row.rowid, in: table)
             }
         }
         left += refused.map { waiting[$0].token }

@@ -1,0 +1,136 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Gives surrogate rows their integers (MODEL.md, particular rules, integers), and remembers which integers rows left in this
+/// transaction: a reference that still holds one means the row that left.
+final class IntegerAllocator {
+    /// SQLite and most languages count exactly up to here.
+    static let greatest: Int64 = 1 << 53
+
+    private let store: OpenStore
+    /// The greatest integer that a table has or has given out, by table id, once it is known.
+    private var highest: [Int64: Int64] = [:]
+    /// Integers of rows that this transaction took away, by table id.
+    private var freed: [Int64: Set<Int64>] = [:]
+    /// The integers that those rows had.
+    private var formerIntegers: [Int64: [RowIdentity: Int64]] = [:]
+    /// The same the other way round; the last row that had an integer counts.
+    private var formerIdentities: [Int64: [Int64: RowIdentity]] = [:]
+
+    private var connection: Connection { store.connection }
+    private var identities: IdentityMap { IdentityMap(store: store) }
+
+    init(_ store: OpenStore) { self.store = store }
+
+    // MARK: Giving
+
+    /// The integer for a row that is to be shown: one reserved for it, else its author's where free, else the next free one.
+    func next(hint: Int64?, for identity: RowIdentity, in table: TrackedTable) throws -> Int64 {
+        if let reserved = try identities.reservedInteger(of: identity, in: table) {
+            if try !exists(reserved, in: table) { return reserved }
+            try identities.release(reserved, in: table)
+        }
+        let highest = try highest(of: table)
+        if let hint, hint <= Self.greatest, try !isStillReferredTo(hint, in: table) {
+            if hint > highest, try identities.reservedIdentity(of: hint, in: table) == nil { return hint }
+            if !table.schema.isAutoincrement, try !exists(hint, in: table),
+                try identities.reservedIdentity(of: hint, in: table) == nil
+            {
+                return hint
+            }
+        }
+        var next = Self.following(highest)
+        while try exists(next, in: table) || identities.reservedIdentity(of: next, in: table) != nil
+            || isStillReferredTo(next, in: table)
+        { next = Self.following(next) }
+        return next
+    }
+
+    /// The integer after another; from below where the top is taken.
+    static func following(_ integer: Int64) -> Int64 { integer < greatest ? max(integer, 0) + 1 : 1 }
+
+    /// An integer for a row that is not here, of which a reference must hold something: the one that the row had where it left
+    /// in this transaction, else one below zero, where no program's next row comes by chance.
+    func reserve(for identity: RowIdentity, in table: TrackedTable) throws -> Int64 {
+        if let former = try formerInteger(of: identity, in: table) {
+            try identities.reserve(former, for: identity, in: table)
+            return former
+        }
+        let reserved = try connection.integer(
+            "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(table.id))
+        let present = try connection.integer("SELECT min(\(table.rowid)) FROM \(table.quoted)")
+        let lowest = min(reserved ?? 0, present ?? 0, freed[table.id]?.min() ?? 0, 0)
+        var integer = lowest > -Self.greatest ? lowest - 1 : -1
+        while try lowest <= -Self.greatest
+            && (exists(integer, in: table) || freed[table.id]?.contains(integer) ?? false
+                || identities.reservedIdentity(of: integer, in: table) != nil)
+        { integer -= 1 }
+        try identities.reserve(integer, for: identity, in: table)
+        return integer
+    }
+
+    /// Notes that a row is shown under an integer that was free.
+    func take(_ integer: Int64, in table: TrackedTable) {
+        if let known = highest[table.id] { highest[table.id] = max(known, integer) }
+        table.high = max(table.high, integer)
+    }
+
+    /// The greatest integer that the table has, or has given out.
+    func highest(of table: TrackedTable) throws -> Int64 {
+        let present = try highestPresent(in: table)
+        guard table.schema.isAutoincrement else { return present }
+        let given = try connection.integer(
+            "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(table.schema.name))
+        return max(present, given ?? 0)
+    }
+
+    private func highestPresent(in table: TrackedTable) throws -> Int64 {
+        if let known = highest[table.id] { return known }
+        let found = try connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0
+        highest[table.id] = found
+        return found
+    }
+
+    private func exists(_ integer: Int64, in table: TrackedTable) throws -> Bool {
+        try TableReader(table: table, store: store).exists(integer)
+    }
+
+    // MARK: Integers that rows left
+
+    /// Notes that a row is no more.
+    func free(_ integer: Int64, of identity: RowIdentity, in table: TrackedTable) {
+        freed[table.id, default: []].insert(integer)
+        formerIntegers[table.id, default: [:]][identity] = integer
+        formerIdentities[table.id, default: [:]][integer] = identity
+    }
+
+    func hasFreed(in table: TrackedTable) -> Bool { freed[table.id] != nil }
+
+    /// The integer that a row had which left in this transaction, whatever has it now.
+    func leftInteger(of identity: RowIdentity, in table: TrackedTable) -> Int64? {
+        formerIntegers[table.id]?[identity]
+    }
+
+    /// The row that left an integer in this transaction.
+    func leftIdentity(of integer: Int64, in table: TrackedTable) -> RowIdentity? {
+        formerIdentities[table.id]?[integer]
+    }
+
+    /// The integer of a row that left in this transaction, where nothing else has it: rows that held it go on holding it.
+    func formerInteger(of identity: RowIdentity, in table: TrackedTable) throws -> Int64? {
+        guard let former = leftInteger(of: identity, in: table), try !exists(former, in: table),
+            try identities.reservedIdentity(of: former, in: table) == nil
+        else { return nil }
+        return former
+    }
+
+    /// Whether rows still hold the integer of one that has just left: they would come to mean the new row.
+    private func isStillReferredTo(_ integer: Int64, in table: TrackedTable) throws -> Bool {
+        guard freed[table.id]?.contains(integer) ?? false else { return false }
+        for (child, column) in store.catalog.referrers(of: table) {
+            let sql = "SELECT 1 FROM \(child.quoted) WHERE \(SQL.name(column.local)) = ? LIMIT 1"
+            if try connection.integer(sql, .integer(integer)) != nil { return true }
+        }
+        return false
+    }
+}

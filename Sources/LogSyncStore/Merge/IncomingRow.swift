@@ -1,0 +1,99 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// One row's change in a transaction that is being merged.
+struct IncomingRow {
+    let group: RowGroup
+    let index: Int
+    let target: GroupTarget
+    /// Of the row's entries.
+    let stamp: Stamp
+
+    /// - Parameter stamp: the transaction's; the row's time is the group's to say.
+    init(_ group: RowGroup, _ index: Int, _ target: GroupTarget, _ stamp: Stamp) {
+        self.group = group
+        self.index = index
+        self.target = target
+        self.stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: group.times[index])
+    }
+
+    var table: TrackedTable? { target.table }
+    /// The table's name here, where it is; else as the author has it.
+    var tableName: String { target.table?.name ?? group.table }
+    var identity: RowIdentity { group.identities[index] }
+    /// The row's integer at its author.
+    var integer: Int64? { group.integers.isEmpty ? nil : group.integers[index] }
+
+    /// The column's name as this store has it in logs: its spelling may differ.
+    func name(of column: RowGroup.Column) -> String {
+        guard let table, let position = table.positions[column.name.lowercased()] else { return column.name }
+        return table.columns[position].name
+    }
+
+    /// When a cell of the row was set.
+    func time(of column: RowGroup.Column) -> HybridTime { column.times.isEmpty ? stamp.time : column.times[index] }
+
+    /// An insert's cells by column name. Key columns that the group leaves out are the identity's.
+    ///
+    /// - Parameter key: the names of the key's columns, where they are known.
+    func cells(key: [String]?) -> [(name: String, time: HybridTime, value: Value)] {
+        var cells: [(name: String, time: HybridTime, value: Value)] = []
+        var given: Set<String> = []
+        for column in group.columns {
+            let name = name(of: column)
+            given.insert(name)
+            cells.append((name, time(of: column), column.values[index]))
+        }
+        if let key, !given.isSuperset(of: key), let parts = identity.naturalParts, parts.count == key.count {
+            for (part, name) in zip(parts, key) where !given.contains(name) {
+                cells.append((name, stamp.time, part.value))
+            }
+        }
+        return cells
+    }
+
+    /// The part of the identity that a column of the table's key holds; nil for any other column.
+    func keyPart(at position: Int, in table: TrackedTable) -> KeyPart? {
+        guard let parts = identity.naturalParts, let key = table.key.firstIndex(where: { $0.index == position }),
+            parts.indices.contains(key)
+        else { return nil }
+        return parts[key]
+    }
+}
+
+/// Where a group's columns go in this store's table.
+struct GroupTarget {
+    let table: TrackedTable?
+    /// By the group's columns: the position in the table, nil for a column that is not here.
+    let positions: [Int?]
+    /// By the group's columns: the table that its references name.
+    let references: [String?]
+    /// Whether every column of the group is here.
+    let isKnown: Bool
+    /// Whether the group gives every column of the table a value and no other.
+    let isComplete: Bool
+    let hasNoKey: Bool
+    let hasWholeKey: Bool
+    let hasReferences: Bool
+
+    init(_ group: RowGroup, _ table: TrackedTable?) {
+        self.table = table
+        let positions = group.columns.map { table?.positions[$0.name.lowercased()] }
+        self.positions = positions
+        references = zip(group.columns, positions).map { column, position in
+            column.referencedTable ?? position.flatMap { table?.columns[$0].reference }
+        }
+        isKnown = positions.allSatisfy { $0 != nil }
+        hasReferences = references.contains { $0 != nil }
+        let given = Set(positions.compactMap { $0 })
+        let keys = Set(table?.key.map(\.index) ?? [])
+        isComplete = isKnown && table.map { given.union(keys).count == $0.columns.count } ?? false
+        hasNoKey = given.isDisjoint(with: keys)
+        hasWholeKey = given.isSuperset(of: keys)
+    }
+
+    func reference(of column: RowGroup.Column, at position: Int) -> String? {
+        column.referencedTable ?? table?.columns[position].reference
+    }
+}

@@ -1,0 +1,401 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Merges the change of one row (Documentation/model.md, replicated state).
+///
+/// The general way spells the row out with all its entries (``RowState``) wherever it is, changes it as the model's table says,
+/// and puts it where it belongs. A change whose author had seen every entry that it touches goes a short way instead, which
+/// gives the same: an insert of a row that is not here, an update of some cells, a delete.
+struct RowMerge {
+    let row: IncomingRow
+    let transaction: TransactionMerge
+
+    private var store: OpenStore { transaction.store }
+    private var connection: Connection { transaction.store.connection }
+    private var shownRows: ShownRows { transaction.shownRows }
+    private var coverage: Coverage { transaction.coverage }
+    private var notes: ChangeNotes { transaction.notes }
+    private var identity: RowIdentity { row.identity }
+    private var stamp: Stamp { row.stamp }
+
+    /// Where a row is before a transaction changes it.
+    private enum Whereabouts {
+        /// In its table.
+        case shown(RowState, ClockRecord, TableReader.Row?, position: Int64)
+        /// Beside its table: parked, deleted with edits left, or of a table that is not here.
+        case hidden(HiddenRows.Row)
+        /// Beside its table since a change before this one in the same transaction.
+        case undecided(UndecidedRow)
+        case nowhere
+    }
+
+    /// - Parameter mayDefer: whether a row that refers to one that is not here is left alone.
+    /// - Returns: false where it was left alone.
+    /// - Throws: ``RowGone`` where the row's record stands without its row, so that a deletion here has to be recorded first.
+    func apply(mayDefer: Bool) throws -> Bool {
+        guard let table = row.table else {
+            try change(hiddenOrNowhere(), nil)
+            return true
+        }
+        if mayDefer, row.target.hasReferences || table.keyHasReference, try refersToMissing(table) { return false }
+        let isBound = try row.group.kind == .delete || satisfiesRules(table)
+        if !isBound, mayDefer { return false }
+        if let undecided = transaction.takeUndecided(identity, in: table) {
+            try change(.undecided(undecided), table)
+            return true
+        }
+        guard let position = try shownRows.locate(identity, in: table) else {
+            try applyToAbsent(table, isBound: isBound)
+            return true
+        }
+        guard let record = try ClockTable(table: table, connection: connection).record(at: position) else {
+            throw LogSyncError(
+                .invalidStore, "a row of \(table.name) has no clock record; nothing was imported",
+                help: "Run `logsync rescan` on the store.")
+        }
+        if isBound, try applyDirectly(table, record, at: position) { return true }
+        let present = try shownRows.currentRow(identity, at: position, in: table)
+        if present == nil, table.hasRowid { throw RowGone(table: table.name, identity: identity) }
+        let full = try shownRows.expand(record, present, identity, at: position, in: table)
+        try change(.shown(full, record, present, position: position), table)
+        return true
+    }
+
+    private func hiddenOrNowhere() throws -> Whereabouts {
+        try HiddenRows(store).row(row.tableName, identity).map { .hidden($0) } ?? .nowhere
+    }
+
+    private func applyToAbsent(_ table: TrackedTable, isBound: Bool) throws {
+        let whereabouts = try hiddenOrNowhere()
+        if case .hidden = whereabouts { return try change(whereabouts, table) }
+        if row.group.kind != .insert { try RowGone.check(identity, in: table, store) }
+        switch row.group.kind {
+        case .insert where !isBound: addUndecided(inserted(), in: table)
+        case .insert: try insertNew(table)
+        case .update: try change(.nowhere, table)
+        // Nothing of the row is here, and nothing is to be: a delete leaves no entry.
+        case .delete: return
+        }
+    }
+
+    // MARK: Rows that this one depends on
+
+    private func refersToMissing(_ table: TrackedTable) throws -> Bool {
+        for case (let column, let name?) in zip(row.group.columns, row.target.references) {
+            if try shownRows.local(column.values[row.index], name) == nil { return true }
+        }
+        guard table.keyHasReference else { return false }
+        return try shownRows.localKey(identity, in: table) == nil
+    }
+
+    /// Whether every row that this one will depend on is shown already.
+    private func satisfiesRules(_ table: TrackedTable) throws -> Bool {
+        guard !store.referenceRules.of(table).isEmpty else { return true }
+        let isInsert = row.group.kind == .insert
+        let satisfied = try Neighbours(store, shownRows: shownRows).satisfiesRules(table) { position in
+            if let column = row.target.positions.firstIndex(of: position) {
+                return row.group.columns[column].values[row.index]
+            }
+            guard isInsert else { return nil }
+            return row.keyPart(at: position, in: table)?.value ?? store.defaultValue(of: table, position)
+        }
+        // What cannot be told from this change alone is told when the row is spelled out: another column of the same key
+        // may have come from elsewhere.
+        return satisfied ?? false
+    }
+
+    // MARK: The general way
+
+    private func change(_ whereabouts: Whereabouts, _ table: TrackedTable?) throws {
+        let former = try takeOut(whereabouts)
+        var full = former ?? RowState(table: row.tableName, identity: identity, integer: row.integer)
+        operate(on: &full)
+        store.countFull(1, full)
+        guard let table else {
+            notes.note(row.tableName, row.group.kind)
+            if full.isAlive || full.hasCells { try hide(full, .unknownTable) }
+            return
+        }
+        if full.isAlive {
+            try show(full, whereabouts, in: table)
+        } else {
+            try delete(full, formerly: former, whereabouts, in: table)
+        }
+    }
+
+    /// The row as it was, with its shares of the state digest taken away; nil where nothing of it was here.
+    private func takeOut(_ whereabouts: Whereabouts) throws -> RowState? {
+        switch whereabouts {
+        case .shown(let full, _, _, _):
+            store.countFull(-1, full)
+            return full
+        case .undecided(let undecided):
+            store.countFull(-1, undecided.full)
+            return undecided.full
+        case .hidden(let hidden):
+            _ = try HiddenRows(store).remove(hidden.table, hidden.identity)
+            return RowState(
+                table: row.tableName, identity: identity, state: hidden.clock, integer: hidden.integer ?? row.integer)
+        case .nowhere: return nil
+        }
+    }
+
+    private func operate(on full: inout RowState) {
+        switch row.group.kind {
+        case .insert: full.insert(stamp, cells: row.cells(key: KeyNames(store).names(of: row.group.table)), coverage)
+        case .delete: full.delete(stamp, coverage)
+        case .update:
+            for column in row.group.columns {
+                let name = row.name(of: column)
+                let own = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: row.time(of: column))
+                let value = column.values[row.index]
+                switch column.operation {
+                case .set: full.set(name, value, own, coverage)
+                case .fill: full.fill(name, value, own)
+                case .add:
+                    let base = store.peers.place(of: column.bases[row.index], seenBy: transaction.dependencies)
+                    full.add(
+                        name,
+                        Addition(
+                            basePeer: base.number, baseSequence: base.sequence, peer: stamp.peer, stamp: own,
+                            cumulative: value),
+                        replacing: store.peers.branches.ancestors(of: stamp.peer))
+                }
+            }
+        }
+    }
+
+    /// Shows a living row where nothing contests it; else it is undecided.
+    private func show(_ full: RowState, _ whereabouts: Whereabouts, in table: TrackedTable) throws {
+        switch whereabouts {
+        case .shown(_, let record, let former, let position):
+            notes.note(table.name, .update, former.map { table.primaryKey(of: $0, at: position) })
+            if try shownRows.updateUncontested(full, from: record, former, at: position, in: table) {
+                if store.referenceRules.to(table).contains(where: { !$0.isByInteger }) {
+                    transaction.noteFormer(former, at: position, in: table)
+                }
+                return
+            }
+            try shownRows.hide(full, at: position, uniques: record.uniques, in: table)
+            let formerRow = former.map { FormerRow(table: table, integer: position, values: $0.values) }
+            transaction.undecided.append(UndecidedRow(full: full, former: formerRow))
+        case .undecided(let undecided):
+            notes.note(table.name, row.group.kind)
+            if try shownRows.showUncontested(full, in: table) {
+                if undecided.former == nil, let key = try shownRows.primaryKey(of: identity, in: table) {
+                    notes.noteKey(table.name, .insert, key)
+                }
+            } else {
+                transaction.undecided.append(UndecidedRow(full: full, former: undecided.former))
+            }
+        case .hidden(let hidden) where hidden.state == .parked:
+            if try shownRows.showUncontested(full, in: table) {
+                notes.note(table.name, .insert, try shownRows.primaryKey(of: identity, in: table))
+            } else {
+                transaction.undecided.append(UndecidedRow(full: full, isCounted: false))
+            }
+        case .hidden, .nowhere:
+            if try shownRows.showUncontested(full, in: table) {
+                notes.note(table.name, .insert, try shownRows.primaryKey(of: identity, in: table))
+            } else {
+                notes.note(table.name, .insert)
+                transaction.undecided.append(UndecidedRow(full: full))
+            }
+        }
+    }
+
+    /// Takes a row out that no insert keeps alive; edits that the delete had not seen are kept, or bring it back.
+    private func delete(
+        _ full: RowState, formerly former: RowState?, _ whereabouts: Whereabouts, in table: TrackedTable
+    ) throws {
+        guard case .shown(_, let record, let present, let position) = whereabouts else {
+            notes.note(table.name, row.group.kind)
+            if case .undecided(let undecided) = whereabouts, let formerRow = undecided.former {
+                transaction.formerRows.append(formerRow)
+            }
+            if full.hasCells { try keepEdits(full, formerly: former, in: table) }
+            return
+        }
+        try shownRows.hide(full, at: position, uniques: record.uniques, in: table)
+        let comesBack = try full.hasCells && keepEdits(full, formerly: former, in: table)
+        // A row that comes back keeps its integer, and rows that refer to it keep what they mean.
+        if !comesBack, let integer = full.integer {
+            try IdentityMap(store: store).release(integer, in: table)
+            transaction.dangling.note(integer, identity, in: table)
+            shownRows.integers.free(integer, of: identity, in: table)
+        }
+        transaction.noteFormer(present, at: position, in: table)
+        notes.note(table.name, .delete, present.map { table.primaryKey(of: $0, at: position) })
+    }
+
+    /// Keeps the edits that a delete took, or remembers the row where this peer brings it back: then returns true.
+    @discardableResult
+    private func keepEdits(_ full: RowState, formerly former: RowState?, in table: TrackedTable) throws -> Bool {
+        guard let former, former.isAlive, store.policies.reinsertsEdits(table.name), full.hasEdits(of: store.own) else {
+            try hide(full, .dead)
+            return false
+        }
+        transaction.overridden.append(OverriddenRow(table: table, full: full, former: former))
+        return true
+    }
+
+    private func hide(_ full: RowState, _ state: HiddenRows.State) throws {
+        try HiddenRows(store).put(
+            HiddenRows.Row(
+                table: full.table, identity: full.identity, state: state, clock: full.state, integer: full.integer))
+    }
+
+    // MARK: New rows
+
+    /// The row as this insert makes it where nothing of it is here.
+    private func inserted() -> RowState {
+        var full = RowState(table: row.tableName, identity: identity, integer: row.integer)
+        full.insert(stamp, cells: row.cells(key: KeyNames(store).names(of: row.group.table)), coverage)
+        return full
+    }
+
+    /// A new row that cannot be shown before the others of its transaction are here.
+    private func addUndecided(_ full: RowState, in table: TrackedTable) {
+        store.countFull(1, full)
+        notes.note(table.name, .insert)
+        transaction.undecided.append(UndecidedRow(full: full))
+    }
+
+    /// Inserts a row of which nothing is here. Its record is its base where every column has a value of this insert.
+    private func insertNew(_ table: TrackedTable) throws {
+        let isWhole =
+            row.target.isComplete && row.group.columns.allSatisfy { $0.times.isEmpty && $0.operation == .set }
+        guard isWhole else { return try change(.nowhere, table) }
+        let values = try values(table)
+        guard let written = try shownRows.insert(values, identity, integer: row.integer, in: table) else {
+            return addUndecided(inserted(), in: table)
+        }
+        let present = try readBack(values, at: written.rowid, in: table)
+        var state = RowClock(insertedBy: stamp, columnCount: table.columnCount)
+        for column in table.droppedColumns { state.setCell(column, CellState()) }
+        for (position, given) in values.enumerated() where given != present.values[position] {
+            guard transaction.readsBack else { break }
+            let value = try shownRows.identityValue(given ?? .null, position, in: table)
+            state.setCell(table.columns[position].id, CellState(versions: [Version(stamp: stamp, value: value)]))
+        }
+        store.spellOutCounters(&state, shown: present.values, in: table)
+        var record = ClockRecord(state, of: identity, shownAs: present, shownRows.reader(table))
+        record.breaksCheck = written.breaksCheck
+        _ = try ClockTable(table: table, connection: connection).insert(record, at: written.rowid)
+        try shownRows.redeemReservation(written.rowid, in: table)
+        store.count(1, state, row: store.rowDigest(table, identity), table: table)
+        notes.note(table.name, .insert, table.primaryKey(of: present, at: written.rowid))
+    }
+
+    /// The row's values by column position, as this store has them.
+    private func values(_ table: TrackedTable) throws -> [Value?] {
+        var values = [Value?](repeating: nil, count: table.columns.count)
+        for (column, position) in zip(row.group.columns, row.target.positions) {
+            guard let position else { continue }
+            values[position] = try shownRows.localOrReserved(
+                column.values[row.index], row.target.reference(of: column, at: position))
+        }
+        for key in table.key where values[key.index] == nil {
+            guard let part = row.keyPart(at: key.index, in: table) else { continue }
+            values[key.index] = try shownRows.localOrReserved(part.value, table.columns[key.index].reference)
+        }
+        return values
+    }
+
+    /// The row as the table returns it; as it was given where this store's columns take every value as it is.
+    private func readBack(_ values: [Value?], at rowid: Int64?, in table: TrackedTable) throws -> TableReader.Row {
+        if transaction.readsBack {
+            let reader = shownRows.reader(table)
+            let back =
+                try rowid.map { try reader.row(at: $0) }
+                ?? reader.row(withKey: shownRows.localKey(identity, in: table) ?? [])
+            if let back { return back }
+        }
+        return TableReader.Row(values: values.map { $0 ?? .null })
+    }
+
+    // MARK: Changes that have seen all that they touch
+
+    /// Applies an update or delete whose author had seen every entry that it touches. False where the author had not, or where
+    /// more has to be looked at; then nothing was changed.
+    private func applyDirectly(_ table: TrackedTable, _ record: ClockRecord, at position: Int64) throws -> Bool {
+        switch row.group.kind {
+        case .insert: return false
+        case .delete:
+            guard record.state.allStamps.allSatisfy(coverage.covers) else { return false }
+            try deleteDirectly(table, record, at: position)
+            return true
+        case .update:
+            guard row.target.isKnown, row.target.hasNoKey, !record.isReplaced, !record.breaksCheck,
+                !isNamedByWhatChanges(table),
+                row.group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
+            else { return false }
+            return try updateDirectly(table, record, at: position)
+        }
+    }
+
+    private func deleteDirectly(_ table: TrackedTable, _ record: ClockRecord, at position: Int64) throws {
+        let present = try shownRows.currentRow(identity, at: position, in: table)
+        try shownRows.remove(identity, at: position, in: table)
+        let uniques = table.findsByKeyDigest && !identity.isSurrogate ? [table.keyDigest(identity)] : record.uniques
+        try ClockTable(table: table, connection: connection).delete(position, uniques: uniques)
+        store.count(-1, record.state, row: store.rowDigest(table, identity), table: table)
+        transaction.dangling.note(position, identity, in: table)
+        shownRows.integers.free(position, of: identity, in: table)
+        transaction.noteFormer(present, at: position, in: table)
+        notes.note(table.name, .delete, present.map { table.primaryKey(of: $0, at: position) })
+    }
+
+    /// Whether foreign keys of other rows name this table's rows by one of the columns that change.
+    private func isNamedByWhatChanges(_ table: TrackedTable) -> Bool {
+        store.referenceRules.to(table).contains { rule in
+            rule.parts.contains {
+                if case .column(let position) = $0 { row.target.positions.contains(position) } else { false }
+            }
+        }
+    }
+
+    private func updateDirectly(_ table: TrackedTable, _ former: ClockRecord, at position: Int64) throws -> Bool {
+        var record = former
+        record.state.extend(to: table.columnCount)
+        for case let column? in row.target.positions {
+            guard record.state.cell(table.columns[column].id).isCovered(by: coverage) else { return false }
+        }
+        var given: [(position: Int, value: Value, original: Value)] = []
+        for (column, place) in zip(row.group.columns, row.target.positions) {
+            guard let place else { continue }
+            let original = column.values[row.index]
+            let value = try shownRows.localOrReserved(original, row.target.reference(of: column, at: place))
+            given.append((place, value, original))
+        }
+        let key =
+            try table.hasRowid
+            ? [.integer(position)] : shownRows.standingKey(identity, at: position, in: table) ?? []
+        let statement = try connection.prepare(table.update(given.map(\.position)))
+        for (index, value) in (given.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
+        let written = try statement.write()
+        guard written != .refused, let present = try shownRows.currentRow(identity, at: position, in: table) else {
+            return false
+        }
+        record.breaksCheck = written == .breakingCheck
+        let rowDigest = store.rowDigest(table, identity)
+        for (place, value, original) in given {
+            let id = table.columns[place].id
+            store.count(-1, record.state.cell(id), row: rowDigest, column: table.columnDigests[id])
+            store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
+            let isShown =
+                present.values[place] == value && !store.policies.isCounter(table.name, table.columns[place].name)
+            let version = Version(stamp: stamp, value: isShown ? nil : original)
+            record.state.setCell(id, CellState(versions: [version]))
+        }
+        let reader = shownRows.reader(table)
+        record.digests = reader.columnDigests(present.digests)
+        record.digest = reader.digest(present.digests)
+        if !table.findsByKeyDigest { record.uniques = table.uniqueDigests { present.values[$0] } }
+        try ClockTable(table: table, connection: connection)
+            .update(record, at: position, formerUniques: former.uniques)
+        notes.note(table.name, .update, table.primaryKey(of: present, at: position))
+        return true
+    }
+}

@@ -1,0 +1,196 @@
+import LogSyncFormat
+import LogSyncModel
+import LogSyncState
+
+/// Merges one transaction of another peer into the store (Documentation/model.md, replicated state), within the caller's write
+/// transaction, when nothing local is pending.
+///
+/// A transaction is a set of row changes, at most one a row, that comes group by group: rows of one table that have the same
+/// kind and the same columns. What it does to the replicated state does not depend on their order; what this store can show of
+/// it on the way does, because a row may refer to one that comes later, and may hold a unique value that another row of the
+/// same transaction is to give up. So it is done in four rounds:
+///
+/// 1. **Batches.** Rows of a group that contest nothing (nearly all) are found and written many at a time
+///    (``BatchInsertMerge``, ``BatchChangeMerge``). Which those are, ``TrackedTable`` and the group say; a row that turns out
+///    to be another is left.
+/// 2. **Row by row** (``RowMerge``). A row that refers to a row that is not here waits until all groups have come.
+/// 3. **Rows that waited for others**, again and again while that finds more; what is left refers to each other in a circle or
+///    to nothing, and gets reserved integers.
+/// 4. **Constraints.** A row that SQLite refused, or of which it could not be told whether its parents are shown, is beside
+///    its table by then (``UndecidedRow``). With the whole transaction applied, ``ShownRowsPass`` decides which rows are shown.
+///
+/// The one exception to "apply, then decide": under `delete-loses` a delete that took edits of this peer is answered by an
+/// insert of this peer's own, in the same SQLite transaction, before it is decided what is shown.
+///
+/// Example: a transaction inserts a note into a folder and the folder itself, and another row has the folder's unique name. The
+/// note waits in round 2 (its folder is not here), the folder is refused in round 2 and undecided, the note is undecided in
+/// round 3, and the pass shows the older of the two folders, and the note if its folder is shown.
+final class TransactionMerge {
+    let store: OpenStore
+    let header: TransactionHeader
+    let shownRows: ShownRows
+    /// Of the transaction's own entries; each row has a time of its own.
+    let stamp: Stamp
+    /// What the author had seen.
+    let coverage: Coverage
+    let dependencies: VersionVector
+    /// Whether values have to be read back, because this store's columns may change what they are given.
+    let readsBack: Bool
+    let notes = ChangeNotes()
+    let dangling: DanglingReferences
+    /// Gives the bytes of values that the transaction names.
+    private(set) var blobs: BlobSource?
+
+    /// Rows that refer to rows still to come.
+    private var deferred: [IncomingRow] = []
+    /// Rows that a constraint refused, or that were taken out to make room.
+    var undecided: [UndecidedRow] = []
+    private var undecidedNames = UndecidedNames()
+    /// Rows as they were shown, that are deleted or that a foreign key may name by another value now.
+    var formerRows: [FormerRow] = []
+    /// Rows that this transaction deleted though this peer had edited them (`delete-loses`).
+    var overridden: [OverriddenRow] = []
+    /// What was recorded to bring those rows back.
+    private(set) var reinserted: RecordedTransaction?
+
+    private var counts: [String: ChangeCounts] = [:]
+    private var batchInserter: BatchInserter?
+
+    /// - Throws: `malformedLog` where the transaction depends on others that have not been imported.
+    init(_ store: OpenStore, _ header: TransactionHeader) throws {
+        self.store = store
+        self.header = header
+        shownRows = ShownRows(store)
+        dangling = DanglingReferences(store)
+        guard case .seen(let dependencies) = try store.peers.dependencies(of: header, on: store.connection) else {
+            throw LogSyncError(.malformedLog, "transaction \(header.dot) depends on others that are not here")
+        }
+        self.dependencies = dependencies
+        let author = try store.peers.number(of: header.dot.peer, on: store.connection)
+        coverage = store.peers.coverage(of: header) ?? Coverage(dependencies, peers: store.peers)
+        stamp = Stamp(peer: author, sequence: header.dot.sequence, time: header.time)
+        let schema = try store.schemaFingerprint()
+        readsBack = header.schema == nil || header.schema != schema
+    }
+
+    func run(_ incoming: IncomingTransaction) throws -> ImportedTransaction {
+        blobs = incoming.blobs
+        try incoming.forEachGroup { try applyGroup($0) }
+        try flushBatch()
+        try applyDeferredRows()
+        try advanceVector(to: incoming.chain)
+        try reinsertEditedRows()
+        try updateShownRows()
+        return ImportedTransaction(
+            dot: header.dot, time: header.time, author: header.author, context: header.context, tables: notes.tables)
+    }
+
+    // MARK: Groups
+
+    private func applyGroup(_ group: RowGroup) throws {
+        counts[group.table, default: ChangeCounts()] += ChangeCounts(
+            inserted: group.kind == .insert ? group.rowCount : 0,
+            updated: group.kind == .update ? group.rowCount : 0,
+            deleted: group.kind == .delete ? group.rowCount : 0)
+        let target = GroupTarget(group, store.catalog[group.table])
+        for index in try applyBatch(group, target) {
+            try apply(IncomingRow(group, index, target, stamp), mayDefer: true)
+        }
+    }
+
+    /// Applies the changes of a group that nothing contests, and returns the others, by index.
+    private func applyBatch(_ group: RowGroup, _ target: GroupTarget) throws -> [Int] {
+        guard let batch = try BatchInsertMerge(group, target, self), let table = target.table else {
+            try flushBatch()
+            return try BatchChangeMerge(group, target, self)?.apply() ?? Array(0..<group.rowCount)
+        }
+        if batchInserter?.table !== table {
+            try flushBatch()
+            batchInserter = try BatchInserter(table, store, shownRows, stamp)
+        }
+        guard let batchInserter else { return [] }
+        let left = try batch.insert(with: batchInserter)
+        if !left.isEmpty { try flushBatch() }
+        return left
+    }
+
+    /// Writes what the batch inserter kept back: the rows that follow may look for rows that it inserted.
+    private func flushBatch() throws {
+        try batchInserter?.flush()
+        batchInserter = nil
+    }
+
+    // MARK: Rows
+
+    private func apply(_ row: IncomingRow, mayDefer: Bool) throws {
+        var whole = row
+        if let blobs, row.group.namesBlobs(at: row.index) {
+            // A row that has to wait does so without its bytes.
+            whole = IncomingRow(try row.group.whole(at: row.index, blobs), 0, row.target, stamp)
+        }
+        if try !RowMerge(row: whole, transaction: self).apply(mayDefer: mayDefer) { deferred.append(row) }
+    }
+
+    private func applyDeferredRows() throws {
+        while !deferred.isEmpty {
+            let waiting = deferred
+            deferred = []
+            for row in waiting { try apply(row, mayDefer: true) }
+            guard deferred.count == waiting.count else { continue }
+            let left = deferred
+            deferred = []
+            try reserveIntegers(for: left)
+            for row in left { try apply(row, mayDefer: false) }
+        }
+    }
+
+    /// Rows that refer to each other get their integers before any of them is there.
+    private func reserveIntegers(for rows: [IncomingRow]) throws {
+        let identities = IdentityMap(store: store)
+        for row in rows where row.group.kind == .insert {
+            guard let table = row.table, table.localInteger != nil,
+                try identities.integer(of: row.identity, in: table) == nil
+            else { continue }
+            let integer = try shownRows.integers.next(hint: row.integer, for: row.identity, in: table)
+            try identities.reserve(integer, for: row.identity, in: table)
+        }
+    }
+
+    /// Takes a row off the list of those that are undecided; nil where it is not among them.
+    func takeUndecided(_ identity: RowIdentity, in table: TrackedTable) -> UndecidedRow? {
+        guard !undecided.isEmpty, undecidedNames.mayContain(identity, of: undecided),
+            let position = undecided.lastIndex(where: { $0.full.identity == identity && $0.full.table == table.name })
+        else { return nil }
+        undecidedNames = UndecidedNames()
+        return undecided.remove(at: position)
+    }
+
+    /// Remembers a row as it was shown, where a foreign key of another row may name it.
+    func noteFormer(_ row: TableReader.Row?, at position: Int64, in table: TrackedTable) {
+        guard let row, store.referenceRules.to(table).contains(where: { $0.strength != .unenforced }) else { return }
+        formerRows.append(FormerRow(table: table, integer: position, values: row.values))
+    }
+
+    // MARK: When all rows are applied
+
+    private func advanceVector(to chain: ChainHash) throws {
+        let connection = store.connection
+        try store.peers.advance(stamp.peer, to: header.dot.sequence, chain: chain, on: connection)
+        try store.peers.keepDependencies(
+            dependencies, hasNews: !header.dependencyChanges.isEmpty, of: stamp.peer, on: connection)
+        try History.append(header, peer: stamp.peer, chain: chain, counts: counts, store)
+    }
+
+    private func reinsertEditedRows() throws {
+        reinserted = try EditReinsertion(store, shownRows: shownRows).reinsert(overridden, in: &undecided)
+    }
+
+    private func updateShownRows() throws {
+        // Which rows are shown is decided by the settings as they are with this transaction.
+        if counts["logsync_setting"] != nil { try PolicyChange(store: store, shownRows: shownRows).apply() }
+        let touched = Set(counts.keys.compactMap { store.catalog[$0]?.id })
+        try ShownRowsPass(store, shownRows: shownRows)
+            .run(undecided, formerRows: formerRows, touching: touched, notes: notes)
+        try dangling.settle()
+    }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import GRDB
+import LogSync
+import Testing
+
+/// The code of `Documentation/swift.md`, compiled and run. What stands there stands here, line by line.
+@Suite("The guide to embedding") struct GuideTests {
+    // MARK: What the guide shows
+
+    struct Item: Codable, FetchableRecord, PersistableRecord {
+        static let databaseTableName = "item"
+        var id: Int64?
+        var title: String
+        var stars = 0
+    }
+
+    static func migrate(_ queue: DatabaseQueue) throws {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("items") { db in
+            try db.create(table: "item") { table in
+                table.autoIncrementedPrimaryKey("id")
+                table.column("title", .text).notNull()
+                table.column("stars", .integer).notNull().defaults(to: 0)
+            }
+        }
+        try migrator.migrate(queue)
+    }
+
+    static func openDatabase(_ path: String) throws -> DatabaseQueue {
+        var configuration = GRDB.Configuration()
+        // logsync writes the database too, briefly.
+        configuration.busyMode = .timeout(5)
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        try migrate(queue)
+        return queue
+    }
+
+    static func openReplicator(
+        _ path: String, container: String, peer: String, configuration: SyncConfiguration
+    ) async throws -> Replicator {
+        do {
+            // Also where the folder is away: what is written is recorded, and published when it is back.
+            return try Replicator(store: path, configuration: configuration)
+        } catch let error as LogSyncError where error.code == .notReplicated {
+            // The first time: makes the database a store, or joins the content where another peer has begun it.
+            var options = InitializeOptions()
+            options.peerName = peer
+            options.policies = [("item.stars", "max"), ("item.title", "longest")]
+            _ = try await Replicator.initialize(
+                path, container: container, content: "items", options: options, configuration: configuration)
+            return try Replicator(store: path, configuration: configuration)
+        }
+    }
+
+    static let longest = MergePolicy(name: "longest") { versions in
+        // In the order of writers; the last of equally long ones.
+        func length(_ value: Value) -> Int { if case .text(let bytes) = value { bytes.count } else { 0 } }
+        let greatest = versions.map { length($0.value) }.max()
+        return versions.last { length($0.value) == greatest }?.value ?? .null
+    }
+
+    static func observeImports(of replicator: Replicator, in queue: DatabaseQueue) -> Task<Void, any Error> {
+        let imports = replicator.didImport
+        return Task {
+            for await event in imports {
+                // GRDB does not see what another connection writes; its observations start anew.
+                try await queue.write { db in
+                    for table in Set(event.transactions.flatMap(\.tables.keys)) {
+                        try db.notifyChanges(in: Table(table))
+                    }
+                }
+            }
+        }
+    }
+
+    // MARK: Running it
+
+    private func configuration(_ world: World, _ name: String) -> SyncConfiguration {
+        let folder = world.root
+        var configuration = SyncConfiguration(stateDirectory: folder + "/state")
+        configuration.policies["longest"] = Self.longest
+        return configuration
+    }
+
+    @Test("Two apps in one test, live queries, history, conflicts, errors")
+    func guide() async throws {
+        let world = try World()
+        let folder = world.root
+        let container = world.container
+
+        let path = folder + "/desk.db"
+        let configuration = configuration(world, "desk")
+        let desk = try Self.openDatabase(path)
+        let replicator = try await Self.openReplicator(
+            path, container: container, peer: "desk", configuration: configuration)
+        let phone = try Self.openDatabase(folder + "/phone.db")
+        let other = try await Self.openReplicator(
+            folder + "/phone.db", container: container, peer: "phone", configuration: configuration)
+
+        // Live: what one side writes, an observation on the other side shows.
+        let observer = Self.observeImports(of: other, in: phone)
+        let titles = ValueObservation.tracking { db in try Item.order(Column("title")).fetchAll(db).map(\.title) }
+        let shown = titles.values(in: phone)
+        await other.start()
+        await replicator.start()
+        try await replicator.write(in: desk, author: "ann", context: "shopping") { db in
+            try Item(title: "Buy apples", stars: 1).insert(db)
+        }
+        for try await titles in shown where titles == ["Buy apples"] { break }
+        await replicator.stop()
+        await other.stop()
+        observer.cancel()
+
+        // At once, and both in conflict.
+        try await desk.write { db in
+            try db.execute(sql: "UPDATE item SET title = 'Buy green apples', stars = 2")
+        }
+        try await phone.write { db in
+            try db.execute(sql: "UPDATE item SET title = 'Apples', stars = 5")
+        }
+        for replicator in [replicator, other, replicator] {
+            let result = try await replicator.sync()
+            for item in result.held { print("\(item.peer.name):\(item.sequence) waits: \(item.reason)") }
+        }
+        for queue in [desk, phone] {
+            let item = try await queue.read { db in try Item.fetchOne(db) }
+            #expect(item?.title == "Buy green apples" && item?.stars == 5)
+        }
+
+        for conflict in try await replicator.conflicts(table: "item").conflicts {
+            print("\(conflict.table) \(conflict.column): \(conflict.versions.map(\.peer.name))")
+        }
+        #expect(try await replicator.conflicts(table: "item").conflicts.map(\.column) == ["title"])
+        try await replicator.write(in: desk, author: "ann") { db in
+            // Settled: this write has seen both versions.
+            try db.execute(sql: "UPDATE item SET title = 'Buy many green apples'")
+        }
+        #expect(try await replicator.conflicts(table: "item").conflicts.isEmpty)
+
+        var seen: Int64 = 0
+        for transaction in try await replicator.log(after: seen) {
+            print(transaction.peer.name, transaction.author ?? "", transaction.changes)
+            seen = transaction.token
+        }
+        #expect(try await replicator.log(author: "ann").count == 2)
+        #expect(seen > 0)
+
+        do {
+            _ = try Replicator(store: folder + "/missing.db", configuration: configuration)
+        } catch let error as LogSyncError where error.code == .noStore {
+            print(error.message, error.help ?? "")
+        }
+        #expect(throws: LogSyncError.self) {
+            try Replicator(store: folder + "/missing.db", configuration: configuration)
+        }
+        await replicator.close()
+        await other.close()
+    }
+
+    // MARK: The page
+
+    @Test("Every line of code in the guide stands in this file")
+    func page() throws {
+        var package = URL(fileURLWithPath: #filePath)
+        for _ in 0..<3 { package.deleteLastPathComponent() }
+        func lines(_ text: String) -> [Substring] {
+            text.split(separator: "\n").map { $0.drop { $0 == " " } }.filter { !$0.isEmpty }
+        }
+        let source = lines(try String(contentsOfFile: #filePath, encoding: .utf8)).joined(separator: "\n")
+        let page = try String(contentsOf: package.appendingPathComponent("Documentation/swift.md"), encoding: .utf8)
+        let blocks = page.components(separatedBy: "```swift\n").dropFirst().map {
+            $0.components(separatedBy: "```")[0]
+        }
+        #expect(blocks.count > 5)
+        for block in blocks {
+            #expect(source.contains(lines(block).joined(separator: "\n")), "not compiled: \(block)")
+        }
+    }
+}
