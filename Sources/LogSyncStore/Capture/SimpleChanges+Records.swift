@@ -50,7 +50,7 @@ extension TrackedTable {
     /// Pending rows; whether the row is now where and under which key it was captured; what clock record stands there;
     /// and the row itself, where it has unique keys beside the table's own or is likely to have been inserted.
     ///
-    /// - Parameter isByRow: whether they come in the order in which the rows stand, or in the order of their numbers.
+    /// - Parameter isByRow: whether they come in the order of rowids, or in the order of their numbers.
     func selectSimpleChanges(isByRow: Bool) -> String {
         let keys = capturesKey ? key.indices.map { ", p.k\($0)" }.joined() : ""
         let cells = uniqueSlots.isEmpty && isByRow ? "" : columns.map { ", t.\(SQL.name($0.local))" }.joined()

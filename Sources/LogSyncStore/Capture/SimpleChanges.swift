@@ -165,7 +165,7 @@ final class SimpleChanges {
     }
 
     private func read() throws {
-        // Programs insert rows in the order in which they stand, and change them in any.
+        // Programs insert rows in the order of their rowids, and change them in any.
         let first = try connection.integer(
             "SELECT kind FROM \(table.pending) WHERE number > ? ORDER BY number LIMIT 1", .integer(table.recorded))
         let isByRow = first != Capture.Kind.insert.rawValue
@@ -212,7 +212,7 @@ final class SimpleChanges {
         if cells?.cells.size ?? 0 > limit { cells = nil }
     }
 
-    /// How many rows say how large the others are.
+    /// How many rows say how large the rest of them are.
     private static let sample = 256
 
     private func isSimple(_ entry: Entry, _ statement: Statement) -> Bool {
@@ -292,8 +292,8 @@ final class SimpleChanges {
         }
     }
 
-    /// Takes out new rows that a clock record may be of, and others of which none is: by the digests of their keys. So
-    /// are rows taken out of which another record has the digest of a unique key.
+    /// Takes out new rows that may have a clock record, and changed rows that have none: by the digests of their keys.
+    /// So are rows taken out of which another record has the digest of a unique key.
     private func checkDigests() throws {
         guard table.hasUniqueDigests else { return }
         var digests: [(digest: Int32, index: Int)] = []

@@ -3,7 +3,7 @@ import LogSyncModel
 import LogSyncSQLite
 
 /// Makes surrogate identities: the same inputs give the same identity, so that a restored store which records the same
-/// pending row again makes no second row (MODEL.md, surrogate identities).
+/// pending row again makes no second row (Documentation/model.md, surrogate identities).
 struct IdentityHash {
     private var hash = SHA256()
 
@@ -52,8 +52,8 @@ struct IdentityHash {
     }
 }
 
-/// Makes the surrogate identities of captured rows, many of one table: what ``IdentityHash`` makes of the word `row`, the
-/// store's salt, the table's name, and the number and milliseconds of the pending row that began it.
+/// Makes the surrogate identities of captured rows, many of one table: what ``IdentityHash`` makes of the word `row`,
+/// the store's salt, the table's name, and the number and milliseconds of the pending row that began it.
 struct SurrogateHash {
     /// What all of them begin with, and then the row's number and milliseconds.
     private var input: [UInt8]

@@ -18,7 +18,7 @@ final class OpenStore {
     private(set) var salt: Bytes
     /// Whether the salt is that of the peer which this store was before.
     private var hasFormerSalt: Bool
-    /// The sum of the state digest (MODEL.md, particular rules), as committed and as changed since.
+    /// The sum of the state digest (Documentation/model.md, particular rules), as committed and as changed since.
     var stateDigest: UInt64
     /// Whether rows are kept beside their tables; saves a look-up a row where none are.
     var hasHidden: Bool
@@ -132,8 +132,8 @@ final class OpenStore {
     private static let formerSalt = "former_salt"
 
     /// Call it when everything captured has been recorded: what this store captures from here on is not what the peer
-    /// captured that it was before, even under the same number and in the same millisecond. What was captured until then
-    /// may have been recorded by that peer, too, and keeps the identities that it gave.
+    /// captured that it was before, even under the same number and in the same millisecond. What was captured until
+    /// then may have been recorded by that peer, too, and keeps the identities that it gave.
     func takeOwnSalt() throws {
         guard hasFormerSalt else { return }
         var hash = IdentityHash("salt")

@@ -2,8 +2,8 @@ import LogSyncModel
 import LogSyncSQLite
 
 /// Phase `stopEnforcingBrokenReferences`: finds references that this store's own data leave dangling. Such a reference
-/// is not enforced any more, for the content, once and for all (MODEL.md, particular rules): most programs never turn
-/// `foreign_keys` on.
+/// is not enforced any more, for the content, once and for all (Documentation/model.md, particular rules): most
+/// programs never turn `foreign_keys` on.
 struct BrokenReferences {
     let store: OpenStore
 

@@ -1,9 +1,9 @@
-// How captured rows become a transaction (MODEL.md, recording).
+// How captured rows become a transaction (Documentation/model.md, recording).
 //
 // The problem. Pending rows name the keys that programs wrote to. Clock records say which row stood where at the last
 // recording or import, under which identity. A transaction has to say what was inserted, updated and deleted, under
 // identities that mean the same rows on every peer. Since then rows may have taken the places (rowids) and the names
-// (identities, keys) of each other: after `UPDATE t SET id = id + 1` each row stands where its neighbour's record is.
+// (identities, keys) of each other: after `UPDATE t SET id = id + 1` each row is where its neighbour's record is.
 //
 // The phases. No record may be overwritten before what it says is known, so each phase is done for all tables before
 // the next begins:
@@ -21,8 +21,8 @@
 //
 //   DELETE FROM parent WHERE id = 1; UPDATE parent SET id = 1 WHERE id = 2
 //
-// P's record is removed, Q's moves from 2 to 1. The integer 1 means Q now, so c is recorded again, which nobody
-// touched. The transaction deletes P and lets c refer to Q; that Q has another integer here is no other peer's concern.
+// P's record is removed, Q's moves from 2 to 1. The integer 1 means Q now, so c is recorded again, though no program
+// touched it. The transaction deletes P and lets c refer to Q; it does not say that Q has another integer here.
 
 import LogSyncFormat
 import LogSyncModel
@@ -72,10 +72,10 @@ final class Recorder {
         guard try !findings.orphanScans.isEmpty || Self.hasPending(store) else { return nil }
         // Which record a row had is asked by its place and its key: first of all, while records are as they were.
         try readPendingRows()
-        // A displaced row has no pending row of its own. Added now, it is deleted like the others, or goes on as the
+        // A displaced row has no pending row of its own. Added now, it is deleted like other rows, or goes on as the
         // row that displaced it.
         for table in tables { try table.addDisplacedRows() }
-        // A setting says that a reference is enforced no more: a row to be recorded like the others.
+        // A setting says that a reference is enforced no more, and is a row to be recorded like other rows.
         try stopEnforcingBrokenReferences()
         // From here on records change their places: keys made of integers are looked up by what these meant.
         for table in tables { try table.keepFormerIdentities() }
@@ -126,7 +126,7 @@ final class Recorder {
         tablesByID = Dictionary(uniqueKeysWithValues: tables.map { ($0.table.id, $0) })
     }
 
-    /// Gives up the references that this store's own data broke, in the transaction that says so to the others.
+    /// Gives up the references that this store's own data broke, in the transaction that tells other peers so.
     private func stopEnforcingBrokenReferences() throws {
         let broken = try BrokenReferences(store: store).since(tables)
         guard !broken.isEmpty, let settings = store.catalog["logsync_setting"] else { return }
@@ -134,12 +134,12 @@ final class Recorder {
         try recording(of: settings)?.readPendingRows()
     }
 
-    // MARK: What a row means with all of this
+    // MARK: What integers mean
 
     /// nil while pending rows are being read, and where the rows that a store begins with are recorded.
     func recording(of table: TrackedTable) -> TableRecording? { tablesByID[table.id] }
 
-    /// The identity that an integer stands for with all of this.
+    /// The identity that an integer means once all that was captured is recorded.
     func identity(of integer: Int64, in parent: TrackedTable) throws -> RowIdentity {
         if let identity = recording(of: parent)?.identity(at: integer) { return identity }
         return try identities.identity(of: integer, in: parent)

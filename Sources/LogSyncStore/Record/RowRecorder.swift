@@ -95,8 +95,8 @@ struct RowRecorder {
         }
     }
 
-    /// Lets an insert say what is known of the row's other columns: of those unknown here, and of those that have come
-    /// meanwhile and hold what the program has not written.
+    /// Lets an insert say what is known of the row's other columns: of columns unknown here, and of columns that have
+    /// come meanwhile and in which the program has written nothing.
     ///
     /// - Returns: whether the row has to show some of it.
     private func carry(
@@ -246,7 +246,7 @@ struct RowRecorder {
         var cumulative: Value
     }
 
-    /// Takes out of the changed columns those that were counted up or down.
+    /// Takes the counters that were counted up or down out of the changed columns.
     private func takeCounted(from changed: inout [Int], of row: Row, _ record: ClockRecord) -> [CountedCell] {
         let counters = store.counters(of: table)
         guard !counters.isEmpty else { return [] }

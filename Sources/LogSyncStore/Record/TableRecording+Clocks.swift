@@ -3,7 +3,7 @@ import LogSyncSQLite
 import LogSyncState
 
 /// Phases `keepFormerIdentities`, `removeClocksOfDeletedRows` and `moveClocksOfMovedRows`: after them every clock
-/// record stands where its row does.
+/// record has the place of its row.
 extension TableRecording {
     /// Keeps what integers stood for while their records go and move.
     func keepFormerIdentities() throws {
@@ -49,7 +49,7 @@ extension TableRecording {
         return RowIdentity(natural: [.integer(rowid)])
     }
 
-    /// Lets records stand where their rows have moved; one may move to where another row's still stands.
+    /// Moves records to the places of their rows; one may move to where another row's record has not left yet.
     func moveClocksOfMovedRows() throws {
         guard table.hasRowid else { return }
         var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []

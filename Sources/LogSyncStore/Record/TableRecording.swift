@@ -12,7 +12,7 @@ final class TableRecording {
 
     /// Rows that were written once and nothing else; nil where all rows go the general way.
     private(set) var simple: SimpleChanges?
-    /// What happened to all others.
+    /// What happened to all other rows.
     var captured: CapturedChanges
     /// The deletes among the simple rows, from when their clock records are removed until they are written.
     var simpleDeletes: BatchDeleteRecorder?

@@ -2,7 +2,7 @@ import LogSyncModel
 import LogSyncSQLite
 
 /// Lays a table's clock and pending records out anew, where an index came or went, or a rebuild made it another kind of
-/// table: what finds a record and where it stands depends on both.
+/// table: how a record is found, and its number, depend on both.
 struct ClockLayoutChange {
     let store: OpenStore
     let table: TrackedTable
@@ -12,8 +12,10 @@ struct ClockLayoutChange {
     private var oldUnique: String { "logsync_old_unique" }
     private var oldPending: String { "logsync_old_pending" }
 
-    /// Returns whether there was anything to do. Every row is then noted as possibly changed.
-    func reshape() throws -> Bool {
+    /// Every row is then noted as possibly changed.
+    ///
+    /// - Returns: whether the layout has changed.
+    func applyIfNeeded() throws -> Bool {
         let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
         guard case .text? = shape, let shape, String(text: shape) != table.shape else { return false }
         // By their former layout: "hasRowid storesIdentity findsByKeyDigest …".
@@ -23,7 +25,7 @@ struct ClockLayoutChange {
         for name in Capture.triggerNames {
             try connection.execute("DROP TRIGGER IF EXISTS logsync_\(name)_\(table.id)")
         }
-        try putAside(hasUnique: try TableSchema.read(table.unique, on: connection) != nil)
+        try renameOldTables(hasUnique: try TableSchema.read(table.unique, on: connection) != nil)
         try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
         try connection.execute(Capture.pendingTable(table))
         try connection.execute(
@@ -40,7 +42,7 @@ struct ClockLayoutChange {
         return true
     }
 
-    private func putAside(hasUnique: Bool) throws {
+    private func renameOldTables(hasUnique: Bool) throws {
         try connection.execute("ALTER TABLE \(table.clock) RENAME TO \(old)")
         for index in ["identity", "conflict"] {
             try connection.execute("DROP INDEX IF EXISTS \(table.clock)_\(index)")
@@ -95,7 +97,7 @@ struct ClockLayoutChange {
         return try connection.integer("SELECT row FROM \(old) WHERE row = ?", .integer(rowid))
     }
 
-    /// Records whose rows are gone: those that say, or whose pending deletion says, which row it was.
+    /// Moves records whose rows are gone, with the identity where the record or a pending deletion says it.
     private func moveOrphans(
         except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool
     ) throws {
@@ -121,7 +123,7 @@ struct ClockLayoutChange {
             record.identity = record.named ?? keys[origin]
             record.key = nil
             record.uniques = []
-            // Where no row stands; one with an integer of its own stays there, so that the integer says which it was.
+            // Under a number that no row has; but an integer that says which row it was stays.
             free -= 1
             let isNatural = table.kind == .natural && table.schema.integerKey != nil
             _ = try clock.insert(record, at: table.localInteger != nil || isNatural ? origin : free)

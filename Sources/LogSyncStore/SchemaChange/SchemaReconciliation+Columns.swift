@@ -10,7 +10,7 @@ struct ColumnChanges {
 }
 
 extension SchemaReconciliation {
-    private struct Known {
+    private struct KnownColumn {
         var id: Int64
         var name: String
         var type: String
@@ -18,17 +18,17 @@ extension SchemaReconciliation {
     }
 
     /// Gives new columns their ids, notes dropped and renamed ones; by table id.
-    func followColumns() throws -> [Int64: ColumnChanges] {
+    func reconcileColumns() throws -> [Int64: ColumnChanges] {
         var changes: [Int64: ColumnChanges] = [:]
         for table in store.catalog.tables {
             let local = try connection.scalar("SELECT name FROM logsync_table WHERE id = ?", .integer(table.id))
             guard let local, let schema = try TableSchema.read(String(text: local), on: connection) else { continue }
-            changes[table.id] = try followColumns(table, schema)
+            changes[table.id] = try reconcileColumns(table, schema)
         }
         return changes
     }
 
-    private func followColumns(_ table: TrackedTable, _ schema: TableSchema) throws -> ColumnChanges {
+    private func reconcileColumns(_ table: TrackedTable, _ schema: TableSchema) throws -> ColumnChanges {
         var changes = ColumnChanges()
         let present = schema.columns.enumerated().filter { _, column in
             !column.isGenerated && !(table.kind != .natural && column.name == schema.integerKey)
@@ -37,7 +37,7 @@ extension SchemaReconciliation {
             "SELECT id, name, type, ordinal FROM logsync_column WHERE table_id = ? AND NOT dropped ORDER BY id",
             .integer(table.id)
         ).map {
-            Known(
+            KnownColumn(
                 id: $0[0].asInteger, name: String(text: $0[1]), type: String(text: $0[2]), ordinal: Int($0[3].asInteger)
             )
         }
@@ -92,25 +92,25 @@ extension SchemaReconciliation {
         return Int(id)
     }
 
-    private func rename(_ column: Known, to new: TableSchema.Column, in table: TrackedTable) throws {
+    private func rename(_ column: KnownColumn, to new: TableSchema.Column, in table: TrackedTable) throws {
         try connection.run(
             "UPDATE logsync_column SET name = ?3, type = ?4 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
             .integer(column.id), .text(new.name), .text(new.declaredType))
         try Settings(store).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
     }
 
-    /// Whether another peer, or who ran the migration, said that a column is called so now, of whatever type it is.
-    private func isToldRename(of column: Known, to name: String, _ table: TrackedTable) throws -> Bool {
+    /// Whether another peer or `logsync migrate` has said that a column has this name now, of whatever type it is.
+    private func isToldRename(of column: KnownColumn, to name: String, _ table: TrackedTable) throws -> Bool {
         let told = try Renames(connection).logName(ofColumn: name, in: table.name)
         return told != name && told == table.columnNames[Int(column.id)]
     }
 
     /// A column that keeps its place, type and values under a new name is renamed.
     private func isRename(
-        of column: Known, to name: String, at ordinal: Int, _ isAsMany: Bool, _ table: TrackedTable,
+        of column: KnownColumn, to name: String, at ordinal: Int, _ isAsMany: Bool, _ table: TrackedTable,
         _ schema: TableSchema
     ) throws -> Bool {
-        // One that was said to be another is not this one.
+        // A name that is known to be another column's is not this one's.
         guard try Renames(connection).logName(ofColumn: name, in: table.name) == name else { return false }
         guard isAsMany, ordinal == column.ordinal else { return false }
         var former: [UInt32: Int] = [:]
@@ -140,7 +140,7 @@ extension SchemaReconciliation {
 
     /// Takes dropped columns out of the rows' digests, and lets those rows be recorded for which a new column's cells
     /// were kept.
-    func followCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
+    func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
         guard !changes.added.isEmpty || !changes.dropped.isEmpty else { return }
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)

@@ -26,7 +26,7 @@ extension Store {
             let capturedAgain = try store.catalog.tables.filter {
                 try !Capture.isInstalled($0, on: store.connection)
             }.map(\.schema.name)
-            // Where the triggers stand, what they noted is a transaction of its own.
+            // Where the triggers are there, what they noted is a transaction of its own.
             let pending =
                 try SchemaReconciliation.isNeeded(store) ? nil : RecordStep(store).run()
             let rescan = Rescan(store: store)
@@ -63,7 +63,7 @@ extension Store {
 }
 
 extension Store {
-    /// Records the deletion of a row that went away behind the triggers' back, and of those that are found with it.
+    /// Records the deletion of a row that went away behind the triggers' back, and of rows that are found with it.
     ///
     /// - Returns: nil where nothing was found after all.
     package func recordGone(_ gone: RowGone) throws -> RecordedTransaction? {

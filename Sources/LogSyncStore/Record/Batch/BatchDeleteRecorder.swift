@@ -3,7 +3,7 @@ import LogSyncSQLite
 import LogSyncState
 
 /// Phases `removeClocksOfDeletedRows` and `writeDeletes` for rows that were deleted and nothing else
-/// (``SimpleChanges``): their clock records are removed in the order in which they stand, and the deletions are logged
+/// (``SimpleChanges``): their clock records are removed in the order of their rowids, and the deletions are logged
 /// in the order of the keys.
 ///
 /// ``TableRecording`` takes the same shares from the state digest and gives the same times.

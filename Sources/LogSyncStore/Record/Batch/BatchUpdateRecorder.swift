@@ -3,7 +3,7 @@ import LogSyncSQLite
 import LogSyncState
 
 /// Phase `writeInsertsAndUpdates` for rows that were updated and nothing else (``SimpleChanges``): compares them with
-/// their clock records in the order in which both stand, and logs what differs in the order of the keys.
+/// their clock records in the order of rowids, and logs what differs in the order of the keys.
 ///
 /// ``RowRecorder`` finds the same columns changed, gives them the same time, and leaves the same record.
 final class BatchUpdateRecorder {
