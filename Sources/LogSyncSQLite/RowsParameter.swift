@@ -1,12 +1,13 @@
-import CLogSyncSQLite
-import GRDBSQLite
-package import LogSyncModel
+public import CLogSyncSQLite
+public import GRDBSQLite
+public import LogSyncModel
 
 /// Rows that are given to one statement: it reads them `FROM logsync_rows_N(?)`, where N is their width.
 ///
 /// Starting and ending a statement, with its cursors, is most of what it costs to insert or find a row. Here SQLite
 /// fetches the rows itself, from a table-valued function (an eponymous virtual table) whose argument points at them.
 /// Source: <https://www.sqlite.org/vtab.html>, <https://www.sqlite.org/bindptr.html>.
+@usableFromInline
 package final class RowsParameter {
     /// How many values a row has.
     package let width: Int

@@ -2,6 +2,7 @@ package import LogSyncModel
 
 /// The state digest (Documentation/model.md, particular rules): the sum of one share for each entry of the replicated
 /// state, so that peers with the same vector have the same digest. It says nothing of values.
+@usableFromInline
 package enum StateDigest {
     /// The part of a share that table and identity make.
     package static func row(_ table: String, _ identity: RowIdentity) -> UInt64 { row(Digest.of(table), identity) }
