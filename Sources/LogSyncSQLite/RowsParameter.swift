@@ -1,6 +1,6 @@
 public import CLogSyncSQLite
-public import GRDBSQLite
-public import LogSyncModel
+import GRDBSQLite
+package import LogSyncModel
 
 /// Rows that are given to one statement: it reads them `FROM logsync_rows_N(?)`, where N is their width.
 ///
