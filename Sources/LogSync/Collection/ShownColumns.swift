@@ -1,18 +1,17 @@
 import LogSyncModel
 
-/// Which columns each peer shows, as far as is known here and now: for who shows what a snapshot's author has lost, that
-/// snapshot is partial.
+/// Which columns each peer shows, as far as is known here and now: a snapshot whose author has lost one of them is partial.
 struct ShownColumns {
     enum Shown {
         case columns(Set<ColumnName>)
-        /// Nobody knows yet what it shows, so it may be anything.
+        /// The peer's schema is not known yet, so it may show anything.
         case anything
     }
 
     /// The peers that take part, this store's own included.
     var peers: [PeerID: Shown] = [:]
 
-    /// The peers that may show each of a peer's lost columns, in order; without those that nobody else shows.
+    /// The peers that may show each of a peer's lost columns, in order; a column that no other peer shows is left out.
     func showing(_ lost: Set<ColumnName>, besides author: PeerID) -> [ColumnName: [PeerID]] {
         var showing: [ColumnName: [PeerID]] = [:]
         for (id, shown) in peers.sorted(by: { $0.key < $1.key }) where id != author {
@@ -21,7 +20,7 @@ struct ShownColumns {
         return showing
     }
 
-    /// Whether anybody else may show one of a peer's lost columns.
+    /// Whether another peer than the author may show one of the author's lost columns.
     func show(_ lost: Set<ColumnName>, besides author: PeerID) -> Bool {
         !lost.isEmpty && peers.contains { $0.key != author && !$0.value.among(lost).isEmpty }
     }

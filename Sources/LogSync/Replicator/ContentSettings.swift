@@ -39,21 +39,21 @@ struct ContentSettings {
 
     /// Reads the settings of the newest snapshot and the transactions after it that change settings; files that cannot
     /// be read (yet) are passed over.
-    init(_ scan: ContainerScan, _ library: FileLibrary, _ snapshots: SnapshotLibrary) throws {
+    init(_ scan: ContainerScan, _ library: ContentLibrary) throws {
         // Of settings, nothing is ever lost.
-        let vector = try readNewest(snapshots.places(scan).sorted { $0.reach > $1.reach }, snapshots)
+        let vector = try readNewest(library.snapshots.found(scan).sorted { $0.reach > $1.reach }, library.snapshots)
         for peer in scan.peers.values {
             let files = peer.logFiles
             var sequence = vector[peer.id] + 1
             while sequence <= files.reach {
                 var isSound: Set<LogFileName> = []
                 for file in peer.logs where file.name.covers(sequence) {
-                    if case .sound = try library.examine(file, of: peer.id) { isSound.insert(file.name) }
+                    if case .sound = try library.logs.examine(file, of: peer.id) { isSound.insert(file.name) }
                 }
                 switch files.choice(for: sequence, where: isSound.contains) {
                 case .file(let name):
-                    try read(name, of: peer.id, library)
-                    library.forget(name, of: peer.id)
+                    try read(name, of: peer.id, library.logs)
+                    library.logs.forget(name, of: peer.id)
                     sequence = name.last + 1
                 case .gap(let next): sequence = max(next, sequence + 1)
                 case .end: sequence = files.reach + 1
@@ -75,16 +75,16 @@ struct ContentSettings {
 
     /// Takes the settings of the first snapshot that can be read through; returns the vector that it covers.
     private mutating func readNewest(
-        _ places: [SnapshotPlace], _ snapshots: SnapshotLibrary
+        _ found: [FoundSnapshot], _ snapshots: SnapshotLibrary
     ) throws -> VersionVector {
-        for place in places {
+        for snapshot in found {
             do {
-                guard try snapshots.isIntact(place.file.name, of: place.peer) else { continue }
-                let reader = try snapshots.reader(place.file.name, of: place.peer)
+                guard try snapshots.isIntact(snapshot.name, of: snapshot.peer) else { continue }
+                let reader = try snapshots.reader(snapshot.name, of: snapshot.peer)
                 while let rows = try reader.next() {
                     if rows.table == Self.table { take(rows, reader.manifest) }
                 }
-                return place.vector
+                return snapshot.vector
             } catch is LogFileError {
                 // The next one, or the logs, will do.
                 entries = [:]
@@ -121,13 +121,13 @@ struct ContentSettings {
 
     // MARK: Logs
 
-    private mutating func read(_ name: LogFileName, of peer: PeerID, _ library: FileLibrary) throws {
+    private mutating func read(_ name: LogFileName, of peer: PeerID, _ logs: LogLibrary) throws {
         var withSettings: Set<UInt64> = []
-        try library.reader(name, of: peer).forEachSummary { summary in
+        try logs.reader(name, of: peer).forEachSummary { summary in
             if summary.counts[Self.table] != nil { withSettings.insert(summary.header.dot.sequence) }
         }
         guard !withSettings.isEmpty else { return }
-        let reader = try library.reader(name, of: peer)
+        let reader = try logs.reader(name, of: peer)
         while let segment = try reader.nextTransaction() {
             guard withSettings.contains(segment.header.dot.sequence) else { continue }
             while let groups = try segment.nextFrame() {
