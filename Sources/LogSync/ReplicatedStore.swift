@@ -117,8 +117,8 @@ final class ReplicatedStore {
         return PeerNames(names: names)
     }
 
-    /// The peers of which nothing is expected in the folder: those that the content's settings retire, and those that have
-    /// left it.
+    /// The peers of which nothing is expected in the folder: retired by the content's settings, or gone from the folder by
+    /// their own word.
     func retiredPeers(_ scan: ContainerScan) throws -> Set<PeerID> {
         try store.retiredPeers().union(scan.peersThatLeft.filter { $0 != peer })
     }

@@ -104,7 +104,7 @@ public actor Replicator {
 
     /// What a recording found out on the way.
     private struct Recording {
-        /// What the container holds, or why that cannot be seen; nil where nobody asked.
+        /// What the container holds, or why that cannot be seen; nil where it was not asked.
         var scan: Result<ContainerScan, any Error>?
         /// Whether the store is an older state of itself.
         var isOutdated: Bool

@@ -20,7 +20,7 @@ struct BlobCollection {
     }
 
     /// - Parameters:
-    ///   - logs: what was decided about log files; those that go need no blobs.
+    ///   - logs: what was decided about log files; a file that goes needs no blobs.
     ///   - snapshots: the same of snapshots.
     func decisions(
         _ logs: [CollectionPlan.Decision<LogFileName>], _ snapshots: [CollectionPlan.Decision<SnapshotName>]
@@ -79,7 +79,7 @@ struct BlobCollection {
         }
     }
 
-    /// The peers whose files may be read with the blobs of a folder alone: its owner, and those that it was before.
+    /// The peers whose files may be read with the blobs of a folder alone: its owner, and the owner's former selves.
     private func authors(_ id: PeerID) -> [PeerID] { id == peer ? [id] + owner.registration.succeeds : [id] }
 
     /// The blobs that the outbox may have to publish, or to publish again.

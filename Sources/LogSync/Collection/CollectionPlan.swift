@@ -6,7 +6,7 @@ import LogSyncStore
 ///
 /// **The problem.** A log file that a snapshot covers may go only when no live peer needs it: a peer that has not imported it,
 /// or that has gone back to a backup from before, would find nothing. What a receipt says may be old, because a sync engine
-/// may bring back a folder's former state, so a receipt that was written before anybody asked proves nothing.
+/// may bring back a folder's former state, so a receipt that was written before its peer was asked proves nothing.
 ///
 /// **The steps.** A peer decides about its own files, and about those of peers that are retired.
 ///
@@ -127,7 +127,7 @@ struct CollectionPlan {
 
     // MARK: Snapshots
 
-    /// - Parameter snapshots: those that were read back and are as they were written.
+    /// - Parameter snapshots: the ones that were read back and are as they were written.
     func snapshotDecisions(_ snapshots: [FoundSnapshot]) -> [Decision<SnapshotName>] {
         owned.flatMap { id in
             let own = snapshots.filter { $0.peer == id }.sorted { $0.reach > $1.reach }

@@ -64,8 +64,8 @@ final class SnapshotCoverage {
         }
     }
 
-    /// The columns that this store shows, and those that the other peers that take part show, as far as they are known. A
-    /// peer whose schema has not arrived may show anything.
+    /// The columns that this store shows, and the columns of the other peers that take part, as far as they are known. A peer
+    /// whose schema has not arrived may show anything.
     func shownColumns(_ scan: ContainerScan) throws -> ShownColumns {
         var shown = ShownColumns(peers: [peer: .columns(try store.shownColumns())])
         for id in try participants(scan) {
@@ -79,7 +79,7 @@ final class SnapshotCoverage {
         return shown
     }
 
-    /// The other peers that take part, those included that only read. A peer whose folder is gone may come back.
+    /// The other peers that take part, peers that only read included. A peer whose folder is gone may come back.
     private func participants(_ scan: ContainerScan) throws -> [PeerID] {
         let vector = try store.vector()
         let others = Set(scan.peers.keys).union(vector.sequences.keys)

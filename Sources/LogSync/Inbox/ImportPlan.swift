@@ -23,9 +23,9 @@ import LogSyncStore
 /// queue is not asked again before something else has been merged.
 ///
 /// **An example.** The store has A:3 and B:6. The folder has A's files 1–3, 4 and 4–5, and B's file 7–9, and B:7 depends on
-/// A:5. The plan hands out A:4 and A:5 from the file 4–5, reads the file 4 once to see that it says the same, and goes on with
-/// B:7, B:8 and B:9. Had only A's file 4 arrived, it would hold B:7 with the reason `dependency`, and A would hold nothing: no
-/// file here speaks of A:5.
+/// A:5. The plan takes A:4 and A:5 from the file 4–5, which reaches further, reads the file 4 once to see that it says the
+/// same, and goes on with B:7, B:8 and B:9. Without the file 4–5 it would take A:4 from the file 4 and then hold B:7 with the
+/// reason `dependency`; A would hold nothing, because no file speaks of A:5.
 final class ImportPlan {
     let library: ContentLibrary
     private let clock: any WallClock

@@ -58,7 +58,7 @@ extension Inbox {
         try plan.begin(vector: try store.vector()) { chains[$0] ?? .zero }
     }
 
-    /// Lets in the peers whose clocks were accepted by hand. Returns whether there is one among those that wait.
+    /// Lets in the peers whose clocks were accepted by hand. Returns whether a transaction of one of them waits.
     func acceptClocks(_ plan: ImportPlan) throws -> Bool {
         var isAny = false
         for transaction in plan.waitingForClock

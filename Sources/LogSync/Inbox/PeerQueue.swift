@@ -4,7 +4,7 @@ import LogSyncModel
 
 /// The log files of one peer, or of one branch of its history, and how far they were read.
 ///
-/// Sequences are those that files have; a branch's own are lower by its offset.
+/// Sequences are as files have them; a branch's own are lower by its offset.
 final class PeerQueue {
     struct OpenFile {
         var reader: LogFileReader

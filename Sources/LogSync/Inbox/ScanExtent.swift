@@ -4,7 +4,7 @@ import LogSyncModel
 enum ScanExtent: Equatable {
     /// All of it.
     case full
-    /// All of which is not known to stand as it stood when an earlier scan, of this process or another, found it.
+    /// All of it that is not known to stand as an earlier scan, of this process or another, found it.
     case cached
     /// Folders whose modification times have changed; nil for the folders of all peers.
     case changes(in: Set<PeerID>?)

@@ -17,7 +17,7 @@ extension ContentFolder {
 extension Store {
     /// Learns from published schemas which columns make up the keys of tables that this store does not have.
     ///
-    /// - Parameter known: the schemas that were read before; those that are read now are added.
+    /// - Parameter known: the schemas that were read before; each that is read now is added.
     func learnKeys(_ scan: ContainerScan, in folder: ContentFolder, known: inout Set<SchemaFingerprint>) throws {
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             for file in peer.schemas where !known.contains(file.name.fingerprint) {

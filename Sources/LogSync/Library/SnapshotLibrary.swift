@@ -12,11 +12,11 @@ final class SnapshotLibrary {
         self.content = content
     }
 
-    /// The snapshots that can be read, the shown columns left aside: partial are those that say so themselves.
+    /// The snapshots that can be read, whatever columns peers show: partial is a snapshot that says so itself.
     func found(_ scan: ContainerScan) -> [FoundSnapshot] { found(scan) { ShownColumns() } }
 
-    /// The snapshots that can be read, those that stand for most first, and whole ones before partial ones. Not all of
-    /// their bytes have been read.
+    /// The snapshots that can be read: whole ones before partial ones, and of each kind the one that stands for most first. Not
+    /// all of their bytes have been read.
     ///
     /// - Parameter shown: which columns peers show; called where that decides which snapshots are partial.
     func found(_ scan: ContainerScan, shown: () throws -> ShownColumns) rethrows -> [FoundSnapshot] {

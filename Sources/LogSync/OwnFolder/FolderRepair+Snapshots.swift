@@ -24,7 +24,7 @@ extension OwnFolder {
 
 /// Repairs by a snapshot, where the outbox has let transactions go.
 extension FolderRepair {
-    /// Publishes a snapshot where nothing else stands for what is missing, and removes those that are damaged.
+    /// Publishes a snapshot where nothing else stands for what is missing, and removes damaged snapshots.
     func repairSnapshots(_ damaged: [SnapshotName], isNeeded: Bool) throws {
         // A damaged snapshot goes first: what is published again may have its name.
         for name in damaged { try own.folder.remove(name) }

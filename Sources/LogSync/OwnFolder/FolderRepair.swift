@@ -45,7 +45,7 @@ struct FolderRepair {
         let missing = LogFileSet(usable).missing(upTo: published)
         // What has been let go of, or deleted for good, a snapshot stands for.
         let released = try store.outboxStart(of: peer) - 1
-        // Of a peer that is retired anyone may delete what a snapshot stands for.
+        // Of a retired peer any other may delete what a snapshot stands for.
         let gone = try store.retiredPeers().contains(peer) ? .max : max(released, store.collection().floors[peer])
         let covered = try owner.coverage.reach(of: peer, scan, except: damagedSnapshots)
         let wanted = missing.beyond(min(gone, covered))
@@ -100,7 +100,7 @@ struct FolderRepair {
 
     // MARK: Log files
 
-    /// Tells the sound log files from the bad ones, and both from those that another store wrote under this peer's id.
+    /// Tells the sound log files from the bad ones, and both from files that another store wrote under this peer's id.
     private func sortLogs() throws -> (sound: [LogFileName], bad: [LogFileName]) {
         let logs = found?.logs ?? []
         let reads = own.readsEverything || logs.reduce(0) { $0 + $1.size } <= Self.maximumReading

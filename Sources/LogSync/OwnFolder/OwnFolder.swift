@@ -117,6 +117,6 @@ struct SoundFiles<Name: PublishedName> {
 
     mutating func remove(_ name: Name) { files[name] = nil }
 
-    /// Forgets all but those among `found`.
+    /// Forgets the files that are not to be kept.
     mutating func keep(_ isKept: (FoundFile<Name>) -> Bool) { files = files.filter { isKept($0.value) } }
 }

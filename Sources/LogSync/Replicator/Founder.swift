@@ -63,8 +63,8 @@ actor Founder {
         return plan
     }
 
-    /// The app's schema as the others have it: the newest by its version and its file's time, of those that peers have now
-    /// where they say so.
+    /// The app's schema as the other peers have it: the newest by its version and its file's time, of the schemas that peers
+    /// have now where they say so.
     func schema(in folder: ContentFolder, _ scan: ContainerScan, _ snapshot: FoundSnapshot? = nil) throws -> String {
         var best: (text: String, version: Int, modified: Int64)?
         if let snapshot {

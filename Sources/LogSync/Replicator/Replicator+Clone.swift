@@ -12,8 +12,8 @@ extension Replicator {
     /// killed leaves nothing at the place, and the next one clears up behind it.
     ///
     /// - Parameter progress: is told after each step.
-    /// - Throws: `cannotCreate` where the file exists; `containerUnavailable` where the content is not there or nobody
-    ///   has published its schema yet; `configuration` where the place is in a shared folder or on a network file
+    /// - Throws: `cannotCreate` where the file exists; `containerUnavailable` where the content is not there or no
+    ///   peer has published its schema yet; `configuration` where the place is in a shared folder or on a network file
     ///   system.
     public static func clone(
         to store: String, container: String, content: String, peerName: String? = nil,

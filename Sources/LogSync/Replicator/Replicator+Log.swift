@@ -11,7 +11,7 @@ extension Replicator {
     public func log(
         limit: Int? = nil, after token: Int64? = nil, author: String? = nil, peer: String? = nil, table: String? = nil
     ) async throws -> [LoggedTransaction] {
-        let id = try peer.map { try find($0).id }
+        let id = if let peer { try await self.peer(named: peer).id } else { PeerID?.none }
         return try look { store in
             let names = try store.names()
             return try store.store.history(limit: limit, after: token, author: author, peer: id, table: table).map {

@@ -5,9 +5,7 @@ extension Replicator {
     /// Finds a peer by its id, or by its name where that is unique.
     ///
     /// - Throws: `usage` where there is none, or more than one.
-    public func peer(named text: String) async throws -> PeerName { try find(text) }
-
-    func find(_ text: String) throws -> PeerName {
+    public func peer(named text: String) async throws -> PeerName {
         try look { store in
             // Names in the folder help where the content's settings have not come yet; without it, they have to do.
             if store.inbox.folderNames.isEmpty { _ = try? store.scan(.changes) }

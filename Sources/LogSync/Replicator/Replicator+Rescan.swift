@@ -10,8 +10,8 @@ extension Replicator {
     ///
     /// Every row is compared with the digests kept with its clocks. What it records is published with the next
     /// ``sync()``. Of a table with a text key only a digest of each key is kept: rows of it that are gone are named from
-    /// the logs in the outbox and the container, and those that these do not name are counted in
-    /// ``RescanReport/nameless``, not passed over.
+    /// the logs in the outbox and the container, and rows that no log names are counted in ``RescanReport/nameless``, not
+    /// passed over.
     ///
     /// - Throws: `containerUnavailable` where only the container could tell who the store is; `locked`; `ioError`.
     public func rescan() async throws -> RescanReport {

@@ -5,8 +5,11 @@ struct DaemonState {
     let wakes: WakeQueue
     /// What the last look for commits saw.
     var version: Int64?
+    /// Whether a round has succeeded.
     var hasBegun = false
+    /// The error that was announced last, until a round succeeds.
     var trouble: LogSyncError.Code?
+    /// What was announced last to be held.
     var held: [HeldItem] = []
     /// Transactions published since the own folder was last maintained.
     var published = 0
@@ -14,8 +17,8 @@ struct DaemonState {
     private var looks: ArraySlice<Duration> = []
     private var nextLook: Task<Void, Never>?
     private var retry: Task<Void, Never>?
+    /// How long after the next failure the round is tried again.
     private var delay = DaemonState.firstDelay
-
     private var lastCompaction: ContinuousClock.Instant?
 
     private let receiptDelay: Duration

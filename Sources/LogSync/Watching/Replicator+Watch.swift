@@ -116,7 +116,7 @@ extension Replicator {
         return result.published > 0 ? result : nil
     }
 
-    /// Closes the store until another process has done with it what it needs it alone for.
+    /// Closes the store until another process, which needs it alone, has finished.
     private func letGo(_ wakes: WakeQueue) async throws {
         let limit = configuration.wait * 6
         guard StoreLocks.isRequested(stateDirectory, store: path, age: limit) else { return }

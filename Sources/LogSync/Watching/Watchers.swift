@@ -27,7 +27,7 @@ struct Watchers: Sendable {
         ) { _ in wakes.wake(.local) }
     }
 
-    /// Files that arrive in the content folder, save those that this peer itself puts there.
+    /// Files that arrive in the content folder, save the ones that this peer itself puts there.
     ///
     /// - Parameter folder: is asked when a watch begins.
     func watchContainer(_ folder: @escaping @Sendable () async -> (path: String, own: String)?) async {
