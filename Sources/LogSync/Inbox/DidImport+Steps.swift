@@ -1,3 +1,5 @@
+import LogSyncContainer
+import LogSyncFormat
 import LogSyncModel
 import LogSyncStore
 
