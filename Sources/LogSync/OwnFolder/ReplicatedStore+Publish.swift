@@ -177,13 +177,15 @@ extension ReplicatedStore {
         for (id, other) in scan?.peers ?? [:] where id != peer {
             if let epoch = other.said?.collectionEpoch, epoch > 0 { said.epochsSeen[id] = epoch }
         }
-        if let standing, let state, standing.counter >= state.receiptCounter, standing.content.saysTheSame(as: said) {
+        guard var next = state else { return try describe() }
+        next.receiptCounter = Receipt.counter(after: next.receiptCounter, standing: standing?.counter)
+        if let standing, let state, standing.counter >= state.receiptCounter, standing.counter < next.receiptCounter,
+            standing.content.saysTheSame(as: said)
+        {
             return
         }
         said.digest = try store.digest()
         try describe()
-        guard var next = state else { return }
-        next.receiptCounter = max(next.receiptCounter, standing?.counter ?? 0) + 1
         if next.nonces.last != nonce { next.nonces = (next.nonces + [nonce]).suffix(PeerState.maximumNonces) }
         try save(next)
         _ = try folder.publishReceipt(
