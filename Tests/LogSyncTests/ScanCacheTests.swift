@@ -29,10 +29,14 @@ private final class CountingFileSystem: FileSystem {
     func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
         try base.status(path, followingLinks: followingLinks)
     }
-    func create(_ path: String) throws(FileSystemError) -> any WritableFile { try base.create(path) }
+    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
+        try base.create(path, permissions: permissions)
+    }
     func rename(_ path: String, to newPath: String) throws(FileSystemError) { try base.rename(path, to: newPath) }
     func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
-    func makeDirectory(_ path: String) throws(FileSystemError) { try base.makeDirectory(path) }
+    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
+        try base.makeDirectory(path, permissions: permissions)
+    }
     func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
     func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }

@@ -40,7 +40,9 @@ extension OwnFolder {
             if let epoch = other.said?.collectionEpoch, epoch > 0 { said.epochsSeen[id] = epoch }
         }
         let identity = owner.identity
-        if let standing, let state = identity.state, standing.counter >= state.receiptCounter,
+        guard let state = identity.state else { return try describe() }
+        let next = Receipt.counter(after: state.receiptCounter, standing: standing?.counter)
+        if let standing, standing.counter >= state.receiptCounter, standing.counter < next,
             standing.content.saysTheSame(as: said)
         {
             return
@@ -50,14 +52,13 @@ extension OwnFolder {
         // Before the folder: a receipt there of which the state file does not know is taken for another process's.
         let nonce = owner.nonce
         try identity.update { state in
-            state.receiptCounter = max(state.receiptCounter, standing?.counter ?? 0) + 1
+            state.receiptCounter = next
             if state.nonces.last != nonce {
                 state.nonces = (state.nonces + [nonce]).suffix(StateFile.maximumNonces)
             }
         }
-        guard let counter = identity.state?.receiptCounter else { return }
         _ = try folder.publishReceipt(
-            said, counter: counter - 1, nonce: nonce, written: owner.configuration.now.milliseconds)
+            said, counter: next - 1, nonce: nonce, written: owner.configuration.now.milliseconds)
     }
 }
 

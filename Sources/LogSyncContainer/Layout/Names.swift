@@ -79,7 +79,7 @@ package struct LogFileName: PublishedName {
     package let fileHash: FileHash
 
     /// Sequences are within 1 … 999 999 999 999, the greatest that 12 digits can say.
-    package static let maximumSequence: UInt64 = 999_999_999_999
+    package static let maximumSequence = Limits.sequence
 
     /// Returns nil unless 1 ≤ first ≤ last ≤ ``maximumSequence``.
     package init?(first: UInt64, last: UInt64, fileHash: FileHash) {

@@ -29,10 +29,11 @@ package struct PeerFolder: Sendable {
     package func create() throws(LogSyncError) {
         try content.checkAvailable()
         do throws(FileSystemError) {
-            try fileSystem.ensureDirectory(content.peersPath, in: content.path)
-            try fileSystem.ensureDirectory(path, in: content.peersPath)
+            let permissions = content.permissions
+            try fileSystem.ensureDirectory(content.peersPath, in: content.path, permissions: permissions)
+            try fileSystem.ensureDirectory(path, in: content.peersPath, permissions: permissions)
             for folder in [LogFileName.folder, SchemaFileName.folder, SnapshotName.folder, BlobName.folder] {
-                try fileSystem.ensureDirectory("\(path)/\(folder)", in: path)
+                try fileSystem.ensureDirectory("\(path)/\(folder)", in: path, permissions: permissions)
             }
         } catch {
             throw error.explained(kept: Kept.outbox, isRoot: true)

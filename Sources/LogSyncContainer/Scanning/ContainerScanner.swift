@@ -193,11 +193,12 @@ package final class ContainerScanner {
         peer.schemas = schemas.files(path, &strange)
         peer.blobs = blobs.files(path, &strange)
         peer.receipt = receipt.found { bytes throws(LogSyncError) in try Receipt(decoding: bytes) }
+        if let value = peer.receipt.value, value.peer != folder.id { peer.receipt = .damaged }
         if let value = peer.receipt.value {
-            if value.peer != folder.id {
-                peer.receipt = .damaged
-            } else if !receiptCounters.accept(value.counter, of: folder.id) {
-                peer.goOn(byReceiptOf: peers[folder.id]?.scan, counter: receiptCounters[folder.id])
+            switch receiptCounters.accept(value.counter, of: folder.id) {
+            case .newest: break
+            case .older: peer.goOn(byReceiptOf: peers[folder.id]?.scan, counter: receiptCounters[folder.id])
+            case .impossible: peer.receipt = .damaged
             }
         }
         peer.receiptModified = receipt.status.map { $0.modified / 1_000_000 }

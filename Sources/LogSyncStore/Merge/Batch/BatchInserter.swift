@@ -97,7 +97,8 @@ final class BatchInserter {
     func flush() throws { try clock.flush() }
 
     /// Looks at the integers that the next rows would take, all at once: rows that come together have them in a row.
-    func expect(_ hints: [Int64]) throws {
+    func expect(_ hints: [Int64?]) throws {
+        let hints = hints.compactMap { $0 }
         areTaken = nil
         guard !table.schema.isAutoincrement, let first = hints.min(), let last = hints.max(), first > 0,
             last <= highest, last - first < 2 * Int64(hints.count)
