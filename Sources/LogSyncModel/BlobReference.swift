@@ -27,7 +27,7 @@ extension BlobID: CustomStringConvertible {
     public var description: String { Hex.encode(hash.prefix(16)) }
 }
 
-/// A value whose bytes are in a blob file (DESIGN.md, section 7).
+/// A value whose bytes are in a blob file (Documentation/design.md, section 7).
 public struct BlobReference: Hashable, Sendable {
     /// What SQLite takes the bytes for. The same bytes may be a text in one row and a BLOB in another.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {

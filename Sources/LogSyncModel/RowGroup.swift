@@ -63,7 +63,7 @@ public struct RowGroup: Hashable, Sendable {
         }
     }
 
-    /// What a column's values do to its cells (MODEL.md, replicated state).
+    /// What a column's values do to its cells (Documentation/model.md, replicated state).
     public enum Operation: UInt8, Hashable, Sendable, CaseIterable {
         /// Supersedes every version that the author had seen.
         case set = 1

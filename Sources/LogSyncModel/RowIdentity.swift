@@ -7,7 +7,8 @@
 ///   (1 integer: 8 bytes, big endian, sign bit flipped; 2 real: 8 bytes of IEEE 754, big endian;
 ///   3 text and 4 blob: a 4-byte big-endian count and the bytes; 5 reference: a 4-byte count and an identity).
 ///
-/// Equal keys have equal bytes because ``KeyPart`` values are normalised before they get here (MODEL.md, natural keys).
+/// Equal keys have equal bytes because ``KeyPart`` values are normalised before they get here (Documentation/model.md,
+/// natural keys).
 public struct RowIdentity: Hashable, Sendable {
     public let bytes: Bytes
 

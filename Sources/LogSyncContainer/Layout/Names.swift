@@ -2,7 +2,7 @@ public import LogSyncModel
 
 /// Names one replicated data set on every peer: the subfolder of the container that holds it.
 ///
-/// `[a-z0-9][a-z0-9._-]{0,62}` (DESIGN.md, section 7), so that it is the same on every file system.
+/// `[a-z0-9][a-z0-9._-]{0,62}` (Documentation/design.md, section 7), so that it is the same on every file system.
 public struct ContentName: Hashable, Sendable, CustomStringConvertible {
     public let description: String
 

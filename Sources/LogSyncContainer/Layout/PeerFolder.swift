@@ -1,7 +1,7 @@
 package import LogSyncModel
 
 /// One peer's folder in a content folder: `peers/PEER-ID`. Only that peer ever writes there, save that anyone may
-/// remove a retired peer's files (DESIGN.md, section 7).
+/// remove a retired peer's files (Documentation/design.md, section 7).
 package struct PeerFolder: Sendable {
     package let content: ContentFolder
     package let id: PeerID

@@ -13,7 +13,7 @@ package struct EntryStamp: Hashable, Sendable {
     }
 }
 
-/// Rows of one table as a snapshot holds them: all their entries (MODEL.md, replicated state).
+/// Rows of one table as a snapshot holds them: all their entries (Documentation/model.md, replicated state).
 package enum SnapshotRows: Hashable, Sendable {
     case plain(PlainRows)
     case spelled(SpelledRows)

@@ -3,7 +3,7 @@ import LogSyncModel
 import LogSyncSQLite
 
 /// Makes surrogate identities: the same inputs give the same identity, so that a restored store which records the same
-/// pending row again makes no second row (MODEL.md, surrogate identities).
+/// pending row again makes no second row (Documentation/model.md, surrogate identities).
 struct IdentityHash {
     private var hash = SHA256()
 

@@ -18,7 +18,7 @@ final class OpenStore {
     private(set) var salt: Bytes
     /// Whether the salt is that of the peer which this store was before.
     private var hasFormerSalt: Bool
-    /// The sum of the state digest (MODEL.md, particular rules), as committed and as changed since.
+    /// The sum of the state digest (Documentation/model.md, particular rules), as committed and as changed since.
     var stateDigest: UInt64
     /// Whether rows are kept beside their tables; saves a look-up a row where none are.
     var hasHidden: Bool

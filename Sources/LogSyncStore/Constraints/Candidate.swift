@@ -46,7 +46,7 @@ struct UndecidedNames {
     }
 }
 
-/// An alive row of which it is to be decided whether it stands (MODEL.md, shown state, 4 to 6).
+/// An alive row of which it is to be decided whether it stands (Documentation/model.md, shown state, 4 to 6).
 final class Candidate {
     enum Decision: Equatable {
         case undecided

@@ -2,7 +2,7 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// Settles which rows stand in their tables after a transaction (MODEL.md, shown state).
+/// Settles which rows stand in their tables after a transaction (Documentation/model.md, shown state).
 ///
 /// Only rows that contest something are looked at: those that a constraint refused, those whose parents went, the
 /// parked ones, and whatever their decisions touch in turn.

@@ -1,7 +1,7 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// A reference by which one row depends on another (MODEL.md, shown state, 4), or merely follows it.
+/// A reference by which one row depends on another (Documentation/model.md, shown state, 4), or merely follows it.
 struct ReferenceRule {
     enum Strength {
         /// Without its parent the row does not stand.

@@ -11,7 +11,7 @@ package enum Acquaintance: Sendable {
     case contradicted
 }
 
-/// Two stores that wrote under one id (MODEL.md, particular rules, forks).
+/// Two stores that wrote under one id (Documentation/model.md, particular rules, forks).
 extension Store {
     /// The branches known here, by ascending id.
     package func branches() throws -> [Branch] {
