@@ -1,4 +1,4 @@
-/// Names the content of a blob file: the bytes of one large value, whoever holds them and in however many rows.
+/// Names the content of a blob file: the bytes of one large value, on whatever peer and in however many rows.
 public struct BlobID: Hashable, Sendable {
     /// The SHA-256 of the bytes: 32 bytes.
     public let hash: [UInt8]

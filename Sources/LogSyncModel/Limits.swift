@@ -19,7 +19,7 @@ package enum Limits {
     package static let counterRise: UInt64 = 1 << 32
 
     /// The integers of rows that an importer takes over, and the numbers that AUTOINCREMENT is told to go on from. SQLite
-    /// has no number after 2⁶³ − 1, so that whoever brings one close to it ends all inserting
+    /// has no number after 2⁶³ − 1, so that a peer that brings one close to it ends all inserting
     /// (<https://www.sqlite.org/autoinc.html>). Rows may have other integers: then each peer finds its own.
     package static let rowNumbers: ClosedRange<Int64> = -(1 << 53)...(1 << 53)
 
@@ -48,7 +48,7 @@ package enum Limits {
     /// The longest payload of a header, a manifest or an end.
     package static let recordLength = 1 << 26
     /// Rows × (columns + 1), summed over a frame's groups. Encodings that take no bytes a row could otherwise make a small
-    /// frame fill the memory of whoever decodes it.
+    /// frame fill the memory of the peer that decodes it.
     package static let cellsPerFrame = 1 << 20
 
     // MARK: Expansion

@@ -1,6 +1,6 @@
 public import LogSyncModel
 
-/// Something may have changed below a watched directory. A hint is never proof: whoever gets one looks for itself.
+/// Something may have changed below a watched directory. A hint is never proof: a receiver looks for itself.
 public enum FolderHint: Hashable, Sendable {
     /// In `directory`, a path below the one that was watched; `name` is what changed there, nil where that is not known
     /// or may be all of it.
@@ -46,7 +46,7 @@ public func reportsRemoteChanges(_ path: String) -> Bool {
 
 /// The writing end of a stream of hints. What it cannot hold turns into one ``FolderHint/overflow``.
 package struct HintSink: Sendable {
-    /// Enough for a burst of deliveries; whoever is further behind scans everything anyway.
+    /// Enough for a burst of deliveries; a receiver further behind scans everything anyway.
     package static let capacity = 1024
 
     private let continuation: AsyncStream<FolderHint>.Continuation

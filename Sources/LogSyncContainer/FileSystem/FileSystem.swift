@@ -40,7 +40,7 @@ package struct FilePermissions: Hashable, Sendable {
     /// Whatever the umask allows.
     package static let all = FilePermissions(mode: 0o666)
 
-    /// Of a directory: whoever may read a file may look for it.
+    /// Of a directory: a user who may read a file may look for it.
     package var directory: UInt32 { file | (file & 0o444) >> 2 }
 }
 

@@ -76,20 +76,20 @@ package struct ContentFolder: Sendable {
         removeStagedMarkers()
     }
 
-    /// Writes the marker, or finds that somebody else has just done so.
+    /// Writes the marker, or finds that another peer has just done so.
     private func writeMarker() throws(FileSystemError) {
         do throws(FileSystemError) {
             try fileSystem.replaceFile(
                 markerPath, with: Marker(content: name).bytes, staging: "\(path)/\(StagingName.marker())",
                 permissions: permissions)
         } catch let error where error.number == ENOENT {
-            // Whoever has a good marker removes what others staged.
+            // A process that finds a good marker removes what others staged.
             guard try readMarker() == .valid else { throw error }
             try fileSystem.synchronizeDirectory(path)
         }
     }
 
-    /// Removes what killed processes have left of the marker. Whoever is only about to rename his finds this one instead.
+    /// Removes what killed processes have left of the marker. A process that is only about to rename its own finds this one instead.
     private func removeStagedMarkers() {
         // What cannot be listed stays; nobody reads it.
         let entries = (try? fileSystem.list(path, statuses: false)) ?? []

@@ -104,7 +104,7 @@ package struct PeerFolder: Sendable {
     package enum Verdict: Hashable, Sendable {
         case intact
         case missing
-        /// Its bytes are not those that its name says.
+        /// Its bytes are not the ones that its name says.
         case damaged
     }
 

@@ -34,7 +34,7 @@ package struct Receipt: Hashable, Sendable {
         package var held: [Held]
         /// The digest of its replicated state, in hex: the same for peers with the same vector.
         package var digest: String
-        /// The collection mark that it has seen: an owner raises its own, others echo those that they acknowledge.
+        /// The collection mark that it has seen: an owner raises its own, others echo the ones that they acknowledge.
         package var collectionEpoch: UInt64
         /// The highest collection epoch seen in each other peer's receipt.
         package var epochsSeen: [PeerID: UInt64]
@@ -162,7 +162,7 @@ extension Receipt {
     /// The counter for a receipt that is to be newer than all before it.
     ///
     /// One that stands in the folder is not caught up with where it is further above the others than any receipt of this
-    /// peer's can be: somebody else wrote it.
+    /// peer's can be: another writer made it.
     ///
     /// - Parameters:
     ///   - used: the highest counter that this peer used, as far as it knows.

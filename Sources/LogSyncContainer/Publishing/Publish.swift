@@ -51,7 +51,7 @@ package struct Publisher: Sendable {
         return try file.publish(as: name)
     }
 
-    /// Staged files that nobody has written to for so long are taken for left over, whoever staged them.
+    /// Staged files that nobody has written to for so long are taken for left over, whichever process staged them.
     package static let patience = Duration.seconds(3600)
 
     /// Removes what processes that died have staged and never published.

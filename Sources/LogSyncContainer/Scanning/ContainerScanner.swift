@@ -7,7 +7,7 @@ package import LogSyncModel
 /// A listing is taken from memory while its directory's modification time stands still and was seen to do so for two
 /// seconds, the coarsest step of any file system's clock; only this machine's own passing of time is consulted, so that
 /// no clock has to be right. On file systems that other machines change (``FileSystemKind/reportsRemoteChanges``)
-/// everything is listed every time. Whoever owns the scanner asks for a full scan once a minute regardless.
+/// everything is listed every time. The scanner's owner asks for a full scan once a minute regardless.
 ///
 /// Not safe for use from two threads at once: the actor that imports owns it.
 package final class ContainerScanner {

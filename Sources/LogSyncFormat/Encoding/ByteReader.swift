@@ -126,7 +126,7 @@ struct ByteReader {
         return sequence
     }
 
-    /// The integers of rows, each as its difference from the one before; nil for those that an importer does not take over.
+    /// The integers of rows, each as its difference from the one before; nil for integers that an importer does not take over.
     mutating func rowNumbers(_ count: Int) throws -> [Int64?] {
         guard count <= remaining else { throw damaged("the payload ends early") }
         let range = Limits.rowNumbers

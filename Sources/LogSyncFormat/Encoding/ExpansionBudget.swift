@@ -1,7 +1,7 @@
 import LogSyncModel
 
-/// What is left of the bytes that a file may come to (``Limits/expansion(ofFile:)``): those that its blocks unpack to, and
-/// those that values take which stand once and are said to be those of many rows.
+/// What is left of the bytes that a file may come to (``Limits/expansion(ofFile:)``): the bytes that its blocks unpack to, and
+/// the bytes of values which stand once and are said to be those of many rows.
 final class ExpansionBudget {
     private let whole: Int
     private var unpacked: Int

@@ -1,6 +1,6 @@
 import LogSyncModel
 
-/// The end of a manifest, which is there where the vector has branches or more than one transaction of somebody's
+/// The end of a manifest, which is there where the vector has branches or more than one transaction of a peer's
 /// (Documentation/snapshot-format.md).
 extension SnapshotManifest {
     func encodeBranches(to out: ByteWriter) {

@@ -20,7 +20,7 @@ package struct SnapshotManifest: Hashable, Sendable {
     /// others the last few, so that who joins this can tell when a fork turns up there.
     package var marks: [Marks]
     /// The columns of which its author has lost values: its app dropped them, or it joined a snapshot of one whose app had.
-    /// For whoever shows one of them, or knows who does, the snapshot is partial. At most ``maximumLost``.
+    /// For a peer that shows one of them, or knows one that does, the snapshot is partial. At most ``maximumLost``.
     package var lost: Set<ColumnName>
 
     /// How many columns a snapshot can say to be lost.

@@ -86,7 +86,7 @@ final class BatchClockInserter {
     /// - Parameters:
     ///   - identity: its bytes.
     ///   - stamp: the insert's.
-    ///   - cells: those that were set after it, by column id.
+    ///   - cells: the cells that were set after it, by column id.
     func append(at row: Int64, identity: UnsafeRawBufferPointer, _ stamp: Stamp, cells: [Int: Stamp] = [:]) {
         if stamp.peer != self.stamp.peer || stamp.sequence != self.stamp.sequence {
             self.stamp = stamp

@@ -16,7 +16,7 @@ package struct StoreConfiguration: Sendable {
     /// About how many bytes of rows a recording holds in memory before it writes them into the log.
     package var recordingMemory = 64 << 20
     /// Whether inserts leave key columns out where the row's identity says what they hold. Seeds have always done so, and
-    /// have the same bytes whoever makes them.
+    /// have the same bytes on every peer.
     var leavesOutKeys = false
     /// Merge policies registered in code, by name.
     package var policies: [String: MergePolicy] = [:]

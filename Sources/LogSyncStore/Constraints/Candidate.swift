@@ -30,7 +30,7 @@ struct UndecidedRow {
     var isCounted = true
 }
 
-/// Tells quickly that a row is not among those that float: nearly every row is looked for in vain.
+/// Tells quickly that a row is not among the undecided ones: nearly every row is looked for in vain.
 ///
 /// Rows may be added at the end of the list; where one is taken out, this begins anew.
 struct UndecidedNames {

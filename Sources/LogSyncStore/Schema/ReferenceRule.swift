@@ -8,7 +8,7 @@ struct ReferenceRule {
         case hard
         /// Without its parent the row shows NULL or the default there.
         case soft
-        /// Nothing depends on it: an undeclared reference, or a key that somebody's own data broke. It only follows a row
+        /// Nothing depends on it: an undeclared reference, or a key that a peer's own data broke. It only follows a row
         /// that was folded into another.
         case unenforced
     }

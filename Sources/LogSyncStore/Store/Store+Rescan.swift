@@ -61,7 +61,7 @@ extension Store {
 }
 
 extension Store {
-    /// Records the deletion of a row that went away behind the triggers' back, and of those that are found with it.
+    /// Records the deletion of a row that went away behind the triggers' back, and of rows that are found with it.
     ///
     /// - Returns: nil where nothing was found after all.
     package func recordGone(_ gone: RowGone) throws -> RecordedTransaction? {

@@ -227,7 +227,7 @@ final class BatchChangeMerge {
         return true
     }
 
-    /// Adds the versions of an update to those that its author had not seen. The policy says which one is shown: the new
+    /// Adds the versions of an update to versions that its author had not seen. The policy says which one is shown: the new
     /// one, or what is shown already. False where it is another one, which this store might show otherwise than it says,
     /// where the cell holds a reference or was counted, or where a constraint refuses the row; then nothing was changed.
     private func contest(_ stamp: Stamp, _ row: UInt64, at rowid: Int64) throws -> Bool {

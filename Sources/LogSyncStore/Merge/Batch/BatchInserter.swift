@@ -118,7 +118,7 @@ final class BatchInserter {
     ///   - token: by which ``write()`` names it.
     ///   - hint: the row's integer at its author.
     ///   - stamp: the insert's.
-    ///   - cells: those that were set after it, by column id.
+    ///   - cells: the cells that were set after it, by column id.
     ///   - omitsKey: whether the columns of a natural key are the identity's to say.
     ///   - value: by column position, as logs have it.
     /// - Returns: the row's rowid; nil where it is left alone.
@@ -168,7 +168,7 @@ final class BatchInserter {
     private func local(_ value: Value, at position: Int) throws -> Value? {
         if let given = try parents.local(value, at: position) { return given }
         guard refersToItself, !waiting.isEmpty else { return nil }
-        // The row that it refers to may be one of those that wait.
+        // The row that it refers to may be one that waits.
         try writeBatch()
         return try parents.local(value, at: position)
     }
@@ -201,7 +201,7 @@ final class BatchInserter {
 
     /// Writes the rows that wait.
     ///
-    /// - Returns: the tokens of those that were left alone since this was called last.
+    /// - Returns: the tokens of rows that were left alone since this was called last.
     func write() throws -> [Int] {
         try writeBatch()
         defer { left = [] }
