@@ -68,10 +68,9 @@ public struct RowIdentity: Hashable, Sendable {
     }
 
     public init(natural parts: [KeyPart]) {
-        var bytes: [UInt8] = [1]
-        for part in parts {
-            part.append(to: &bytes)
-        }
+        var bytes: [UInt8] = []
+        bytes.beginNaturalKey()
+        for part in parts { part.append(to: &bytes) }
         self.bytes = bytes[...]
     }
 
@@ -170,28 +169,13 @@ public enum KeyPart: Hashable, Sendable {
         }
     }
 
-    fileprivate func append(to bytes: inout [UInt8]) {
-        func append(word: UInt64) { withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) } }
-        func append(counted content: Bytes) {
-            withUnsafeBytes(of: UInt32(content.count).bigEndian) { bytes.append(contentsOf: $0) }
-            bytes.append(contentsOf: content)
-        }
+    package func append(to bytes: inout some KeyBytes) {
         switch self {
-        case .integer(let integer):
-            bytes.append(1)
-            append(word: UInt64(bitPattern: integer) ^ 1 << 63)
-        case .real(let real):
-            bytes.append(2)
-            append(word: real.bitPattern)
-        case .text(let content):
-            bytes.append(3)
-            append(counted: content)
-        case .blob(let content):
-            bytes.append(4)
-            append(counted: content)
-        case .reference(let identity):
-            bytes.append(5)
-            append(counted: identity.bytes)
+        case .integer(let integer): bytes.appendKey(integer: integer)
+        case .real(let real): bytes.appendKey(real: real)
+        case .text(let content): content.withUnsafeBytes { bytes.appendKey(text: $0) }
+        case .blob(let content): content.withUnsafeBytes { bytes.appendKey(blob: $0) }
+        case .reference(let identity): identity.bytes.withUnsafeBytes { bytes.appendKey(reference: $0) }
         }
     }
 }

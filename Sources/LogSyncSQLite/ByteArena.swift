@@ -1,8 +1,9 @@
-import LogSyncModel
+public import LogSyncModel
 
 /// Bytes of many values, one after the other, in one piece of memory.
 ///
 /// For loops over hundreds of thousands of rows, where an array a value would be most of the work.
+@usableFromInline
 package struct ByteArena {
     @usableFromInline package internal(set) var bytes: [UInt8] = []
 
@@ -21,14 +22,6 @@ package struct ByteArena {
 
     @inlinable @inline(__always)
     package mutating func append(_ byte: UInt8) { bytes.append(byte) }
-
-    @inlinable @inline(__always)
-    package mutating func append(bigEndian word: UInt64) {
-        withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    @inlinable @inline(__always)
-    package mutating func append(bigEndian word: UInt32) {
-        withUnsafeBytes(of: word.bigEndian) { bytes.append(contentsOf: $0) }
-    }
 }
+
+extension ByteArena: KeyBytes {}

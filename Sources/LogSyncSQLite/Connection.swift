@@ -5,6 +5,7 @@ package import LogSyncModel
 /// The raw handle of one SQLite connection, with its statements prepared once.
 ///
 /// GRDB opens and owns the connection; hot loops and bit-exact values go through this.
+@usableFromInline
 package final class Connection {
     package let handle: OpaquePointer
     private var statements: [String: Statement] = [:]

@@ -1,4 +1,4 @@
-import CLogSyncSQLite
+public import CLogSyncSQLite
 import GRDBSQLite
 package import LogSyncModel
 
@@ -7,6 +7,7 @@ package import LogSyncModel
 /// Starting and ending a statement, with its cursors, is most of what it costs to insert or find a row. Here SQLite
 /// fetches the rows itself, from a table-valued function (an eponymous virtual table) whose argument points at them.
 /// Source: <https://www.sqlite.org/vtab.html>, <https://www.sqlite.org/bindptr.html>.
+@usableFromInline
 package final class RowsParameter {
     /// How many values a row has.
     package let width: Int

@@ -1,11 +1,12 @@
-import CLogSyncSQLite
-import GRDBSQLite
-package import LogSyncModel
+public import CLogSyncSQLite
+public import GRDBSQLite
+public import LogSyncModel
 
 /// `SQLITE_CONSTRAINT_CHECK`, a macro that Swift does not import. Source: <https://www.sqlite.org/rescode.html>.
 private let brokenCheck: Int32 = SQLITE_CONSTRAINT | (1 << 8)
 
 /// One prepared statement; values go in and come out bit for bit.
+@usableFromInline
 package final class Statement {
     @usableFromInline let handle: OpaquePointer
     @usableFromInline unowned let connection: Connection
@@ -34,11 +35,15 @@ package final class Statement {
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
-        case let code:
-            let error = connection.failure(code, sql)
-            sqlite3_reset(handle)
-            throw error
+        case let code: throw failure(code)
         }
+    }
+
+    @usableFromInline
+    func failure(_ code: Int32) -> any Error {
+        let error = connection.failure(code, sql)
+        sqlite3_reset(handle)
+        return error
     }
 
     package enum Written {

@@ -1,7 +1,8 @@
 package import LogSyncModel
 
 /// A version vector by local peer numbers, for asking of each entry whether it is covered.
-package struct Coverage {
+@usableFromInline
+package struct Coverage: Sendable {
     @usableFromInline var sequences: [UInt64] = []
     @usableFromInline let isEverything: Bool
 

@@ -4,6 +4,7 @@ package import LogSyncModel
 ///
 /// They are kept in stores and compared between peers, so this function never changes. It is a multiply-and-fold hash
 /// over 8-byte words, little endian; it guards against chance, not against a writer who makes collisions.
+@usableFromInline
 package enum Digest {
     @inlinable package static var null: UInt64 { 0x9E37_79B9_7F4A_7C15 }
     @inlinable package static var textSeed: UInt64 { 0xA076_1D64_78BD_642F }

@@ -1,6 +1,7 @@
 /// The order of natural keys in the bytes of their identities: about that in which a table's index has them.
 ///
 /// Any order of keys would be right; this is the one in which an index is read and written place by place.
+@usableFromInline
 package struct KeyOrder {
     /// Where a key is one text, its length would come first.
     @usableFromInline let skipped: Int

@@ -1,9 +1,10 @@
 package import LogSyncModel
 
 /// The dot and time of one entry, its peer by local number.
+@usableFromInline
 package struct Stamp: Hashable {
-    package var peer: Int64
-    package var sequence: UInt64
+    @usableFromInline package var peer: Int64
+    @usableFromInline package var sequence: UInt64
     package var time: HybridTime
 
     package init(peer: Int64, sequence: UInt64, time: HybridTime) {

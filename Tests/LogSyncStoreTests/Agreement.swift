@@ -50,7 +50,7 @@ func spell(_ row: [String: Value]?) -> String {
 extension TestPeer {
     /// What recording now writes down but for settings, as `table +inserted ~updated -deleted`; nil where it is nothing.
     func recorded() throws -> String? {
-        let text = try store.record().map { recorded in
+        let text = try record().map { recorded in
             recorded.counts.filter { $0.key != "logsync_setting" }.sorted { $0.key < $1.key }.map { table, counts in
                 "\(table)"
                     + (counts.inserted > 0 ? " +\(counts.inserted)" : "")
@@ -63,14 +63,7 @@ extension TestPeer {
 
     /// The last recorded transaction's row changes.
     func lastGroups() throws -> [RowGroup] {
-        let entry = try #require(try store.outbox(unpublishedOnly: false).last)
-        var blocks: [[UInt8]] = []
-        try store.forEachOutboxBlock(of: entry.dot) { blocks.append($0) }
-        var queue = blocks[...]
-        let reader = try SegmentReader(peer: entry.dot.peer, previous: entry.chainBefore) { queue.popFirst() }
-        var groups: [RowGroup] = []
-        while let frame = try reader.nextFrame() { groups += frame }
-        return groups
+        try store.groups(of: try #require(try store.outbox(unpublishedOnly: false).last))
     }
 }
 

@@ -4,11 +4,12 @@ import Testing
 
 @testable import LogSyncStore
 
-/// What a program writes many rows of at once, with rows among them to which more has happened.
+/// What a program writes many rows of at once, with rows among them to which more has happened. Each recording and import
+/// is done both ways, in batches and row by row.
 @Suite struct SimpleChangesTests {
     let folder: TestFolder
 
-    init() throws { folder = try TestFolder() }
+    init() throws { folder = try TestFolder(comparingWays: true) }
 
     private static let schema = """
         CREATE TABLE text(k TEXT PRIMARY KEY, a, b INTEGER, c REAL);
@@ -286,12 +287,43 @@ import Testing
         ] {
             try a.write(sql)
             try a.store.database.write { session in
-                let recorder = Recorder(session, author: nil, context: nil)
+                let recorder = Recorder(session)
                 left = recorder
                 let recorded = try recorder.record()
                 #expect(recorded != nil)
             }
             #expect(left == nil)
         }
+    }
+
+    /// Where both ways write rows in one order, they write the same bytes.
+    @Test(arguments: [
+        ("INSERT INTO text SELECT 'key ' || i * 7919 % 1000, 'text ' || i, i, i / 4.0 FROM n", true),
+        ("INSERT INTO pair SELECT i % 10, CAST(i AS BLOB), NULL FROM n", true),
+        ("INSERT INTO child SELECT NULL, i, i FROM n", true),
+        ("UPDATE text SET a = a || '!', b = -b", true), ("UPDATE child SET parent = 101 - parent", true),
+        ("DELETE FROM text WHERE b % 2", true), ("DELETE FROM child", true), ("DELETE FROM parent WHERE id > 50", true),
+        ("UPDATE text SET a = '!' WHERE b % 2; UPDATE text SET c = 0 WHERE b % 2 = 0", false),
+        ("DELETE FROM text WHERE b % 2; UPDATE text SET c = 0; INSERT INTO text(k) VALUES ('z')", false),
+    ])
+    func theSameChangesMakeTheSameTransaction(sql: String, isInOneOrder: Bool) throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema, seed: 1)
+        let n = numbers(1...100)
+        try a.write(
+            """
+            \(n) INSERT INTO text SELECT 'old ' || i, 'text ' || i, i, i / 4.0 FROM n;
+            \(n) INSERT INTO parent SELECT i, 'parent ' || i FROM n;
+            \(n) INSERT INTO child SELECT i, i, i FROM n;
+            """)
+        try a.record()
+        try a.write(sql.hasPrefix("INSERT") ? "\(n) \(sql)" : sql)
+        let general = try GeneralWay(of: a)
+        let recorded = try #require(try a.record())
+        #expect(try general.store.record()?.counts == recorded.counts)
+        let entries = try [a.store, general.store].map { try #require(try $0.outbox(unpublishedOnly: false).last) }
+        #expect(try a.store.changes(of: entries[0]) == general.store.changes(of: entries[1]))
+        let blocks = try [a.store.blocks(of: entries[0].dot), general.store.blocks(of: entries[1].dot)]
+        #expect((blocks[0] == blocks[1]) == isInOneOrder)
+        #expect((entries[0].chain == entries[1].chain) == isInOneOrder)
     }
 }

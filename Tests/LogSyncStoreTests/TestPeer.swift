@@ -17,8 +17,17 @@ final class TestClock: WallClock, @unchecked Sendable {
 /// A temporary folder that goes with the test.
 final class TestFolder {
     let path: String
+    /// Whether what is recorded and imported is recorded and imported with batches off, too, see
+    /// ``TestPeer/bothWays(_:)``.
+    let comparesWays: Bool
+    /// Of peers that are given none: stands still where ways are compared, because one comes after the other.
+    let clock: TestClock?
 
-    init() throws {
+    init(comparingWays: Bool = false) throws {
+        comparesWays = comparingWays
+        clock = comparingWays ? TestClock() : nil
+        // After all that programs write meanwhile.
+        clock?.milliseconds = SystemClock().now() + 3_600_000
         path = NSTemporaryDirectory() + "logsync-test-" + UUID().uuidString
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
@@ -33,7 +42,8 @@ final class TestPeer {
     let path: String
     let name: String
     /// Kept as long as a peer lives in it.
-    private let folder: TestFolder
+    let folder: TestFolder
+    let configuration: StoreConfiguration
 
     static func configuration(_ seed: UInt64, _ clock: (any WallClock)? = nil) -> StoreConfiguration {
         var configuration = StoreConfiguration()
@@ -63,8 +73,9 @@ final class TestPeer {
         try app.execute("PRAGMA journal_mode=WAL;" + sql)
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
         change(&plan)
-        var configuration = Self.configuration(seed, clock)
+        var configuration = Self.configuration(seed, clock ?? folder.clock)
         configuration.leavesOutKeys = leavesOutKeys
+        self.configuration = configuration
         store = try Store.initialize(path, plan: plan, configuration: configuration).store
     }
 
@@ -87,9 +98,9 @@ final class TestPeer {
         self.name = name
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: name)
         plan.settings = try peer.settings()
+        configuration = Self.configuration(seed, clock ?? folder.clock)
         store = try Store.create(
-            path, schema: try schema ?? peer.store.schemaText().text, plan: plan,
-            configuration: Self.configuration(seed, clock))
+            path, schema: try schema ?? peer.store.schemaText().text, plan: plan, configuration: configuration)
         app = try Self.open(path)
     }
 
@@ -99,11 +110,12 @@ final class TestPeer {
         path = store.path
         self.name = name
         self.store = store
+        configuration = store.database.configuration
         app = try Self.open(path)
     }
 
     /// The app's connection: plain SQLite, no GRDB.
-    private static func open(_ path: String) throws -> Connection {
+    static func open(_ path: String) throws -> Connection {
         var handle: OpaquePointer?
         #expect(sqlite3_open(path, &handle) == SQLITE_OK)
         let connection = Connection(try #require(handle))
@@ -111,10 +123,12 @@ final class TestPeer {
         return connection
     }
 
-    deinit {
-        app.finalizeStatements()
-        sqlite3_close_v2(app.handle)
+    static func close(_ connection: Connection) {
+        connection.finalizeStatements()
+        sqlite3_close_v2(connection.handle)
     }
+
+    deinit { Self.close(app) }
 
     private func settings() throws -> [(kind: String, target: String, value: String)] {
         try app.rows("SELECT kind, target, value FROM logsync_setting").map {
@@ -128,35 +142,42 @@ final class TestPeer {
         app.finalizeStatements()
     }
 
+    /// Turns what the program wrote into a transaction.
+    @discardableResult
+    func record() throws -> RecordedTransaction? { try bothWays { try $0.record() } }
+
     /// Records here and merges every transaction of `other`'s outbox that has not come yet.
     @discardableResult
     func pull(from other: TestPeer, record: Bool = true) throws -> [ImportedTransaction] {
-        if record { _ = try other.store.record() }
+        if record { try other.record() }
+        return try bothWays { try other.send(to: $0) }
+    }
+
+    /// Hands a store every transaction of the outbox that it does not have.
+    private func send(to target: Store) throws -> [ImportedTransaction] {
         var waiting: [IncomingTransaction] = []
-        let vector = try store.vector()
-        for entry in try other.store.outbox(unpublishedOnly: false) where !vector.covers(entry.dot) {
-            var blocks: [[UInt8]] = []
-            try other.store.forEachOutboxBlock(of: entry.dot) { blocks.append($0) }
-            var queue = blocks[...]
+        let vector = try target.vector()
+        for entry in try store.outbox(unpublishedOnly: false) where !vector.covers(entry.dot) {
+            var queue = try store.blocks(of: entry.dot)[...]
             let reader = try SegmentReader(peer: entry.dot.peer, previous: entry.chainBefore) { queue.popFirst() }
             waiting.append(
                 IncomingTransaction(
                     header: reader.header, chainBefore: entry.chainBefore, chain: entry.chain,
-                    blobs: { try #require(try other.store.blobBytes(of: $0)) }
+                    blobs: { [store] in try #require(try store.blobBytes(of: $0)) }
                 ) { body in
                     while let groups = try reader.nextFrame() { try groups.forEach(body) }
                     #expect(try reader.finish().chain == entry.chain)
                 })
         }
         var imported: [ImportedTransaction] = []
-        imported += try store.importStep { nil }.imported
+        imported += try target.importStep { nil }.imported
         for transaction in waiting {
             // What depends on a third peer's transaction waits.
-            guard try store.readiness(of: transaction.header, chainBefore: transaction.chainBefore) == .ready else {
+            guard try target.readiness(of: transaction.header, chainBefore: transaction.chainBefore) == .ready else {
                 break
             }
             var next: IncomingTransaction? = transaction
-            imported += try store.importStep {
+            imported += try target.importStep {
                 defer { next = nil }
                 return next
             }.imported

@@ -28,24 +28,25 @@ extension Replicator {
 
 extension ReplicatedStore {
     fileprivate func rescan(_ scan: ContainerScan?) throws -> RescanReport {
-        let (pending, capturedAgain, nameless) = try store.prepareRescan()
-        let names = try nameless.isEmpty ? [:] : names(of: nameless, scan)
-        let (found, left) = try store.rescan(naming: names)
-        for table in capturedAgain {
+        let prepared = try store.prepareRescan()
+        let names = try prepared.unidentified.isEmpty ? [:] : names(of: prepared.unidentified, scan)
+        let (found, left) = try store.rescan(prepared, naming: names)
+        for table in prepared.capturedAgain {
             logger.notice("\(place.path): the triggers of \(table) were gone; they are back")
         }
         func counts(_ recorded: RecordedTransaction?) -> [String: ChangeCounts] {
             (recorded?.counts ?? [:]).filter { $0.key != ContentSettings.table }
         }
         return RescanReport(
-            store: place.path, pending: counts(pending), found: counts(found), capturedAgain: capturedAgain,
+            store: place.path, pending: counts(prepared.pending), found: counts(found),
+            capturedAgain: prepared.capturedAgain,
             nameless: left.sorted { $0.key < $1.key }.map { RescanReport.Nameless(table: $0.key, rows: $0.value) },
             containerAvailable: scan != nil)
     }
 
     /// The identities that logs within reach give to rows of which the store has digests only.
-    private func names(of nameless: [NamelessRows], _ scan: ContainerScan?) throws -> [String: Set<RowIdentity>] {
-        let wanted = Dictionary(nameless.map { ($0.table, $0) }, uniquingKeysWith: { first, _ in first })
+    private func names(of rows: [UnidentifiedRows], _ scan: ContainerScan?) throws -> [String: Set<RowIdentity>] {
+        let wanted = Dictionary(rows.map { ($0.table, $0) }, uniquingKeysWith: { first, _ in first })
         var names: [String: Set<RowIdentity>] = [:]
         func read(_ segment: SegmentReader) throws {
             while let groups = try segment.nextFrame() {

@@ -4,8 +4,8 @@ import LogSyncSQLite
 /// The pending table and triggers by which any program's writes to a table are noted, in its own transaction.
 ///
 /// The triggers name no column outside the key and no table but their own and its pending table, so that the app may
-/// add, rename, drop and rebuild freely (Documentation/design.md section 4). Pending columns have no types: NEW and OLD
-/// already have the column's affinity, and the value is to stay what it is.
+/// add, rename, drop and rebuild freely (Documentation/design.md, section 4). Pending columns have no types: NEW and
+/// OLD already have the column's affinity, and the value is to stay what it is.
 enum Capture {
     enum Kind: Int64 {
         case insert = 1

@@ -1,83 +1,73 @@
+// What programs did to the rows of one table since the last recording.
+//
+// The problem. A trigger notes each write as it happens: a number, its kind, the key and the rowid that it named, the
+// time. A transaction says something else: of each row that is there whether it is new or continues a clock record, and
+// of each clock record whether its row is gone. In between a row may have been written many times, deleted and inserted
+// again, given another key, or displaced by REPLACE, which fires no delete trigger.
+//
+// The steps. Pending rows are applied in the order of their numbers to two maps that are empty at first: `touched`, the
+// rows that are there, by key; and `deleted`, the clock records whose rows are gone.
+//
+//   insert       begins a row; after a delete under the same natural key it takes the deleted row's record back
+//   update       touches a row, which continues the clock record that its key had, if any
+//   delete       ends a row; its record counts as deleted, and a row that began meanwhile leaves nothing
+//   key change   of a natural key is a delete and an insert, because another key is another row; of a local integer it
+//                is the same row in another place
+//
+// Each clock record is accounted for once, by a row that continues it or by a deletion, so that no second row takes it.
+//
+// The exception. Rows that were written once, and that no other pending row names, are not applied at all:
+// `SimpleChanges` has taken them out before.
+//
+// An example. `t(k PRIMARY KEY, v)` has a row 'a' with the clock record 1.
+//
+//   UPDATE t SET v = 2              touched a (origin 1)
+//   UPDATE t SET k = 'b'            touched b (keyChangedFrom 1), deleted 1
+//   INSERT INTO t VALUES('a', 3)    touched b (keyChangedFrom 1), touched a (formerRecord 1, isReinserted)
+//
+// It is recorded as an insert of b, which takes along the values of columns that are unknown here, and as an insert of
+// a that covers all that record 1 says.
+
 import LogSyncModel
 import LogSyncSQLite
 
-/// Where a row stands: by its rowid, or by its key where that is what tells rows apart.
-struct RowKey: Hashable {
-    var rowid: Int64?
-    /// The key's local values, normalised; integers of referenced rows stay integers.
-    var key: RowIdentity?
-
-    var keyValues: [Value] { key?.naturalParts?.map(\.value) ?? [] }
-}
-
-/// What happened to one row between two recordings.
-struct TouchedRow {
-    /// The clock record that the row had at the last recording or import; nil where it had none.
-    var origin: Int64?
-    /// The pending number and time of the insert that began it, or of its first event.
-    var number: Int64
-    var insertMilliseconds: Int64
-    /// When it was last touched.
-    var milliseconds: Int64
-    /// Whether it was deleted and inserted again meanwhile.
-    var restarted = false
-    /// The record of the former life at the same place, where it was deleted in between.
-    var former: Int64?
-    /// The record of the row that this one was before its natural key changed.
-    var renamedFrom: Int64?
-    /// The rowid at the last event, where the table has one.
-    var rowid: Int64?
-    /// The integer that its row had before, where it has another now.
-    var movedFrom: Int64?
-    /// Whether every column is to be recorded whatever the digests say.
-    var isForced = false
-    /// Whether its identity was looked for.
-    var isIdentified = false
-    /// The identity given to it, once it is known; that of a natural key is made when the row is compared.
-    var identity: RowIdentity?
-}
-
-/// A row that is gone.
-struct DeletedRow {
-    var record: Int64
-    var milliseconds: Int64
-    /// Its key where the record does not keep the identity.
-    var location: RowKey
-}
-
-/// The events of one table's pending rows, played through in order.
+/// The pending rows of one table, applied in order.
 struct CapturedChanges {
     let table: TrackedTable
-    private(set) var lives: [RowKey: TouchedRow] = [:]
-    /// Rows that are gone, by clock record.
-    private(set) var deaths: [Int64: DeletedRow] = [:]
+    /// The rows that are there, or were when they were last written.
+    private(set) var touched: [RowKey: TouchedRow] = [:]
+    /// Clock records whose rows are gone.
+    private(set) var deleted: [Int64: DeletedRow] = [:]
     private(set) var lastNumber: Int64
     /// Whether some row was written more than once, so that a key that displaced another row may be gone again.
     private(set) var hasIntermediateKeys = false
     private(set) var hasWrites = false
-    /// The rowids that events named, of a table whose rows are told apart by something else.
+    /// The rowids that pending rows named, of a table whose rows are told apart by something else.
     private(set) var touchedRowids: Set<Int64> = []
     private var sorted: [RowKey]?
+    /// The row whose integer is being changed, between the two pending rows that say so.
     private var moving: TouchedRow?
-    private var renamed: Int64?
-    private var deathAt: [RowKey: Int64] = [:]
-    /// Clock records that a life or a death has taken.
-    private var claimed: Set<Int64> = []
+    /// The record of the row whose natural key is being changed.
+    private var keyChangedFrom: Int64?
+    /// The records of rows that were deleted, by the key under which that was captured.
+    private var recordOfDeleted: [RowKey: Int64] = [:]
+    /// Clock records that a touched or a deleted row has taken.
+    private var accounted: Set<Int64> = []
     private let origin: (RowKey, Int64?) throws -> Int64?
 
     /// - Parameters:
-    ///   - plain: rows that are recorded without being played through.
-    ///   - origin: the clock record that a location had before any of this, given its rowid if known.
+    ///   - simple: rows that are recorded without being applied here.
+    ///   - origin: the clock record that a key had before any of this, given the rowid if known.
     init(
-        _ table: TrackedTable, besides plain: SimpleChanges? = nil, on connection: Connection,
+        _ table: TrackedTable, besides simple: SimpleChanges? = nil, on connection: Connection,
         origin: @escaping (RowKey, Int64?) throws -> Int64?
     ) throws {
         self.table = table
         self.origin = origin
-        lastNumber = plain?.lastNumber ?? table.recorded
-        if let plain, !plain.isEmpty {
+        lastNumber = simple?.lastNumber ?? table.recorded
+        if let simple, !simple.isEmpty {
             hasWrites = true
-            if plain.isAll { return }
+            if simple.isAll { return }
         }
         let keys = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
         let statement = try connection.prepare(
@@ -87,16 +77,17 @@ struct CapturedChanges {
         while try statement.step() {
             let number = statement.integer(0)
             lastNumber = max(lastNumber, number)
-            if plain?.contains(number: number) ?? false { continue }
+            if simple?.contains(number: number) ?? false { continue }
             let rowid = statement.isNull(2) ? nil : statement.integer(2)
             guard let kind = Capture.Kind(rawValue: statement.integer(1)),
-                let location = Self.location(table, rowid: rowid, value: { statement.value(4 + $0) })
+                let key = Self.key(in: table, rowid: rowid, value: { statement.value(4 + $0) })
             else { continue }
-            try play(kind, location, rowid: rowid, number: number, milliseconds: statement.integer(3))
+            try apply(kind, key, rowid: rowid, number: number, milliseconds: statement.integer(3))
         }
     }
 
-    static func location(_ table: TrackedTable, rowid: Int64?, value: (Int) -> Value) -> RowKey? {
+    /// - Parameter value: the key's values as captured, by place in the key.
+    static func key(in table: TrackedTable, rowid: Int64?, value: (Int) -> Value) -> RowKey? {
         guard table.capturesKey else { return rowid.map { RowKey(rowid: $0) } }
         var parts: [KeyPart] = []
         for (index, key) in table.key.enumerated() {
@@ -106,150 +97,157 @@ struct CapturedChanges {
             }
             parts.append(part)
         }
-        return RowKey(key: RowIdentity(natural: parts))
+        return RowKey(natural: RowIdentity(natural: parts))
     }
 
-    /// The places that were touched, in the order of their keys.
-    mutating func places() -> [RowKey] {
-        if let sorted, sorted.count == lives.count { return sorted }
-        let places = lives.keys.sorted { a, b in
-            if let a = a.key, let b = b.key { return a < b }
-            return (a.rowid ?? .min, b.key == nil ? 0 : 1) < (b.rowid ?? .min, a.key == nil ? 0 : 1)
+    /// The keys of touched rows, in order.
+    mutating func sortedKeys() -> [RowKey] {
+        if let sorted, sorted.count == touched.count { return sorted }
+        let keys = touched.keys.sorted { a, b in
+            if let a = a.natural, let b = b.natural { return a < b }
+            return (a.rowid ?? .min, b.natural == nil ? 0 : 1) < (b.rowid ?? .min, a.natural == nil ? 0 : 1)
         }
-        sorted = places
-        return places
+        sorted = keys
+        return keys
     }
 
-    /// Adds a row that is to be recorded again though no event named it.
-    mutating func force(_ location: RowKey, rowid: Int64?, milliseconds: Int64) throws {
-        if lives[location] == nil {
+    // MARK: What recording finds out
+
+    mutating func update(_ key: RowKey, _ body: (inout TouchedRow) throws -> Void) rethrows {
+        guard var row = touched[key] else { return }
+        try body(&row)
+        touched[key] = row
+    }
+
+    /// Adds a row whose references are to be recorded again, though no pending row named it.
+    mutating func recordReferences(of key: RowKey, rowid: Int64?, milliseconds: Int64) throws {
+        if touched[key] == nil {
             sorted = nil
-            try touch(location, rowid: rowid, number: 0, milliseconds: milliseconds)
+            try touch(key, rowid: rowid, number: 0, milliseconds: milliseconds)
         }
-        lives[location]?.isForced = true
+        touched[key]?.recordsReferences = true
     }
 
-    mutating func update(_ location: RowKey, _ body: (inout TouchedRow) throws -> Void) rethrows {
-        guard var life = lives[location] else { return }
-        try body(&life)
-        lives[location] = life
-    }
-
-    /// The row is not there: its life ends, with its record where it has one.
-    mutating func end(_ location: RowKey) {
-        guard let life = lives.removeValue(forKey: location) else { return }
+    /// The row is not there: it counts as deleted where it had a clock record.
+    mutating func removeAbsent(_ key: RowKey) {
+        guard let row = touched.removeValue(forKey: key) else { return }
         sorted = nil
-        // Displaced without an event, it may have displaced another row before.
+        // Displaced with no trigger to say so, it may have displaced another row before.
         hasIntermediateKeys = true
-        for record in [life.origin, life.former].compactMap({ $0 }) {
-            add(DeletedRow(record: record, milliseconds: life.milliseconds, location: location))
+        for record in [row.origin, row.formerRecord].compactMap({ $0 }) {
+            add(DeletedRow(record: record, milliseconds: row.milliseconds, key: key))
         }
     }
 
-    mutating func add(_ death: DeletedRow) {
-        claimed.insert(death.record)
-        deaths[death.record] = death
+    mutating func add(_ row: DeletedRow) {
+        accounted.insert(row.record)
+        deleted[row.record] = row
     }
 
-    /// Whether a life or a death already accounts for a record.
-    func isClaimed(_ record: Int64) -> Bool { claimed.contains(record) }
+    /// Whether a touched or a deleted row has taken a clock record.
+    func accounts(for record: Int64) -> Bool { accounted.contains(record) }
 
-    mutating func claim(_ record: Int64) { claimed.insert(record) }
+    /// Lets a touched row continue a clock record.
+    mutating func setOrigin(_ record: Int64, of key: RowKey) {
+        accounted.insert(record)
+        touched[key]?.origin = record
+    }
 
-    private mutating func play(
-        _ kind: Capture.Kind, _ location: RowKey, rowid: Int64?, number: Int64, milliseconds: Int64
+    // MARK: Applying pending rows
+
+    private mutating func apply(
+        _ kind: Capture.Kind, _ key: RowKey, rowid: Int64?, number: Int64, milliseconds: Int64
     ) throws {
         hasWrites = hasWrites || kind != .delete
         if table.capturesKey, let rowid { touchedRowids.insert(rowid) }
         switch kind {
         case .insert:
-            try begin(location, rowid: rowid, number: number, milliseconds: milliseconds)
+            try insert(key, rowid: rowid, number: number, milliseconds: milliseconds)
         case .update, .found:
-            try touch(location, rowid: rowid, number: number, milliseconds: milliseconds)
+            try touch(key, rowid: rowid, number: number, milliseconds: milliseconds)
         case .delete:
-            try remove(location, rowid: rowid, milliseconds: milliseconds)
+            try delete(key, rowid: rowid, milliseconds: milliseconds)
         case .rekeyedFrom:
             if table.capturesKey || (table.kind == .natural && !table.keyHasReference) {
-                // Another natural key is another row. One that came to be since the last recording is of whom it took
-                // its key from then, if anybody.
-                let came = lives[location].flatMap { $0.origin == nil ? $0 : nil }
-                try remove(location, rowid: rowid, milliseconds: milliseconds)
-                renamed = came == nil ? deathAt[location] : came?.renamedFrom
+                // Another natural key is another row. One that was inserted since the last recording continues the row
+                // whose key it took then, if any.
+                let inserted = touched[key].flatMap { $0.origin == nil ? $0 : nil }
+                try delete(key, rowid: rowid, milliseconds: milliseconds)
+                keyChangedFrom = inserted == nil ? recordOfDeleted[key] : inserted?.keyChangedFrom
             } else {
-                try touch(location, rowid: rowid, number: number, milliseconds: milliseconds)
-                moving = lives.removeValue(forKey: location)
+                try touch(key, rowid: rowid, number: number, milliseconds: milliseconds)
+                moving = touched.removeValue(forKey: key)
             }
         case .rekeyedTo:
-            guard let moved = moving else {
-                try begin(location, rowid: rowid, number: number, milliseconds: milliseconds)
-                if let renamed { lives[location]?.renamedFrom = renamed }
-                renamed = nil
+            guard let row = moving else {
+                try insert(key, rowid: rowid, number: number, milliseconds: milliseconds)
+                if let keyChangedFrom { touched[key]?.keyChangedFrom = keyChangedFrom }
+                keyChangedFrom = nil
                 return
             }
             moving = nil
-            try arrive(moved, at: location, milliseconds: milliseconds)
+            try move(row, to: key, milliseconds: milliseconds)
         }
     }
 
-    /// An insert: a new row, or one that displaced what stood at its place and goes on as it.
-    private mutating func begin(_ location: RowKey, rowid: Int64?, number: Int64, milliseconds: Int64) throws {
-        if lives[location] != nil {
-            hasIntermediateKeys = true
-            lives[location]?.milliseconds = milliseconds
-            lives[location]?.rowid = rowid
-            return
-        }
-        var life = TouchedRow(
-            origin: try unclaimedOrigin(location, rowid), number: number, insertMilliseconds: milliseconds,
+    /// A new row, or one that displaced the row of the same key and goes on as it.
+    private mutating func insert(_ key: RowKey, rowid: Int64?, number: Int64, milliseconds: Int64) throws {
+        if touchAgain(key, rowid: rowid, milliseconds: milliseconds) { return }
+        var row = TouchedRow(
+            origin: try unaccountedOrigin(key, rowid), number: number, insertMilliseconds: milliseconds,
             milliseconds: milliseconds, rowid: rowid)
-        if let record = deathAt[location] {
-            life.restarted = true
-            // A row with a NULL in its key is told apart by its rowid alone: what came later is another row.
-            if table.kind == .natural, location.key != nil || table.schema.integerKey != nil {
-                life.former = record
-                deaths[record] = nil
+        if let record = recordOfDeleted[key] {
+            row.isReinserted = true
+            // A row with a NULL in its key is told apart by its rowid alone: one that comes later is another row.
+            if table.kind == .natural, key.natural != nil || table.schema.integerKey != nil {
+                row.formerRecord = record
+                deleted[record] = nil
             }
         }
-        lives[location] = life
+        touched[key] = row
     }
 
-    private mutating func touch(_ location: RowKey, rowid: Int64?, number: Int64, milliseconds: Int64) throws {
-        if lives[location] != nil {
-            hasIntermediateKeys = true
-            lives[location]?.milliseconds = milliseconds
-            lives[location]?.rowid = rowid
-            return
-        }
-        lives[location] = TouchedRow(
-            origin: try unclaimedOrigin(location, rowid), number: number, insertMilliseconds: milliseconds,
+    private mutating func touch(_ key: RowKey, rowid: Int64?, number: Int64, milliseconds: Int64) throws {
+        if touchAgain(key, rowid: rowid, milliseconds: milliseconds) { return }
+        touched[key] = TouchedRow(
+            origin: try unaccountedOrigin(key, rowid), number: number, insertMilliseconds: milliseconds,
             milliseconds: milliseconds, rowid: rowid)
     }
 
-    private mutating func remove(_ location: RowKey, rowid: Int64?, milliseconds: Int64) throws {
+    /// Returns whether the row has been touched before.
+    private mutating func touchAgain(_ key: RowKey, rowid: Int64?, milliseconds: Int64) -> Bool {
+        guard touched[key] != nil else { return false }
+        hasIntermediateKeys = true
+        touched[key]?.milliseconds = milliseconds
+        touched[key]?.rowid = rowid
+        return true
+    }
+
+    private mutating func delete(_ key: RowKey, rowid: Int64?, milliseconds: Int64) throws {
         let record: Int64?
-        if let life = lives.removeValue(forKey: location) {
-            // What it was before it went may have displaced another row.
+        if let row = touched.removeValue(forKey: key) {
+            // As it was before it went, it may have displaced another row.
             hasIntermediateKeys = true
-            record = life.origin ?? life.former
+            record = row.origin ?? row.formerRecord
         } else {
-            record = try unclaimedOrigin(location, rowid)
+            record = try unaccountedOrigin(key, rowid)
         }
         guard let record else { return }
-        deathAt[location] = record
-        add(DeletedRow(record: record, milliseconds: milliseconds, location: location))
+        recordOfDeleted[key] = record
+        add(DeletedRow(record: record, milliseconds: milliseconds, key: key))
     }
 
-    private mutating func arrive(_ life: TouchedRow, at location: RowKey, milliseconds: Int64) throws {
-        // What stood there was displaced by UPDATE OR REPLACE.
-        try remove(location, rowid: location.rowid, milliseconds: milliseconds)
-        var life = life
-        life.milliseconds = milliseconds
-        life.rowid = location.rowid
-        lives[location] = life
+    private mutating func move(_ row: TouchedRow, to key: RowKey, milliseconds: Int64) throws {
+        // UPDATE OR REPLACE displaces the row that was there.
+        try delete(key, rowid: key.rowid, milliseconds: milliseconds)
+        var row = row
+        row.milliseconds = milliseconds
+        row.rowid = key.rowid
+        touched[key] = row
     }
 
-    private mutating func unclaimedOrigin(_ location: RowKey, _ rowid: Int64?) throws -> Int64? {
-        guard let record = try origin(location, rowid), claimed.insert(record).inserted else { return nil }
+    private mutating func unaccountedOrigin(_ key: RowKey, _ rowid: Int64?) throws -> Int64? {
+        guard let record = try origin(key, rowid), accounted.insert(record).inserted else { return nil }
         return record
     }
 }

@@ -20,7 +20,7 @@ struct RowBuffer {
     let width: Int
     private(set) var cells: [Cell] = []
     private var content = ByteArena()
-    /// Values that do not stand in the content: their bytes are in blob files.
+    /// Values that are not in the content: their bytes are in blob files.
     private var externals: [Value] = []
 
     init(width: Int) { self.width = width }
@@ -78,13 +78,13 @@ struct RowBuffer {
         }
     }
 
-    /// Has a cell's value say something else.
+    /// Gives a cell another value.
     mutating func replace(_ row: Int, _ position: Int, with value: Value) {
         cells[row * width + position] = Cell(word: UInt64(externals.count), count: 0, type: Self.external)
         externals.append(value)
     }
 
-    /// The length of a text or blob; 0 of others.
+    /// The length of a text or blob; 0 of other values.
     func byteCount(_ row: Int, _ position: Int) -> Int { Int(cells[row * width + position].count) }
 
     /// The values of one column, of some rows.

@@ -2,7 +2,7 @@ import LogSyncModel
 import LogSyncSQLite
 
 extension SimpleChanges {
-    /// Reads the clock records of plain rows, each of which has one.
+    /// Reads the clock records of simple rows, each of which has one.
     ///
     /// - Parameters:
     ///   - order: indexes of entries.
@@ -37,21 +37,21 @@ extension SimpleChanges {
             help: "Run `logsync rescan` on the store.")
     }
 
-    /// What stands at a row's place among the clock records.
+    /// What is at a row's place among the clock records.
     enum Record: Int64 {
         case none = 0
         /// Something out of the ordinary.
         case other = 1
-        case plain = 2
+        case simple = 2
     }
 }
 
 extension TrackedTable {
-    /// Pending rows; whether the row is now where and under which key it was captured; what clock record stands there; and
-    /// the row itself, where it has unique keys beside the table's own or is likely to have been inserted.
+    /// Pending rows; whether the row is now where and under which key it was captured; what clock record stands there;
+    /// and the row itself, where it has unique keys beside the table's own or is likely to have been inserted.
     ///
-    /// - Parameter isByRow: whether they come in the order in which the rows stand, or in the order of their numbers.
-    func selectPlainChanges(isByRow: Bool) -> String {
+    /// - Parameter isByRow: whether they come in the order of rowids, or in the order of their numbers.
+    func selectSimpleChanges(isByRow: Bool) -> String {
         let keys = capturesKey ? key.indices.map { ", p.k\($0)" }.joined() : ""
         let cells = uniqueSlots.isEmpty && isByRow ? "" : columns.map { ", t.\(SQL.name($0.local))" }.joined()
         var isThere = ["t.\(rowid) IS NOT NULL"]
@@ -60,12 +60,14 @@ extension TrackedTable {
         }
         let record = """
             CASE WHEN c.row IS NULL THEN \(SimpleChanges.Record.none.rawValue) \
-            WHEN \(BatchClockUpdater.condition(self)) THEN \(SimpleChanges.Record.plain.rawValue) ELSE \(SimpleChanges.Record.other.rawValue) END
+            WHEN \(BatchClockUpdater.condition(self)) THEN \(SimpleChanges.Record.simple.rawValue) \
+            ELSE \(SimpleChanges.Record.other.rawValue) END
             """
         // Without a limit SQLite may leave out an inner order that the outer query does not ask for.
         let sorted = "(SELECT * FROM \(pending) WHERE number > ? ORDER BY row LIMIT -1)"
         return """
-            SELECT p.number, p.kind, p.row, p.ms, coalesce(\(isThere.joined(separator: " AND ")), 0), \(record)\(keys)\(cells)
+            SELECT p.number, p.kind, p.row, p.ms, coalesce(\(isThere.joined(separator: " AND ")), 0),
+                \(record)\(keys)\(cells)
             FROM \(isByRow ? sorted : pending) AS p LEFT JOIN \(quoted) AS t ON t.\(rowid) = p.row
                 LEFT JOIN \(clock) AS c ON c.row = p.row
             \(isByRow ? "" : "WHERE p.number > ? ORDER BY p.number")

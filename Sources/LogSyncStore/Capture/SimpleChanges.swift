@@ -3,31 +3,31 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// The rows of one table that were written once since the last recording and that nothing else happened to: most of
+/// The rows of one table that were written once since the last recording and to which nothing else happened: most of
 /// what a program's bulk writes leave behind.
 ///
-/// Played through as events (``CapturedChanges``), such a row begins a life without a former record, goes on as the record
-/// that stands at its rowid, or dies as that. All of it is known here from the pending rows alone, so they are taken out
-/// of the events and recorded in one pass (``BatchInsertRecorder``, ``BatchUpdateRecorder``, ``BatchDeleteRecorder``). A row is plain where its
-/// pending row is the only one that names its key or its rowid, and
+/// Applied as ``CapturedChanges``, such a row begins without a former record, continues the record at its rowid, or
+/// ends as that. All of it is known here from the pending rows alone, so they are taken out before the others are
+/// applied, and recorded in one pass (``BatchInsertRecorder``, ``BatchUpdateRecorder``, ``BatchDeleteRecorder``). A row
+/// is simple where its pending row is the only one that names its key or its rowid, and
 ///
-/// - it was inserted, is in its table where it was captured and under the key that was captured, and no clock record has
-///   its rowid or its key; where its integer is local, that is above all that the table ever had, so that nobody
+/// - it was inserted, is in its table where it was captured and under the key that was captured, and no clock record
+///   has its rowid or its key; where its integer is local, that is above all that the table ever had, so that no row
 ///   refers to it yet; or
-/// - it was updated or deleted, and the clock record at its rowid is its own and has nothing out of the ordinary; where it
-///   was updated, it is still there as it was captured;
+/// - it was updated or deleted, and the clock record at its rowid is its own and has nothing out of the ordinary; where
+///   it was updated, it is still there as it was captured;
 ///
-/// and, where it is there, no other clock record has the digest of one of its unique keys, so that it displaced nobody.
+/// and, where it is there, no other clock record has the digest of one of its unique keys, so that it displaced no row.
 ///
-/// Everything else, and every row of a table that ``suits(_:_:)`` says no to, goes the long way.
+/// All other rows go the general way, and so do all rows of a table that lacks one of ``Batching/recording``.
 final class SimpleChanges {
     let table: TrackedTable
     let store: OpenStore
     /// One a pending row: in the order of their numbers where rows were inserted, of their rowids else.
     private(set) var entries: [Entry] = []
-    /// The identities of rows as bytes, see ``identity(_:)``; those of surrogate rows come when they are known.
+    /// The identities of rows as bytes, see ``range(_:)``; those of surrogate rows come when they are known.
     var keys = ByteArena()
-    /// Indexes of plain ``entries`` in the order in which rows are best logged: by key, or by rowid.
+    /// Indexes of simple ``entries`` in the order in which rows are best logged: by key, or by rowid.
     private(set) var inserts: [Int] = []
     private(set) var updates: [Int] = []
     private(set) var deletes: [Int] = []
@@ -43,8 +43,8 @@ final class SimpleChanges {
         var rows: [Int32] = []
     }
 
-    /// What was read of rows that programs have inserted, as long as nobody has taken it.
-    private var kept: Cells?
+    /// What was read of rows that programs have inserted, until ``takeCells()``.
+    private var insertedCells: Cells?
 
     struct Entry {
         var number: Int64
@@ -53,7 +53,7 @@ final class SimpleChanges {
         var keyStart: Int
         var keyLength: Int32
         var kind: UInt8
-        var isPlain: Bool
+        var isSimple: Bool
         /// Where the digests of its unique keys begin.
         var uniqueStart: Int32 = 0
 
@@ -61,23 +61,6 @@ final class SimpleChanges {
     }
 
     private var connection: Connection { store.connection }
-
-    static func suits(_ table: TrackedTable, _ store: OpenStore) throws -> Bool {
-        guard BatchClockInserter.suits(table, store), 1...64 ~= table.columns.count, table.name != "logsync_setting",
-            !store.orphanScans.contains(table.id)
-        else { return false }
-        switch table.kind {
-        case .natural:
-            // A key that is spelled in more than one way would be a cell of its own in some rows.
-            guard !table.keyHasReference, table.key.allSatisfy({ $0.collation == .binary }) else { return false }
-        case .surrogate:
-            guard table.localInteger != nil, !store.hasReserved, !store.newTables.contains(table.id) else {
-                return false
-            }
-        case .columns: return false
-        }
-        return try !HiddenRows(store).hasAny(of: table)
-    }
 
     init(_ table: TrackedTable, _ store: OpenStore) throws {
         self.table = table
@@ -88,7 +71,7 @@ final class SimpleChanges {
         let order = sorted()
         try checkDigests()
         try checkIdentities(order)
-        for index in order where entries[index].isPlain {
+        for index in order where entries[index].isSimple {
             if entries[index].is(.insert) {
                 inserts.append(index)
                 high = max(high, entries[index].rowid)
@@ -103,18 +86,18 @@ final class SimpleChanges {
 
     var isEmpty: Bool { inserts.isEmpty && updates.isEmpty && deletes.isEmpty }
 
-    /// Whether every pending row is plain.
+    /// Whether every pending row is simple.
     var isAll: Bool { inserts.count + updates.count + deletes.count == entries.count }
 
     /// Whether the pending row of that number is taken care of here.
     func contains(number: Int64) -> Bool {
         if byNumber.isEmpty { byNumber = entries.indices.sorted { entries[$0].number < entries[$1].number } }
-        guard let place = index(byNumber.count, { entries[byNumber[$0]].number < number }) else { return false }
+        guard let place = firstIndex(byNumber.count, { entries[byNumber[$0]].number < number }) else { return false }
         let entry = entries[byNumber[place]]
-        return entry.number == number && entry.isPlain
+        return entry.number == number && entry.isSimple
     }
 
-    /// Indexes of ``entries``, once somebody asks.
+    /// Indexes of ``entries`` by number, from the first call of ``contains(number:)`` on.
     private var byNumber: [Int] = []
 
     /// The digests of a row's unique keys beside the table's own, by slot.
@@ -126,11 +109,11 @@ final class SimpleChanges {
     /// Whether the row that a record is of was deleted, and is taken care of here.
     func deleted(_ record: Int64) -> Bool {
         if deletedRowids.isEmpty { deletedRowids = deletes.map { entries[$0].rowid }.sorted() }
-        guard let place = index(deletedRowids.count, { deletedRowids[$0] < record }) else { return false }
+        guard let place = firstIndex(deletedRowids.count, { deletedRowids[$0] < record }) else { return false }
         return deletedRowids[place] == record
     }
 
-    /// Once somebody asks.
+    /// From the first call of ``deleted(_:)`` on.
     private var deletedRowids: [Int64] = []
 
     /// Whether the row at a rowid was inserted, and is taken care of here.
@@ -139,6 +122,12 @@ final class SimpleChanges {
     /// The identity that a row inserted at a rowid has been given.
     func identity(at rowid: Int64) -> RowIdentity? {
         place(of: rowid).map { RowIdentity(unchecked: keys.bytes[range(entries[$0])]) }
+    }
+
+    /// The digest of a row's identity, see ``StateDigest/identity(_:)``.
+    @inline(__always)
+    func identityDigest(_ entry: Entry) -> UInt64 {
+        keys.bytes.withUnsafeBytes { StateDigest.identity(UnsafeRawBufferPointer(rebasing: $0[range(entry)])) }
     }
 
     /// Where a row's identity is in ``keys``.
@@ -169,70 +158,70 @@ final class SimpleChanges {
 
     // MARK: Reading
 
-    /// The rows of all plain inserts; nil where they have to be read again.
+    /// The rows of all simple inserts; nil where they have to be read again.
     func takeCells() -> Cells? {
-        defer { kept = nil }
-        return kept
+        defer { insertedCells = nil }
+        return insertedCells
     }
 
     private func read() throws {
-        // Programs insert rows in the order in which they stand, and change them in any.
+        // Programs insert rows in the order of their rowids, and change them in any.
         let first = try connection.integer(
             "SELECT kind FROM \(table.pending) WHERE number > ? ORDER BY number LIMIT 1", .integer(table.recorded))
         let isByRow = first != Capture.Kind.insert.rawValue
-        let statement = try connection.prepare(table.selectPlainChanges(isByRow: isByRow))
+        let statement = try connection.prepare(table.selectSimpleChanges(isByRow: isByRow))
         statement.bind(table.recorded, at: 1)
         defer { statement.reset() }
         let keyCount = table.capturesKey ? table.key.count : 0
-        var kept = isByRow ? nil : Cells(cells: RowBuffer(width: table.columns.count))
+        var cells = isByRow ? nil : Cells(cells: RowBuffer(width: table.columns.count))
         while try statement.step() {
             var entry = Entry(
                 number: statement.integer(0), milliseconds: statement.integer(3), rowid: statement.integer(2),
                 keyStart: keys.count, keyLength: 0, kind: UInt8(truncatingIfNeeded: statement.integer(1)),
-                isPlain: false)
+                isSimple: false)
             let isKnown = appendKey(of: statement, keyCount, rowid: entry.rowid)
             entry.keyLength = Int32(keys.count - entry.keyStart)
-            entry.isPlain = isKnown && !statement.isNull(2) && isPlain(entry, statement)
-            if entry.isPlain, !table.uniqueSlots.isEmpty, !entry.is(.delete) {
+            entry.isSimple = isKnown && !statement.isNull(2) && isSimple(entry, statement)
+            if entry.isSimple, !table.uniqueSlots.isEmpty, !entry.is(.delete) {
                 entry.uniqueStart = Int32(uniques.count)
                 uniques += table.uniqueDigests { statement.value(6 + keyCount + $0) }
             }
             lastNumber = max(lastNumber, entry.number)
-            try keep(entry, statement, from: 6 + keyCount, in: &kept)
+            try keep(entry, statement, from: 6 + keyCount, in: &cells)
             entries.append(entry)
         }
-        self.kept = kept
+        insertedCells = cells
         if isByRow, entries.contains(where: { $0.is(.insert) }) { entries.sort { $0.number < $1.number } }
     }
 
-    private func keep(_ entry: Entry, _ statement: Statement, from first: Int, in kept: inout Cells?) throws {
-        guard kept != nil else { return }
-        guard entry.isPlain && entry.is(.insert) else {
-            kept?.rows.append(-1)
+    private func keep(_ entry: Entry, _ statement: Statement, from first: Int, in cells: inout Cells?) throws {
+        guard cells != nil else { return }
+        guard entry.isSimple && entry.is(.insert) else {
+            cells?.rows.append(-1)
             return
         }
-        let row = kept?.cells.count ?? 0
-        kept?.rows.append(Int32(row))
-        kept?.cells.append(statement, from: first)
+        let row = cells?.cells.count ?? 0
+        cells?.rows.append(Int32(row))
+        cells?.cells.append(statement, from: first)
         let limit = store.configuration.recordingMemory
         if row == Self.sample {
             // Their numbers have no gaps, nearly always.
             let last = try connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
-            kept?.cells.reserve(rows: Int(clamping: last - entry.number) + Self.sample, limit: limit)
+            cells?.cells.reserve(rows: Int(clamping: last - entry.number) + Self.sample, limit: limit)
         }
-        if kept?.cells.size ?? 0 > limit { kept = nil }
+        if cells?.cells.size ?? 0 > limit { cells = nil }
     }
 
-    /// How many rows say how large the others are.
+    /// How many rows say how large the rest of them are.
     private static let sample = 256
 
-    private func isPlain(_ entry: Entry, _ statement: Statement) -> Bool {
+    private func isSimple(_ entry: Entry, _ statement: Statement) -> Bool {
         let isThere = statement.integer(4) != 0
         let record = Record(rawValue: statement.integer(5))
         switch Capture.Kind(rawValue: Int64(entry.kind)) {
         case .insert: return isThere && record == Record.none && (table.localInteger == nil || entry.rowid > table.high)
-        case .update: return isThere && record == .plain
-        case .delete: return record == .plain
+        case .update: return isThere && record == .simple
+        case .delete: return record == .simple
         default: return false
         }
     }
@@ -241,36 +230,25 @@ final class SimpleChanges {
     private func appendKey(of statement: Statement, _ count: Int, rowid: Int64) -> Bool {
         if table.kind == .surrogate { return true }
         var isKnown = true
-        keys.append(1)
+        keys.beginNaturalKey()
         if count == 0 {
-            keys.append(1)
-            keys.append(bigEndian: UInt64(bitPattern: rowid) ^ 1 << 63)
+            keys.appendKey(integer: rowid)
             return true
         }
         for column in 6..<6 + count {
             switch statement.type(column) {
-            case SQLITE_INTEGER:
-                keys.append(1)
-                keys.append(bigEndian: UInt64(bitPattern: statement.integer(column)) ^ 1 << 63)
-            case SQLITE_TEXT:
-                statement.withBytes(column) { append(3, $0) }
-            case SQLITE_BLOB:
-                statement.withBytes(column) { append(4, $0) }
+            case SQLITE_INTEGER: keys.appendKey(integer: statement.integer(column))
+            case SQLITE_TEXT: statement.withBytes(column) { keys.appendKey(text: $0) }
+            case SQLITE_BLOB: statement.withBytes(column) { keys.appendKey(blob: $0) }
             case SQLITE_FLOAT:
                 // As keys are told apart: 1.0 is 1.
                 guard let part = KeyPart(statement.value(column), collation: .binary) else { return false }
-                RowIdentity(natural: [part]).bytes.dropFirst().withUnsafeBytes { keys.append($0) }
+                part.append(to: &keys)
                 isKnown = false
             default: return false
             }
         }
         return isKnown
-    }
-
-    private func append(_ tag: UInt8, _ content: UnsafeRawBufferPointer) {
-        keys.append(tag)
-        keys.append(bigEndian: UInt32(content.count))
-        keys.append(content)
     }
 
     // MARK: Sorting out
@@ -294,8 +272,8 @@ final class SimpleChanges {
                 for next in places.indices.dropFirst() where places[next].prefix == places[next - 1].prefix {
                     let (a, b) = (places[next - 1].index, places[next].index)
                     if key(a).elementsEqual(key(b)) {
-                        entries[a].isPlain = false
-                        entries[b].isPlain = false
+                        entries[a].isSimple = false
+                        entries[b].isSimple = false
                     }
                 }
                 return places.map(\.index)
@@ -309,23 +287,23 @@ final class SimpleChanges {
         if isAscending { return }
         let byRowid = entries.indices.sorted { entries[$0].rowid < entries[$1].rowid }
         for (a, b) in zip(byRowid, byRowid.dropFirst()) where entries[a].rowid == entries[b].rowid {
-            entries[a].isPlain = false
-            entries[b].isPlain = false
+            entries[a].isSimple = false
+            entries[b].isSimple = false
         }
     }
 
-    /// Takes out new rows that a clock record may be of, and others of which none is: by the digests of their keys. So
-    /// are rows taken out of which another record has the digest of a unique key.
+    /// Takes out new rows that may have a clock record, and changed rows that have none: by the digests of their keys.
+    /// So are rows taken out of which another record has the digest of a unique key.
     private func checkDigests() throws {
         guard table.hasUniqueDigests else { return }
         var digests: [(digest: Int32, index: Int)] = []
         digests.reserveCapacity(entries.count)
         keys.bytes.withUnsafeBytes { keys in
-            for index in entries.indices where entries[index].isPlain {
+            for index in entries.indices where entries[index].isSimple {
                 let entry = entries[index]
                 if table.findsByKeyDigest {
                     let key = UnsafeRawBufferPointer(rebasing: keys[range(entry)])
-                    digests.append((TrackedTable.fold(Digest.of(bytes: key, seed: Digest.blobSeed)), index))
+                    digests.append((TrackedTable.fold(StateDigest.identity(key)), index))
                 } else if !entry.is(.delete) {
                     for digest in uniques(entry) where digest != 0 { digests.append((digest, index)) }
                 }
@@ -337,11 +315,11 @@ final class SimpleChanges {
         for (digest, index) in digests {
             let rows = try scan.rows(with: digest)
             let rowid = entries[index].rowid
-            let isPlain =
+            let isSimple =
                 if entries[index].is(.insert) { rows.isEmpty } else {
                     table.findsByKeyDigest ? rows.contains(rowid) : rows.allSatisfy { $0 == rowid }
                 }
-            if !isPlain { entries[index].isPlain = false }
+            if !isSimple { entries[index].isSimple = false }
         }
     }
 
@@ -349,10 +327,10 @@ final class SimpleChanges {
     private func checkIdentities(_ order: [Int]) throws {
         guard table.kind == .natural, table.storesIdentity else { return }
         let statement = try connection.prepare(table.clockRowByIdentity)
-        for index in order where entries[index].isPlain {
+        for index in order where entries[index].isSimple {
             statement.bind(blob: keys.bytes[range(entries[index])], at: 1)
             let record = try statement.step() ? statement.integer(0) : nil
-            if record != (entries[index].is(.insert) ? nil : entries[index].rowid) { entries[index].isPlain = false }
+            if record != (entries[index].is(.insert) ? nil : entries[index].rowid) { entries[index].isSimple = false }
             statement.reset()
         }
     }
@@ -374,20 +352,20 @@ final class SimpleChanges {
     /// The new row at a rowid. Where the table has an integer key, ``inserts`` are by rowid.
     private func place(of rowid: Int64) -> Int? {
         if !table.capturesKey {
-            guard let place = index(inserts.count, { entries[inserts[$0]].rowid < rowid }) else { return nil }
+            guard let place = firstIndex(inserts.count, { entries[inserts[$0]].rowid < rowid }) else { return nil }
             let found = inserts[place]
             return entries[found].rowid == rowid ? found : nil
         }
         if rowids.isEmpty { rowids = inserts.sorted { entries[$0].rowid < entries[$1].rowid } }
-        guard let place = index(rowids.count, { entries[rowids[$0]].rowid < rowid }) else { return nil }
+        guard let place = firstIndex(rowids.count, { entries[rowids[$0]].rowid < rowid }) else { return nil }
         return entries[rowids[place]].rowid == rowid ? rowids[place] : nil
     }
 
-    /// New rows by rowid, once somebody asks.
+    /// New rows by rowid, from the first look-up on.
     private var rowids: [Int] = []
 
-    /// The first place that does not precede; nil where all do.
-    private func index(_ count: Int, _ precedes: (Int) -> Bool) -> Int? {
+    /// The first place below `count` that does not precede; nil where all do.
+    private func firstIndex(_ count: Int, _ precedes: (Int) -> Bool) -> Int? {
         var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2

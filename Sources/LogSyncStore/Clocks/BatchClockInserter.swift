@@ -41,11 +41,6 @@ final class BatchClockInserter {
         var cells: [Int: Stamp]
     }
 
-    /// Whether the records of a table's new rows are as simple as this.
-    static func suits(_ table: TrackedTable, _ store: OpenStore) -> Bool {
-        table.hasRowid && !table.hasOpaqueUnique && store.counters(of: table).isEmpty
-    }
-
     /// - Parameter stamp: of the transaction of which most rows are.
     init(_ table: TrackedTable, _ store: OpenStore, _ stamp: Stamp) throws {
         self.store = store
@@ -65,8 +60,7 @@ final class BatchClockInserter {
     }
 
     private static func extra(_ table: TrackedTable, _ stamp: Stamp, _ cells: [Int: Stamp]) -> [UInt8]? {
-        var state = RowClock(insertedBy: stamp, columnCount: table.columnCount)
-        for column in table.droppedColumns { state.setCell(column, CellState()) }
+        var state = RowClock(insertedBy: stamp, in: table)
         for (column, stamp) in cells {
             state.setCell(column, CellState(versions: [Version(stamp: stamp, value: nil)]))
         }

@@ -58,11 +58,7 @@ struct TableReader {
     ///
     /// - Parameter columns: the column ids that the row's record knows; those from there on came later.
     func digest(_ digests: [UInt64], columns: Int = .max) -> UInt64 {
-        var sum: UInt64 = 0
-        for (position, digest) in digests.enumerated() where table.columns[position].id < columns {
-            sum &+= Digest.mix(digest, UInt64(table.columns[position].id))
-        }
-        return sum
+        table.digest(ofRow: digests, below: columns)
     }
 
     /// The digests that a clock record keeps, by column id.

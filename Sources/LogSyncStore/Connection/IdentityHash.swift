@@ -52,7 +52,8 @@ struct IdentityHash {
     }
 }
 
-/// Makes the surrogate identities of captured rows, many of one table.
+/// Makes the surrogate identities of captured rows, many of one table: what ``IdentityHash`` makes of the word `row`,
+/// the store's salt, the table's name, and the number and milliseconds of the pending row that began it.
 struct SurrogateHash {
     /// What all of them begin with, and then the row's number and milliseconds.
     private var input: [UInt8]
@@ -66,9 +67,13 @@ struct SurrogateHash {
         input += [UInt8](repeating: 0, count: 16)
     }
 
+    mutating func identity(number: Int64, milliseconds: Int64) -> RowIdentity {
+        var arena = ByteArena()
+        append(number: number, milliseconds: milliseconds, to: &arena)
+        return RowIdentity(unchecked: arena.bytes[...])
+    }
+
     /// Appends the bytes of an identity.
-    ///
-    /// - Parameter number: the pending row's.
     mutating func append(number: Int64, milliseconds: Int64, to target: inout ByteArena) {
         input.withUnsafeMutableBytes { input in
             input.storeBytes(of: number.bigEndian, toByteOffset: input.count - 16, as: Int64.self)

@@ -31,6 +31,9 @@ final class OpenStore {
     private(set) lazy var referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
     /// The unique keys of tables, by table id.
     var uniqueKeys: [Int64: [UniqueKey]] = [:]
+    /// How tables' rows may be worked on in batches, by table id, as the schema and the policies are; see
+    /// ``batching(of:)``.
+    private var batchings: [Int64: Batching] = [:]
     /// Whether rows are folded into others.
     var hasFolded: Bool
     /// Whether rows show something else than their references.
@@ -42,16 +45,10 @@ final class OpenStore {
     /// Columns' defaults as evaluated, by table and column id.
     var defaults: [String: Value] = [:]
     private var schema: (version: Int64, fingerprint: SchemaFingerprint)?
-    /// Tables whose clock records are to be compared with the rows that are there.
-    var orphanScans: Set<Int64> = []
-    /// Tables that are recorded for the first time: what they hold counts as found.
-    var newTables: Set<Int64> = []
     /// The key columns of tables that are not here, by the table's lower-case name in logs.
     var absentKeys: [String: [String]]
     /// Whether the store is known to remember what it has lost.
     var remembersLost = false
-    /// Columns, by table and column id, that have just appeared.
-    var newColumns: [Int64: Set<Int>] = [:]
 
     init(_ connection: Connection, configuration: StoreConfiguration) throws {
         self.connection = connection
@@ -90,6 +87,7 @@ final class OpenStore {
         defaults = [:]
         catalog = try Catalog.load(on: connection)
         uniqueKeys = [:]
+        batchings = [:]
         referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
     }
 
@@ -104,9 +102,20 @@ final class OpenStore {
         let read = try Policies(on: connection, custom: configuration.policies)
         defer {
             policies = read
+            batchings = [:]
             referenceRules = ReferenceRules(catalog, unenforced: read.unenforced)
         }
         return !read.saysTheSame(as: policies)
+    }
+
+    /// How a table's rows may be recorded and merged in batches, but for what the rows at hand say
+    /// (``isContested(_:)``). Nothing where batches are off.
+    func batching(of table: TrackedTable) -> Batching {
+        guard configuration.batches else { return [] }
+        if let known = batchings[table.id] { return known }
+        let batching = Batching(table, hasCounters: !counters(of: table).isEmpty, referenceRules)
+        batchings[table.id] = batching
+        return batching
     }
 
     func reloadPeers() throws {
@@ -123,8 +132,8 @@ final class OpenStore {
     private static let formerSalt = "former_salt"
 
     /// Call it when everything captured has been recorded: what this store captures from here on is not what the peer
-    /// captured that it was before, even under the same number and in the same millisecond. What was captured until then
-    /// may have been recorded by that peer, too, and keeps the identities that it gave.
+    /// captured that it was before, even under the same number and in the same millisecond. What was captured until
+    /// then may have been recorded by that peer, too, and keeps the identities that it gave.
     func takeOwnSalt() throws {
         guard hasFormerSalt else { return }
         var hash = IdentityHash("salt")

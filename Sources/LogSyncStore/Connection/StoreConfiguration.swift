@@ -15,6 +15,9 @@ package struct StoreConfiguration: Sendable {
     package var blobThreshold = StoreConfiguration.defaultBlobThreshold
     /// About how many bytes of rows a recording holds in memory before it writes them into the log.
     package var recordingMemory = 64 << 20
+    /// Whether rows are recorded and merged many at a time where they are simple enough. Where not, each goes the general
+    /// way, which leaves the same; so tests can run one scenario both ways.
+    package var batches = true
     /// Whether inserts leave key columns out where the row's identity says what they hold. Seeds have always done so, and
     /// have the same bytes on every peer.
     var leavesOutKeys = false

@@ -2,7 +2,8 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// Records the rows that a table holds when it is first tracked: one insert each, at time 0.
+/// Records the rows that tables hold when a store begins: one insert each, at time 0, in the order of keys, which is
+/// how inserts merge best.
 ///
 /// In two passes, so that nothing is held in memory: first every row gets its clock record and identity, parents first;
 /// then the rows are written down, when every reference can be translated.
@@ -11,14 +12,6 @@ struct InitialRows {
     let recorder: Recorder
 
     private var connection: Connection { store.connection }
-
-    /// Whether any of the tables holds a row.
-    static func exist(in tables: [TrackedTable], on connection: Connection) throws -> Bool {
-        for table in tables where try connection.integer("SELECT EXISTS(SELECT 1 FROM \(table.quoted))") == 1 {
-            return true
-        }
-        return false
-    }
 
     /// Records all rows of `tables`, parents first, none of which have clock records yet.
     func record(_ tables: [TrackedTable]) throws {
@@ -36,11 +29,10 @@ struct InitialRows {
     private func number(_ table: TrackedTable, stamp: Stamp) throws {
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
-        var state = RowClock(insertedBy: stamp, columnCount: table.columnCount)
-        for column in table.droppedColumns { state.setCell(column, CellState()) }
-        try forEachRow(table) { rowid, values in
+        let inserted = RowClock(insertedBy: stamp, in: table)
+        try reader.forEachRow(inOrder: true) { rowid, values in
             let row = TableReader.Row(values: values)
-            var state = state
+            var state = inserted
             store.spellOutCounters(&state, shown: row.values, in: table)
             let identity = try identity(of: row, rowid, table, reader: reader)
             _ = try clock.insert(ClockRecord(state, of: identity, shownAs: row, reader), at: rowid)
@@ -62,7 +54,7 @@ struct InitialRows {
         return Self.identity(of: row, rowid, table)
     }
 
-    /// The identity of a row that was there before anybody recorded it: two founders with the same row have it once.
+    /// The identity of a row that was there before anything was recorded: two founders with the same row have it once.
     static func identity(of row: TableReader.Row, _ rowid: Int64?, _ table: TrackedTable) -> RowIdentity {
         var hash = IdentityHash("found")
         hash.combine(table.name)
@@ -74,7 +66,7 @@ struct InitialRows {
     private func write(_ table: TrackedTable, to transaction: TransactionWriter) throws {
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
-        try forEachRow(table) { rowid, values in
+        try reader.forEachRow(inOrder: true) { rowid, values in
             let row = TableReader.Row(values: values)
             let stored = try rowid.flatMap { try clock.identity(at: $0) }
             let identity =
@@ -86,19 +78,6 @@ struct InitialRows {
                 in: table)
             try transaction.append(
                 table, .insert, identity, time: .zero, integer: table.localInteger == nil ? nil : rowid, cells: cells)
-        }
-    }
-
-    /// Every row in the order of its key, which is how inserts merge best.
-    private func forEachRow(_ table: TrackedTable, _ body: (Int64?, [Value]) throws -> Void) throws {
-        let columns = table.columns.isEmpty ? "" : ", " + table.columnList
-        let order = table.hasRowid ? "ORDER BY \(table.rowid)" : ""
-        let statement = try connection.prepare(
-            "SELECT \(table.hasRowid ? table.rowid : "NULL")\(columns) FROM \(table.quoted) \(order)")
-        defer { statement.reset() }
-        while try statement.step() {
-            let values = table.columns.indices.map { statement.value($0 + 1) }
-            try body(statement.isNull(0) ? nil : statement.integer(0), values)
         }
     }
 }

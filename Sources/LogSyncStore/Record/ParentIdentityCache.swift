@@ -1,13 +1,14 @@
 import LogSyncModel
 
-/// The identities that a table's references stand for with all that a recording has found, each looked up once.
+/// The identities of the rows that a table's references name, once all that was captured is recorded; each is looked up
+/// once.
 final class ParentIdentityCache {
     private let recorder: Recorder
     /// By column position: nil where there is no reference.
     private let parents: [TrackedTable?]
     private var known: [[Int64: RowIdentity]]
 
-    /// How many of a column are remembered at a time.
+    /// How many identities of a column are remembered at a time.
     private static let limit = 1 << 16
 
     init(_ table: TrackedTable, _ recorder: Recorder) {

@@ -11,8 +11,9 @@ final class TransactionWriter {
     private var encoder: TransactionEncoder
     private let chainBefore: ChainHash
     private let sink: BlockSink
-    private var groups: [GroupKey: RowGroup] = [:]
-    private var sizes: [GroupKey: Int] = [:]
+    private var groups: [GroupKey: Collected] = [:]
+    /// How many groups have been begun.
+    private var begun = 0
 
     private struct GroupKey: Hashable {
         var table: Int64
@@ -20,6 +21,15 @@ final class TransactionWriter {
         var columns: [String]
         var operations: [RowGroup.Operation]
         var areTimed: [Bool]
+    }
+
+    /// Rows that are not encoded yet.
+    private struct Collected {
+        var group: RowGroup
+        /// About how many bytes they take.
+        var size = 0
+        /// Among all groups, in the order in which they were begun.
+        var number: Int
     }
 
     /// One cell of a row change.
@@ -86,24 +96,24 @@ final class TransactionWriter {
             areTimed: cells.map { $0.time != nil })
         var size = 40 + identity.bytes.count
         if groups[key] == nil {
-            groups[key] = RowGroup(
-                table: table.name, kind: kind,
-                columns: cells.map {
-                    RowGroup.Column(name: $0.column, operation: $0.operation, referencedTable: $0.reference)
-                })
+            let columns = cells.map {
+                RowGroup.Column(name: $0.column, operation: $0.operation, referencedTable: $0.reference)
+            }
+            groups[key] = Collected(group: RowGroup(table: table.name, kind: kind, columns: columns), number: begun)
+            begun += 1
         }
-        groups[key]?.identities.append(identity)
-        groups[key]?.times.append(time)
-        if let integer { groups[key]?.integers.append(integer) }
+        groups[key]?.group.identities.append(identity)
+        groups[key]?.group.times.append(time)
+        if let integer { groups[key]?.group.integers.append(integer) }
         for (index, cell) in cells.enumerated() {
             let value = try logged(cell.value, cell.column, of: identity, in: table)
-            groups[key]?.columns[index].values.append(value)
-            if let time = cell.time { groups[key]?.columns[index].times.append(time) }
-            if let base = cell.base { groups[key]?.columns[index].bases.append(base) }
+            groups[key]?.group.columns[index].values.append(value)
+            if let time = cell.time { groups[key]?.group.columns[index].times.append(time) }
+            if let base = cell.base { groups[key]?.group.columns[index].bases.append(base) }
             size += value.size
         }
-        sizes[key, default: 0] += size
-        if sizes[key, default: 0] > 1 << 19 { try flush(key) }
+        groups[key]?.size += size
+        if groups[key]?.size ?? 0 > 1 << 19 { try flush(key) }
     }
 
     /// Encodes a whole group at once.
@@ -124,18 +134,18 @@ final class TransactionWriter {
     /// Encodes what has been collected; called when a table is done.
     func flush() throws {
         // In one order wherever it is made: a seed has the same bytes on every peer.
-        for key in groups.keys.sorted(by: { a, b in
-            let (left, right) = ((a.kind.rawValue, a.columns.count), (b.kind.rawValue, b.columns.count))
-            return left == right ? a.columns.lexicographicallyPrecedes(b.columns) : left < right
-        }) {
-            try flush(key)
-        }
+        let keys = groups.sorted { a, b in
+            let (left, right) = ((a.key.kind.rawValue, a.key.columns.count), (b.key.kind.rawValue, b.key.columns.count))
+            if left != right { return left < right }
+            if a.key.columns != b.key.columns { return a.key.columns.lexicographicallyPrecedes(b.key.columns) }
+            return a.value.number < b.value.number
+        }.map(\.key)
+        for key in keys { try flush(key) }
     }
 
     private func flush(_ key: GroupKey) throws {
-        guard let group = groups.removeValue(forKey: key) else { return }
-        sizes[key] = nil
-        try encoder.append(group)
+        guard let collected = groups.removeValue(forKey: key) else { return }
+        try encoder.append(collected.group)
     }
 
     /// Closes the transaction: outbox, history and our own place in the vector.

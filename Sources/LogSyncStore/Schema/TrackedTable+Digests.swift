@@ -6,7 +6,19 @@ extension TrackedTable {
     func keyDigest(_ identity: RowIdentity) -> Int32 { Self.keyDigest(identity) }
 
     static func keyDigest(_ identity: RowIdentity) -> Int32 {
-        fold(Digest.of(bytes: identity.bytes, seed: Digest.blobSeed))
+        identity.bytes.withUnsafeBytes { fold(StateDigest.identity($0)) }
+    }
+
+    /// The digest of a whole row, from its columns' digests by position.
+    ///
+    /// - Parameter limit: columns of this id and above do not count.
+    @inline(__always)
+    func digest(ofRow digests: [UInt64], below limit: Int = .max) -> UInt64 {
+        var sum: UInt64 = 0
+        for (position, digest) in digests.enumerated() where columns[position].id < limit {
+            sum &+= Digest.mix(digest, UInt64(columns[position].id))
+        }
+        return sum
     }
 
     /// The digests by which a row's record is found.

@@ -2,7 +2,7 @@ import LogSyncModel
 import LogSyncSQLite
 
 /// Lays a table's clock and pending records out anew, where an index came or went, or a rebuild made it another kind of
-/// table: what finds a record and where it stands depends on both.
+/// table: how a record is found, and its number, depend on both.
 struct ClockLayoutChange {
     let store: OpenStore
     let table: TrackedTable
@@ -12,8 +12,10 @@ struct ClockLayoutChange {
     private var oldUnique: String { "logsync_old_unique" }
     private var oldPending: String { "logsync_old_pending" }
 
-    /// Returns whether there was anything to do. Every row is then noted as possibly changed.
-    func reshape() throws -> Bool {
+    /// Every row is then noted as possibly changed.
+    ///
+    /// - Returns: whether the layout has changed.
+    func applyIfNeeded() throws -> Bool {
         let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
         guard case .text? = shape, let shape, String(text: shape) != table.shape else { return false }
         // By their former layout: "hasRowid storesIdentity findsByKeyDigest …".
@@ -23,7 +25,7 @@ struct ClockLayoutChange {
         for name in Capture.triggerNames {
             try connection.execute("DROP TRIGGER IF EXISTS logsync_\(name)_\(table.id)")
         }
-        try putAside(hasUnique: try TableSchema.read(table.unique, on: connection) != nil)
+        try renameOldTables(hasUnique: try TableSchema.read(table.unique, on: connection) != nil)
         try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
         try connection.execute(Capture.pendingTable(table))
         try connection.execute(
@@ -40,7 +42,7 @@ struct ClockLayoutChange {
         return true
     }
 
-    private func putAside(hasUnique: Bool) throws {
+    private func renameOldTables(hasUnique: Bool) throws {
         try connection.execute("ALTER TABLE \(table.clock) RENAME TO \(old)")
         for index in ["identity", "conflict"] {
             try connection.execute("DROP INDEX IF EXISTS \(table.clock)_\(index)")
@@ -60,21 +62,15 @@ struct ClockLayoutChange {
         let reader = shownRows.reader(table)
         let formerly = FormerRecords(table: table, name: old, keepsKey: byDigest)
         var moved: Set<Int64> = []
-        let statement = try Statement(
-            """
-            SELECT \(table.hasRowid ? table.rowid : "NULL")\(table.columns.isEmpty ? "" : ", " + table.columnList)
-            FROM \(table.quoted)
-            """, on: connection)
-        while try statement.step() {
-            let row = TableReader.Row(values: table.columns.indices.map { statement.value($0 + 1) })
-            let rowid = statement.isNull(0) ? nil : statement.integer(0)
+        try reader.forEachRow { rowid, values in
+            let row = TableReader.Row(values: values)
             let natural =
                 table.kind == .surrogate
                 ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
             guard
                 let origin = try record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid),
                 moved.insert(origin).inserted, var record = try formerly.record(at: origin, connection)
-            else { continue }
+            else { return }
             let identity = record.identity ?? natural
             let isStored = table.storesIdentity || identity?.isSurrogate ?? false
             record.identity = isStored ? identity : nil
@@ -101,7 +97,7 @@ struct ClockLayoutChange {
         return try connection.integer("SELECT row FROM \(old) WHERE row = ?", .integer(rowid))
     }
 
-    /// Records whose rows are gone: those that say, or whose pending deletion says, which row it was.
+    /// Moves records whose rows are gone, with the identity where the record or a pending deletion says it.
     private func moveOrphans(
         except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool
     ) throws {
@@ -127,7 +123,7 @@ struct ClockLayoutChange {
             record.identity = record.named ?? keys[origin]
             record.key = nil
             record.uniques = []
-            // Where no row stands; one with an integer of its own stays there, so that the integer says which it was.
+            // Under a number that no row has; but an integer that says which row it was stays.
             free -= 1
             let isNatural = table.kind == .natural && table.schema.integerKey != nil
             _ = try clock.insert(record, at: table.localInteger != nil || isNatural ? origin : free)

@@ -10,7 +10,7 @@ struct ColumnChanges {
 }
 
 extension SchemaReconciliation {
-    private struct Known {
+    private struct KnownColumn {
         var id: Int64
         var name: String
         var type: String
@@ -18,17 +18,17 @@ extension SchemaReconciliation {
     }
 
     /// Gives new columns their ids, notes dropped and renamed ones; by table id.
-    func followColumns() throws -> [Int64: ColumnChanges] {
+    func reconcileColumns() throws -> [Int64: ColumnChanges] {
         var changes: [Int64: ColumnChanges] = [:]
         for table in store.catalog.tables {
             let local = try connection.scalar("SELECT name FROM logsync_table WHERE id = ?", .integer(table.id))
             guard let local, let schema = try TableSchema.read(String(text: local), on: connection) else { continue }
-            changes[table.id] = try followColumns(table, schema)
+            changes[table.id] = try reconcileColumns(table, schema)
         }
         return changes
     }
 
-    private func followColumns(_ table: TrackedTable, _ schema: TableSchema) throws -> ColumnChanges {
+    private func reconcileColumns(_ table: TrackedTable, _ schema: TableSchema) throws -> ColumnChanges {
         var changes = ColumnChanges()
         let present = schema.columns.enumerated().filter { _, column in
             !column.isGenerated && !(table.kind != .natural && column.name == schema.integerKey)
@@ -37,7 +37,7 @@ extension SchemaReconciliation {
             "SELECT id, name, type, ordinal FROM logsync_column WHERE table_id = ? AND NOT dropped ORDER BY id",
             .integer(table.id)
         ).map {
-            Known(
+            KnownColumn(
                 id: $0[0].asInteger, name: String(text: $0[1]), type: String(text: $0[2]), ordinal: Int($0[3].asInteger)
             )
         }
@@ -92,25 +92,25 @@ extension SchemaReconciliation {
         return Int(id)
     }
 
-    private func rename(_ column: Known, to new: TableSchema.Column, in table: TrackedTable) throws {
+    private func rename(_ column: KnownColumn, to new: TableSchema.Column, in table: TrackedTable) throws {
         try connection.run(
             "UPDATE logsync_column SET name = ?3, type = ?4 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
             .integer(column.id), .text(new.name), .text(new.declaredType))
         try Settings(store).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
     }
 
-    /// Whether another peer, or who ran the migration, said that a column is called so now, of whatever type it is.
-    private func isToldRename(of column: Known, to name: String, _ table: TrackedTable) throws -> Bool {
+    /// Whether another peer or `logsync migrate` has said that a column has this name now, of whatever type it is.
+    private func isToldRename(of column: KnownColumn, to name: String, _ table: TrackedTable) throws -> Bool {
         let told = try Renames(connection).logName(ofColumn: name, in: table.name)
         return told != name && told == table.columnNames[Int(column.id)]
     }
 
     /// A column that keeps its place, type and values under a new name is renamed.
     private func isRename(
-        of column: Known, to name: String, at ordinal: Int, _ isAsMany: Bool, _ table: TrackedTable,
+        of column: KnownColumn, to name: String, at ordinal: Int, _ isAsMany: Bool, _ table: TrackedTable,
         _ schema: TableSchema
     ) throws -> Bool {
-        // One that was said to be another is not this one.
+        // A name that is known to be another column's is not this one's.
         guard try Renames(connection).logName(ofColumn: name, in: table.name) == name else { return false }
         guard isAsMany, ordinal == column.ordinal else { return false }
         var former: [UInt32: Int] = [:]
@@ -140,7 +140,7 @@ extension SchemaReconciliation {
 
     /// Takes dropped columns out of the rows' digests, and lets those rows be recorded for which a new column's cells
     /// were kept.
-    func followCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
+    func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
         guard !changes.added.isEmpty || !changes.dropped.isEmpty else { return }
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
@@ -168,59 +168,60 @@ extension SchemaReconciliation {
     // MARK: Rowids
 
     /// VACUUM may number the rows of a table without INTEGER PRIMARY KEY anew: records are matched to rows by key.
-    func matchRowids(_ table: TrackedTable) throws {
-        guard table.hasRowid, table.schema.integerKey == nil, table.kind == .natural else { return }
+    ///
+    /// - Returns: whether records of the table may be left whose rows nothing names any more.
+    func matchRowids(_ table: TrackedTable) throws -> Bool {
+        guard table.hasRowid, table.schema.integerKey == nil, table.kind == .natural else { return false }
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
         let shownRows = ShownRows(store)
         var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []
-        var nameless: [(rowid: Int64, digest: UInt64)] = []
-        let statement = try Statement(
-            "SELECT \(table.rowid), \(table.columnList) FROM \(table.quoted)", on: connection)
-        while try statement.step() {
-            let rowid = statement.integer(0)
-            let values = table.columns.indices.map { statement.value($0 + 1) }
+        var unidentified: [(rowid: Int64, digest: UInt64)] = []
+        try reader.forEachRow { rowid, values in
+            guard let rowid else { return }
             let identity = try reader.naturalIdentity { try shownRows.knownValue(values[$0], $0, in: table) }
             guard let identity else {
-                nameless.append((rowid, reader.digest(values.map(Digest.of))))
-                continue
+                unidentified.append((rowid, reader.digest(values.map(Digest.of))))
+                return
             }
             if table.storesIdentity {
                 guard let row = try FoldedKeys(store: store, table: table).row(of: identity), row != rowid else {
-                    continue
+                    return
                 }
                 moves.append((row, rowid, try clock.record(at: row)?.uniques ?? []))
             } else {
                 let digest = table.keyDigest(identity)
                 let rows = try clock.rows(withUnique: digest)
-                guard let row = rows.first, !rows.contains(rowid) else { continue }
+                guard let row = rows.first, !rows.contains(rowid) else { return }
                 moves.append((row, rowid, [digest]))
             }
         }
-        moves += try matchNameless(nameless, table, clock)
-        // Of what another row's number was taken from, a deletion may say no more than that number.
-        if try clock.move(moves) { store.orphanScans.insert(table.id) }
-        try forgetNameless(table)
+        moves += try matchUnidentified(unidentified, table, clock)
+        // Where another row has taken a deleted row's number, the captured deletion may say no more than that number.
+        let isInTheWay = try clock.move(moves)
+        return try forgetUnidentified(table) || isInTheWay
     }
 
-    /// What was captured of rows with a NULL in their keys says where they were, and other rows may be there now: all rows
-    /// are looked at instead.
-    private func forgetNameless(_ table: TrackedTable) throws {
-        let isNameless = table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
-        let stale = "kind <> \(Capture.Kind.found.rawValue) AND (\(isNameless))"
+    /// What was captured of rows with a NULL in their keys says where they were, and other rows may be there now: all
+    /// rows are compared instead.
+    ///
+    /// - Returns: whether there was any.
+    private func forgetUnidentified(_ table: TrackedTable) throws -> Bool {
+        let hasNull = table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
+        let stale = "kind <> \(Capture.Kind.found.rawValue) AND (\(hasNull))"
         guard
             try connection.integer(
                 "SELECT EXISTS(SELECT 1 FROM \(table.pending) WHERE number > \(table.recorded) AND \(stale))") == 1
-        else { return }
+        else { return false }
         try Capture.noteEverything(table, on: connection)
-        store.orphanScans.insert(table.id)
         // The newest stays in any case, so that numbers go on.
         try connection.execute(
             "DELETE FROM \(table.pending) WHERE number < (SELECT max(number) FROM \(table.pending)) AND \(stale)")
+        return true
     }
 
     /// Rows with a NULL in their key are matched by all that they hold; VACUUM keeps their order.
-    private func matchNameless(
+    private func matchUnidentified(
         _ rows: [(rowid: Int64, digest: UInt64)], _ table: TrackedTable, _ clock: ClockTable
     ) throws -> [(from: Int64, to: Int64, uniques: [Int32])] {
         guard !rows.isEmpty else { return [] }

@@ -12,38 +12,40 @@ struct SchemaReconciliation {
         try store.connection.integer("PRAGMA schema_version") != store.schemaVersion
     }
 
-    /// Returns whether rows that are kept may stand now: their table is there, or a constraint has gone with a column or in a
-    /// rebuild.
-    @discardableResult
-    func reconcile() throws -> Bool {
-        try keepRowsOfDroppedTables()
+    /// Returns what the next recording needs to know. Hidden rows may be shown from here on: their table is there, or a
+    /// constraint has gone with a column or in a rebuild.
+    func reconcile() throws -> SchemaFindings {
+        var findings = SchemaFindings()
+        try hideRowsOfDroppedTables()
         // A process that has just begun does not know a renamed table yet.
-        if try followNames() { try store.reloadCatalog() }
-        let columns = try followColumns()
+        if try reconcileNames() { try store.reloadCatalog() }
+        let columns = try reconcileColumns()
         try store.reloadCatalog()
-        store.newColumns = columns.mapValues { Set($0.added) }
-        let added = try trackNewTables()
-        for table in store.catalog.tables where !added.contains(table.id) {
-            if try ClockLayoutChange(store: store, table: table).reshape() {
-                store.orphanScans.insert(table.id)
+        findings.newColumns = columns.mapValues { Set($0.added) }
+        findings.newTables = try trackNewTables()
+        for table in store.catalog.tables where !findings.newTables.contains(table.id) {
+            if try ClockLayoutChange(store: store, table: table).applyIfNeeded() {
+                findings.orphanScans.insert(table.id)
             } else if try !Capture.isInstalled(table, on: connection) {
-                // A rebuild dropped them, and nobody knows what happened to the rows meanwhile.
+                // A rebuild dropped the triggers, so that writes to the rows since then were not captured.
                 try Capture.install(table, on: connection)
                 try Capture.noteEverything(table, on: connection)
-                store.orphanScans.insert(table.id)
+                findings.orphanScans.insert(table.id)
             }
-            try matchRowids(table)
-            try followCells(of: table, columns[table.id] ?? ColumnChanges())
+            if try matchRowids(table) { findings.orphanScans.insert(table.id) }
+            try reconcileCells(of: table, columns[table.id] ?? ColumnChanges())
         }
-        try adoptKeptRows()
+        try adoptHiddenRows()
         try store.acceptSchemaVersion()
-        return store.hasHidden
+        return findings
     }
 
     // MARK: Tables
 
-    /// A table whose triggers now stand on another name was renamed. Returns whether there is one.
-    private func followNames() throws -> Bool {
+    /// A table whose triggers are another table's by name now was renamed.
+    ///
+    /// - Returns: whether there is such a table.
+    private func reconcileNames() throws -> Bool {
         var isAny = false
         for row in try connection.rows("SELECT id, name, log_name FROM logsync_table") {
             guard try TableSchema.read(String(text: row[1]), on: connection) == nil else { continue }
@@ -59,6 +61,8 @@ struct SchemaReconciliation {
     }
 
     /// A table that came to be after `init` is replicated like the others, where its rows have an identity.
+    ///
+    /// - Returns: those tables, by id.
     private func trackNewTables() throws -> Set<Int64> {
         let registered = Set(
             try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).lowercased() })
@@ -80,7 +84,7 @@ struct SchemaReconciliation {
                 try registering.register(try registering.choice(schema))
                 added.insert(schema.name)
             } catch let error as LogSyncError where error.code == .unsupportedTable || error.code == .usage {
-                // It stays local, and `status` names it: a table without identity must not stop the others.
+                // It stays local, and `status` names it: a table without identity must not stop all tables.
                 continue
             }
         }
@@ -89,16 +93,15 @@ struct SchemaReconciliation {
         let tables = store.catalog.tables.filter { added.contains($0.schema.name) }
         try Capture.equip(tables, on: connection)
         for table in tables { try Capture.noteEverything(table, on: connection, milliseconds: "0") }
-        store.newTables.formUnion(tables.map(\.id))
         return Set(tables.map(\.id))
     }
 
     // MARK: Rows without a table
 
-    /// A missing table is never a deletion of its rows: they are kept, without the values that went with the table.
-    private func keepRowsOfDroppedTables() throws {
+    /// A missing table is never a deletion of its rows: they are hidden, without the values that went with the table.
+    private func hideRowsOfDroppedTables() throws {
         for table in try Catalog.absentTables(on: connection) {
-            // One whose triggers stand on another name was renamed.
+            // A table whose triggers have gone to another name was renamed.
             guard
                 try connection.integer(
                     "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = ?",
@@ -106,7 +109,7 @@ struct SchemaReconciliation {
             else { continue }
             let columns = Array(0..<table.columnCount)
             try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: columns, in: table))
-            try keepRows(of: table)
+            try hideRows(of: table)
             try KeyNames(store).learn(table.orderedKeyNames, of: table.name)
             for statement in ["DELETE FROM \(table.clock)", "DELETE FROM \(table.pending)"] {
                 try connection.execute(statement)
@@ -122,7 +125,7 @@ struct SchemaReconciliation {
         }
     }
 
-    private func keepRows(of table: TrackedTable) throws {
+    private func hideRows(of table: TrackedTable) throws {
         let shownRows = ShownRows(store)
         let clock = ClockTable(table: table, connection: connection)
         for row in try connection.rows("SELECT row FROM \(table.clock)") {
@@ -140,9 +143,9 @@ struct SchemaReconciliation {
         }
     }
 
-    /// Rows that were kept because their table was not here stand with the others from now on, those whose values are
-    /// all known. Integers are promised to them first, so that rows which refer to each other find them.
-    private func adoptKeptRows() throws {
+    /// Rows that were hidden because their table was not here are parked like other rows from now on, where all their
+    /// values are known. Integers are reserved for them first, so that rows which refer to each other find them.
+    private func adoptHiddenRows() throws {
         guard store.hasHidden else { return }
         let hidden = HiddenRows(store)
         let identities = IdentityMap(store: store)

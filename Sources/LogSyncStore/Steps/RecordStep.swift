@@ -1,14 +1,19 @@
 import LogSyncModel
 
-/// Turns what was captured into a transaction, within the caller's write transaction, and brings the rows that are shown in
-/// line with it. Comes before anything is merged, so that clocks are current when conflicts are judged.
+/// Turns what was captured into a transaction, within the caller's write transaction, and brings the rows that are
+/// shown in line with it. Comes before anything is merged, so that clocks are current when conflicts are judged.
 struct RecordStep {
     let store: OpenStore
     var author: String?
     var context: String?
+    /// What is known of the schema beside what the step finds itself.
+    private let findings: SchemaFindings
 
-    init(_ store: OpenStore, author: String? = nil, context: String? = nil) {
+    init(
+        _ store: OpenStore, findings: SchemaFindings = SchemaFindings(), author: String? = nil, context: String? = nil
+    ) {
         self.store = store
+        self.findings = findings
         self.author = author
         self.context = context
     }
@@ -36,8 +41,8 @@ struct RecordStep {
         return recorded
     }
 
-    /// The same on a program's own connection, whose triggers are on: they would capture what is written to bring shown rows
-    /// in line. That is noted, and the next ``run()`` does it.
+    /// The same on a program's own connection, whose triggers are on: they would capture what is written to bring shown
+    /// rows in line. That is noted, and the next ``run()`` does it.
     func runDeferringShownRows() throws -> RecordedTransaction? {
         let (recorded, adopted) = try record()
         if setsPolicies(recorded) { try store.facts.set(StoreFacts.policyChange, .integer(1)) }
@@ -48,9 +53,12 @@ struct RecordStep {
     }
 
     private func record() throws -> (recorded: RecordedTransaction?, adopted: Bool) {
-        let adopted = try SchemaReconciliation.isNeeded(store) && SchemaReconciliation(store: store).reconcile()
+        var findings = findings
+        let isReconciled = try SchemaReconciliation.isNeeded(store)
+        if isReconciled { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
+        let adopted = isReconciled && store.hasHidden
         try ForgottenColumns(store).begin()
-        let recorded = try Recorder(store, author: author, context: context).record()
+        let recorded = try Recorder(store, findings: findings, author: author, context: context).record()
         try store.takeOwnSalt()
         return (recorded, adopted)
     }

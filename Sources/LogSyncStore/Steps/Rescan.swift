@@ -8,40 +8,45 @@ struct Rescan {
     private var connection: Connection { store.connection }
 
     /// Puts triggers back and brings clock records to where their rows are now.
-    func matchRecords() throws {
-        let reconciling = SchemaReconciliation(store: store)
-        if try SchemaReconciliation.isNeeded(store) {
-            try reconciling.reconcile()
-        } else {
-            for table in store.catalog.tables {
-                if try !Capture.isInstalled(table, on: connection) { try Capture.install(table, on: connection) }
-                try reconciling.matchRowids(table)
-            }
-            try store.acceptSchemaVersion()
+    ///
+    /// - Returns: what the recording after it needs to know.
+    func matchRecords() throws -> SchemaFindings {
+        let reconciliation = SchemaReconciliation(store: store)
+        if try SchemaReconciliation.isNeeded(store) { return try reconciliation.reconcile() }
+        var findings = SchemaFindings()
+        for table in store.catalog.tables {
+            if try !Capture.isInstalled(table, on: connection) { try Capture.install(table, on: connection) }
+            if try reconciliation.matchRowids(table) { findings.orphanScans.insert(table.id) }
         }
+        try store.acceptSchemaVersion()
+        return findings
     }
 
     /// Lets the next recording compare every row, and look for the row of every record.
-    func noteEverything() throws {
+    ///
+    /// - Returns: what that recording needs to know.
+    func noteEverything() throws -> SchemaFindings {
+        var findings = SchemaFindings()
         for table in store.catalog.tables {
             try Capture.noteEverything(table, on: connection)
-            store.orphanScans.insert(table.id)
+            findings.orphanScans.insert(table.id)
         }
+        return findings
     }
 
-    // MARK: Rows whose keys nobody kept
+    // MARK: Rows whose keys are not kept
 
     /// The records without a row of which only a digest says which row it was.
-    func nameless() throws -> [NamelessRows] {
-        var found: [NamelessRows] = []
+    func unidentified() throws -> [UnidentifiedRows] {
+        var found: [UnidentifiedRows] = []
         for table in store.catalog.tables where table.findsByKeyDigest {
             let digests = try OrphanRecords(table: table, store: store).all(unidentifiedOnly: true).map(\.digest)
-            if !digests.isEmpty { found.append(NamelessRows(table: table.name, digests: Set(digests))) }
+            if !digests.isEmpty { found.append(UnidentifiedRows(table: table.name, digests: Set(digests))) }
         }
         return found
     }
 
-    /// Notes the deletion of the rows that are gone and that `names` name.
+    /// Notes the deletion of the rows that are gone and whose identities are among `names`, by table.
     func noteDeletions(_ names: [String: Set<RowIdentity>]) throws {
         for table in store.catalog.tables where table.findsByKeyDigest {
             guard let names = names[table.name], !names.isEmpty else { continue }
@@ -71,7 +76,7 @@ struct Rescan {
     }
 }
 
-extension NamelessRows {
+extension UnidentifiedRows {
     /// Whether a row of this identity may be among them.
     package func mayContain(_ identity: RowIdentity) -> Bool { digests.contains(TrackedTable.keyDigest(identity)) }
 }

@@ -172,13 +172,13 @@ extension Store {
     }
 
     private static func recordFound(_ store: OpenStore) throws {
-        for rule in try Enforcement(store: store).brokenByAnything() {
+        for rule in try BrokenReferences(store: store).all() {
             try store.connection.run(
                 "INSERT OR IGNORE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)",
                 .text(ReferenceRule.setting), .text(rule.target), .text(ReferenceRule.unenforced))
         }
         _ = try store.reloadPolicies()
-        let recorder = Recorder(store, author: nil, context: nil)
+        let recorder = Recorder(store)
         try InitialRows(store: store, recorder: recorder).record(store.catalog.tables)
         _ = try recorder.transaction().finish()
     }

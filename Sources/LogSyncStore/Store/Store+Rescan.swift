@@ -1,58 +1,60 @@
 package import LogSyncModel
 import LogSyncSQLite
 
-/// What was changed behind the triggers' back.
-package struct RescanResult: Sendable {
-    /// What was captured before and is recorded first; nil for nothing.
+/// What a rescan knows before it is told the names of rows.
+package struct PreparedRescan: Sendable {
+    /// What was captured before and has been recorded first; nil for nothing.
     package var pending: RecordedTransaction?
-    /// What the comparison found; nil for nothing.
-    package var found: RecordedTransaction?
     /// The tables, by their names in the database, whose triggers were gone and are back.
     package var capturedAgain: [String]
-    /// Rows that are gone though nothing says which rows they were: how many by table, named as in the database. Other
-    /// peers go on showing them.
-    package var nameless: [String: Int]
+    /// The rows that are gone and that nothing in the store identifies.
+    package var unidentified: [UnidentifiedRows]
+    /// What the recording of what is found needs to know.
+    var findings: SchemaFindings
 }
 
-/// Finding what was changed behind the triggers' back: by a repair, a restored file, a program that had turned them off.
+/// Finding what was changed behind the triggers' back: by a repair, a restored file, a program that had turned them
+/// off.
 extension Store {
     /// Records what is pending, and has every table capture again.
     ///
     /// Rows are matched to their clock records by their keys, because a repair may have numbered them anew.
     ///
-    /// - Returns: what was recorded, the tables whose triggers were gone, and the rows that nobody can name from what the
-    ///   store holds; logs may, see ``rescan(naming:)``.
-    package func prepareRescan() throws -> (
-        pending: RecordedTransaction?, capturedAgain: [String], nameless: [NamelessRows]
-    ) {
+    /// Logs may identify rows that the store does not, see ``rescan(_:naming:)``.
+    package func prepareRescan() throws -> PreparedRescan {
         try database.write { store in
             let capturedAgain = try store.catalog.tables.filter {
                 try !Capture.isInstalled($0, on: store.connection)
             }.map(\.schema.name)
-            // Where the triggers stand, what they noted is a transaction of its own.
+            // Where the triggers are there, what they noted is a transaction of its own.
             let pending =
                 try SchemaReconciliation.isNeeded(store) ? nil : RecordStep(store).run()
-            let rescanning = Rescan(store: store)
-            try rescanning.matchRecords()
-            return (pending, capturedAgain, try rescanning.nameless())
+            let rescan = Rescan(store: store)
+            let findings = try rescan.matchRecords()
+            return PreparedRescan(
+                pending: pending, capturedAgain: capturedAgain, unidentified: try rescan.unidentified(),
+                findings: findings)
         }
     }
 
     /// Compares every row with its clock record and records what differs.
     ///
-    /// - Parameter names: identities of rows that may be among the nameless ones, by table as logs have it; others do no
-    ///   harm.
-    package func rescan(naming names: [String: Set<RowIdentity>]) throws -> (
-        found: RecordedTransaction?, nameless: [String: Int]
+    /// - Parameter names: identities of rows that may be among the unidentified ones, by table as logs have it; others
+    ///   do no harm.
+    /// - Returns: what was recorded, nil for nothing; and how many rows are left unidentified, by table, named as in
+    ///   the database. Other peers go on showing them.
+    package func rescan(_ prepared: PreparedRescan, naming names: [String: Set<RowIdentity>]) throws -> (
+        found: RecordedTransaction?, unidentified: [String: Int]
     ) {
         try database.write { store in
-            let rescanning = Rescan(store: store)
-            try rescanning.matchRecords()
-            try rescanning.noteDeletions(names)
-            try rescanning.noteEverything()
-            let found = try RecordStep(store).run()
+            let rescan = Rescan(store: store)
+            var findings = prepared.findings
+            findings.formUnion(try rescan.matchRecords())
+            try rescan.noteDeletions(names)
+            findings.formUnion(try rescan.noteEverything())
+            let found = try RecordStep(store, findings: findings).run()
             var left: [String: Int] = [:]
-            for rows in try rescanning.nameless() {
+            for rows in try rescan.unidentified() {
                 left[store.catalog[rows.table]?.schema.name ?? rows.table] = rows.digests.count
             }
             return (found, left)
@@ -67,12 +69,13 @@ extension Store {
     package func recordGone(_ gone: RowGone) throws -> RecordedTransaction? {
         try database.write { store in
             guard let table = store.catalog[gone.table] else { return nil }
+            var findings = SchemaFindings()
             if table.findsByKeyDigest {
                 try Rescan(store: store).noteDeletions([table.name: [gone.identity]])
             } else {
-                store.orphanScans.insert(table.id)
+                findings.orphanScans.insert(table.id)
             }
-            return try RecordStep(store).run()
+            return try RecordStep(store, findings: findings).run()
         }
     }
 }

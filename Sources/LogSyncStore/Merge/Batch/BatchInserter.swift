@@ -38,30 +38,15 @@ final class BatchInserter {
 
     /// How many bytes of rows are written at a time, about.
     private static let bytes = 256 << 10
-    /// SQLite gives a table, and what stands for one, 2000 columns at most.
-    private static let columns = 1000
 
     private var connection: Connection { store.connection }
 
     /// Whether rows of a table may be inserted in this way now.
     static func suits(_ table: TrackedTable, _ store: OpenStore, _ shownRows: ShownRows) throws -> Bool {
-        guard BatchClockInserter.suits(table, store), table.name != "logsync_setting",
-            1...columns ~= table.columns.count,
-            !store.hasFolded
+        guard store.batching(of: table).isSuperset(of: .merging), !store.hasFolded, try !store.isContested(table)
         else { return false }
-        switch table.kind {
-        case .natural: guard !table.keyHasReference else { return false }
-        case .surrogate:
-            guard table.localInteger != nil, !store.hasReserved, !shownRows.integers.hasFreed(in: table) else {
-                return false
-            }
-        case .columns: return false
-        }
-        // A reference to a row that is here is all that is looked for.
-        for rule in store.referenceRules.of(table) where rule.strength != .unenforced {
-            guard rule.isByInteger, table.columns[rule.columns[0]].reference == rule.parent.name else { return false }
-        }
-        return try !HiddenRows(store).hasAny(of: table)
+        // An integer that a row left in this transaction may still be referred to.
+        return table.localInteger == nil || !shownRows.integers.hasFreed(in: table)
     }
 
     init(_ table: TrackedTable, _ store: OpenStore, _ shownRows: ShownRows, _ stamp: Stamp) throws {

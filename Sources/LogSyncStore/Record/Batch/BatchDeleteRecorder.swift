@@ -2,46 +2,38 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// Records rows that were deleted (``SimpleChanges``): their clock records go first, in the order in which they stand, and
-/// the deletions are logged in the order of the keys.
+/// Phases `removeClocksOfDeletedRows` and `writeDeletes` for rows that were deleted and nothing else
+/// (``SimpleChanges``): their clock records are removed in the order of their rowids, and the deletions are logged
+/// in the order of the keys.
 ///
-/// ``Recorder`` takes the same shares from the state digest and gives the same times.
+/// ``TableRecording`` takes the same shares from the state digest and gives the same times.
 final class BatchDeleteRecorder {
-    private let plain: SimpleChanges
-    private let recorder: Recorder
+    private let simple: SimpleChanges
     /// By entry.
     private var times: [Int: HybridTime] = [:]
 
-    private var table: TrackedTable { plain.table }
-    private var store: OpenStore { plain.store }
+    private var table: TrackedTable { simple.table }
+    private var store: OpenStore { simple.store }
 
-    /// Takes the clock records away.
-    ///
-    /// - Parameter note: is told each row's integer and identity.
-    init(_ plain: SimpleChanges, _ recorder: Recorder, noting note: (Int64, RowIdentity) -> Void) throws {
-        self.plain = plain
-        self.recorder = recorder
-        times.reserveCapacity(plain.deletes.count)
+    init(_ simple: SimpleChanges) { self.simple = simple }
+
+    func removeClocks(_ recorder: Recorder) throws {
+        times.reserveCapacity(simple.deletes.count)
         let delete = try store.connection.prepare(table.deleteClock)
         let clock = try BatchClockUpdater(table, store)
         var digests = KeyDigests()
-        let order = plain.deletes.sorted { plain.entries[$0].rowid < plain.entries[$1].rowid }
+        let order = simple.deletes.sorted { simple.entries[$0].rowid < simple.entries[$1].rowid }
         let identity = 1 + BatchClockUpdater.columnCount
-        try plain.forEachRecord(order, table.selectPlainClock) { index, select in
-            let rowid = plain.entries[index].rowid
+        try simple.forEachRecord(order, table.selectSimpleClock) { index, select in
+            let rowid = simple.entries[index].rowid
             if table.storesIdentity {
-                select.withBytes(identity) { plain.setIdentity($0, at: index) }
-                note(rowid, RowIdentity(unchecked: select.bytes(identity)))
+                select.withBytes(identity) { simple.setIdentity($0, at: index) }
+                recorder.dangling.note(rowid, RowIdentity(unchecked: select.bytes(identity)), in: table)
             }
-            let content = plain.keys.bytes.withUnsafeBytes {
-                Digest.of(
-                    bytes: UnsafeRawBufferPointer(rebasing: $0[plain.range(plain.entries[index])]),
-                    seed: Digest.blobSeed)
-            }
-            let row = Digest.mix(table.nameDigest, content)
+            let content = simple.identityDigest(simple.entries[index])
             try clock.take(select, from: 1)
-            clock.discount(row: row)
-            times[index] = recorder.raised(plain.entries[index].milliseconds, above: clock.latest)
+            clock.discount(row: StateDigest.row(table.nameDigest, identity: content))
+            times[index] = recorder.time(captured: simple.entries[index].milliseconds, above: clock.latest)
             delete.bind(rowid, at: 1)
             try delete.run()
             if table.findsByKeyDigest { digests.append(TrackedTable.fold(content), row: rowid) }
@@ -50,22 +42,22 @@ final class BatchDeleteRecorder {
         try digests.remove(from: table, on: store.connection)
     }
 
-    func write() throws {
+    func write(to transaction: TransactionWriter) throws {
         var group = RowGroup(table: table.name, kind: .delete)
-        group.identities.reserveCapacity(plain.deletes.count)
-        group.times.reserveCapacity(plain.deletes.count)
-        let keys = plain.keys.bytes
-        for index in plain.deletes {
-            group.identities.append(RowIdentity(unchecked: keys[plain.range(plain.entries[index])]))
+        group.identities.reserveCapacity(simple.deletes.count)
+        group.times.reserveCapacity(simple.deletes.count)
+        let keys = simple.keys.bytes
+        for index in simple.deletes {
+            group.identities.append(RowIdentity(unchecked: keys[simple.range(simple.entries[index])]))
             group.times.append(times[index] ?? .zero)
         }
-        try recorder.transaction().append(group)
+        try transaction.append(group)
     }
 }
 
 extension TrackedTable {
-    /// Plain rows' records, without their digests, each after its place among those that are given.
-    var selectPlainClock: String {
+    /// Simple rows' records, without their digests, each after its place among those that are given.
+    fileprivate var selectSimpleClock: String {
         """
         SELECT s.c0, \(BatchClockUpdater.columns), c.identity
         FROM logsync_rows_2(?) AS s CROSS JOIN \(clock) AS c WHERE c.row = s.c1

@@ -2,18 +2,19 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// Records rows that were inserted (``SimpleChanges``): reads them in the order in which they were written, which is that of their
-/// clock records, and logs them in the order of their keys, which is how they merge best.
+/// Phase `writeInsertsAndUpdates` for rows that were inserted and nothing else (``SimpleChanges``): reads them in the
+/// order in which they were written, which is that of their clock records, and logs them in the order of their keys,
+/// which is how they merge best.
 ///
-/// ``Recorder`` gives such a row the same clock record, the same time and the same cells.
+/// ``RowRecorder`` gives such a row the same clock record, the same time and the same cells.
 struct BatchInsertRecorder {
-    private let plain: SimpleChanges
+    private let simple: SimpleChanges
     private let recorder: Recorder
     private let transaction: TransactionWriter
     private let clock: BatchClockInserter
     private let references: ParentIdentityCache
 
-    private var table: TrackedTable { plain.table }
+    private var table: TrackedTable { simple.table }
 
     /// Some rows, row by row. More than fit in memory are in order by portions.
     private struct Portion {
@@ -26,32 +27,32 @@ struct BatchInsertRecorder {
         var cells: RowBuffer
     }
 
-    init(_ plain: SimpleChanges, _ recorder: Recorder) throws {
-        self.plain = plain
+    init(_ simple: SimpleChanges, _ recorder: Recorder) throws {
+        self.simple = simple
         self.recorder = recorder
         transaction = try recorder.transaction()
-        clock = try BatchClockInserter(plain.table, plain.store, transaction.stamp)
-        references = ParentIdentityCache(plain.table, recorder)
+        clock = try BatchClockInserter(simple.table, simple.store, transaction.stamp)
+        references = ParentIdentityCache(simple.table, recorder)
     }
 
     func write() throws {
-        if let kept = plain.takeCells() { try writeKept(kept) } else { try writeRead() }
+        if let cells = simple.takeCells() { try write(cells) } else { try writeAgain() }
         try clock.flush()
     }
 
-    /// Of rows that were kept when the pending rows were read.
-    private func writeKept(_ kept: SimpleChanges.Cells) throws {
-        var portion = Portion(entries: plain.entries.indices, rows: kept.rows, cells: kept.cells)
-        portion.times = [HybridTime](repeating: .zero, count: kept.cells.count)
-        for index in plain.entries.indices where isTaken(index) {
-            try record(Int(kept.rows[index]), index, in: &portion)
+    /// Writes rows as they were read with the pending rows.
+    private func write(_ cells: SimpleChanges.Cells) throws {
+        var portion = Portion(entries: simple.entries.indices, rows: cells.rows, cells: cells.cells)
+        portion.times = [HybridTime](repeating: .zero, count: cells.cells.count)
+        for index in simple.entries.indices where isTaken(index) {
+            try record(Int(cells.rows[index]), index, in: &portion)
         }
         try log(portion)
     }
 
-    /// Of rows that are read again: they are too many to be kept.
-    private func writeRead() throws {
-        let statement = try plain.store.connection.prepare(table.selectPlainRows)
+    /// Writes rows that are read again, because they were too many to be held in memory.
+    private func writeAgain() throws {
+        let statement = try simple.store.connection.prepare(table.selectSimpleRows)
         statement.bind(table.recorded, at: 1)
         defer { statement.reset() }
         let none = Portion(entries: 0..<0, cells: RowBuffer(width: table.columns.count))
@@ -69,7 +70,7 @@ struct BatchInsertRecorder {
             }
             index += 1
             portion.entries = portion.entries.lowerBound..<index
-            if portion.cells.size > plain.store.configuration.recordingMemory {
+            if portion.cells.size > simple.store.configuration.recordingMemory {
                 try log(portion)
                 portion = none
                 portion.entries = index..<index
@@ -78,23 +79,23 @@ struct BatchInsertRecorder {
         try log(portion)
     }
 
-    private func isTaken(_ index: Int) -> Bool { plain.entries[index].isPlain && plain.entries[index].is(.insert) }
+    private func isTaken(_ index: Int) -> Bool { simple.entries[index].isSimple && simple.entries[index].is(.insert) }
 
     /// Makes the clock record of a row, and puts values of it into blobs that are too large for a log.
     private func record(_ row: Int, _ index: Int, in portion: inout Portion) throws {
-        let entry = plain.entries[index]
+        let entry = simple.entries[index]
         var stamp = transaction.stamp
-        stamp.time = recorder.raised(entry.milliseconds, above: nil)
+        stamp.time = recorder.time(captured: entry.milliseconds, above: nil)
         portion.times[row] = stamp.time
         portion.cells.digest(row, into: clock.digests)
-        clock.uniques = plain.uniques(entry)
-        plain.keys.bytes.withUnsafeBytes {
-            let identity = $0[plain.range(entry)]
+        clock.uniques = simple.uniques(entry)
+        simple.keys.bytes.withUnsafeBytes {
+            let identity = $0[simple.range(entry)]
             clock.append(at: entry.rowid, identity: UnsafeRawBufferPointer(rebasing: identity), stamp)
         }
         if clock.count == RowsParameter.batch { try writeRecords() }
         for position in table.columns.indices where transaction.isLarge(portion.cells.byteCount(row, position)) {
-            let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(entry)])
+            let identity = RowIdentity(unchecked: simple.keys.bytes[simple.range(entry)])
             let value = try transaction.logged(
                 portion.cells.value(row, position), table.columns[position].name, of: identity, in: table)
             portion.cells.replace(row, position, with: value)
@@ -121,13 +122,13 @@ struct BatchInsertRecorder {
         rows.reserveCapacity(portion.times.count)
         group.identities.reserveCapacity(portion.times.count)
         group.times.reserveCapacity(portion.times.count)
-        let keys = plain.keys.bytes
+        let keys = simple.keys.bytes
         let isLocal = table.localInteger != nil
-        for index in plain.inserts where portion.entries.contains(index) {
+        for index in simple.inserts where portion.entries.contains(index) {
             let row = Int(portion.rows[index - portion.entries.lowerBound])
             rows.append(row)
-            let entry = plain.entries[index]
-            group.identities.append(RowIdentity(unchecked: keys[plain.range(entry)]))
+            let entry = simple.entries[index]
+            group.identities.append(RowIdentity(unchecked: keys[simple.range(entry)]))
             group.times.append(portion.times[row])
             if isLocal { group.integers.append(entry.rowid) }
         }
@@ -144,8 +145,8 @@ struct BatchInsertRecorder {
 }
 
 extension TrackedTable {
-    /// The rows of all pending rows, in the order of ``selectPlainChanges(isByRow:)``.
-    var selectPlainRows: String {
+    /// The rows of all pending rows, in the order of ``selectSimpleChanges(isByRow:)``.
+    fileprivate var selectSimpleRows: String {
         let cells = columns.map { "t.\(SQL.name($0.local))" }.joined(separator: ", ")
         return """
             SELECT \(cells) FROM \(pending) AS p LEFT JOIN \(quoted) AS t ON t.\(rowid) = p.row

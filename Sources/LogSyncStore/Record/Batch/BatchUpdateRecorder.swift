@@ -2,12 +2,12 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// Records rows that were updated (``SimpleChanges``): compares them with their clock records in the order in which both
-/// stand, and logs what differs in the order of the keys.
+/// Phase `writeInsertsAndUpdates` for rows that were updated and nothing else (``SimpleChanges``): compares them with
+/// their clock records in the order of rowids, and logs what differs in the order of the keys.
 ///
-/// ``Recorder`` finds the same columns changed, gives them the same time, and leaves the same record.
+/// ``RowRecorder`` finds the same columns changed, gives them the same time, and leaves the same record.
 final class BatchUpdateRecorder {
-    private let plain: SimpleChanges
+    private let simple: SimpleChanges
     private let recorder: Recorder
     private let table: TrackedTable
     private let store: OpenStore
@@ -34,24 +34,24 @@ final class BatchUpdateRecorder {
         }
     }
 
-    init(_ plain: SimpleChanges, _ recorder: Recorder) throws {
-        self.plain = plain
+    init(_ simple: SimpleChanges, _ recorder: Recorder) throws {
+        self.simple = simple
         self.recorder = recorder
-        table = plain.table
-        store = plain.store
-        clock = try BatchClockUpdater(plain.table, plain.store)
-        references = ParentIdentityCache(plain.table, recorder)
+        table = simple.table
+        store = simple.store
+        clock = try BatchClockUpdater(simple.table, simple.store)
+        references = ParentIdentityCache(simple.table, recorder)
     }
 
     func write() throws {
-        ranks = [Int32](repeating: 0, count: plain.entries.count)
-        for (rank, index) in plain.updates.enumerated() { ranks[index] = Int32(rank) }
+        ranks = [Int32](repeating: 0, count: simple.entries.count)
+        for (rank, index) in simple.updates.enumerated() { ranks[index] = Int32(rank) }
         var digests = [UInt64](repeating: 0, count: table.columns.count)
         var record = [UInt32](repeating: 0, count: table.columnCount)
-        let order = plain.updates.sorted { plain.entries[$0].rowid < plain.entries[$1].rowid }
-        try plain.forEachRecord(order, table.selectPlainUpdate) { index, select in
+        let order = simple.updates.sorted { simple.entries[$0].rowid < simple.entries[$1].rowid }
+        try simple.forEachRecord(order, table.selectSimpleUpdate) { index, select in
             let changed = changes(select, &digests, &record)
-            if changed != 0 { try write(changed, index, select, digests: record, digest: sum(digests)) }
+            if changed != 0 { try write(changed, index, select, digests: record, digest: table.digest(ofRow: digests)) }
             if size > store.configuration.recordingMemory { try log() }
         }
         try log()
@@ -59,21 +59,13 @@ final class BatchUpdateRecorder {
 
     // MARK: Comparing
 
-    /// The first column of ``TrackedTable/selectPlainUpdate`` that is the row's.
+    /// The first column of ``TrackedTable/selectSimpleUpdate`` that is the row's.
     private static let cells = record + BatchClockUpdater.columnCount + 3
     /// What it gives before: the record; the digest of the whole row; the record's identity; the columns' digests.
     private static let record = 1
     private static let digest = record + BatchClockUpdater.columnCount
     private static let identity = digest + 1
     private static let digests = digest + 2
-
-    private func sum(_ digests: [UInt64]) -> UInt64 {
-        var sum: UInt64 = 0
-        for (position, digest) in digests.enumerated() {
-            sum &+= Digest.mix(digest, UInt64(table.columns[position].id))
-        }
-        return sum
-    }
 
     /// The columns that differ from the record, as bits by position.
     private func changes(_ select: Statement, _ digests: inout [UInt64], _ record: inout [UInt32]) -> UInt64 {
@@ -92,7 +84,7 @@ final class BatchUpdateRecorder {
         let all = UInt64.max >> UInt64(64 - digests.count)
         if changed == 0 {
             // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
-            return sum(digests) == UInt64(bitPattern: select.integer(Self.digest)) ? 0 : all
+            return table.digest(ofRow: digests) == UInt64(bitPattern: select.integer(Self.digest)) ? 0 : all
         }
         return store.policies.recordsWholeRows(table.name) ? all : changed
     }
@@ -102,17 +94,13 @@ final class BatchUpdateRecorder {
     private func write(
         _ changed: UInt64, _ index: Int, _ select: Statement, digests: [UInt32], digest: UInt64
     ) throws {
-        if table.storesIdentity { select.withBytes(Self.identity) { plain.setIdentity($0, at: index) } }
-        let entry = plain.entries[index]
-        let row = plain.keys.bytes.withUnsafeBytes { keys in
-            Digest.mix(
-                table.nameDigest,
-                Digest.of(bytes: UnsafeRawBufferPointer(rebasing: keys[plain.range(entry)]), seed: Digest.blobSeed))
-        }
+        if table.storesIdentity { select.withBytes(Self.identity) { simple.setIdentity($0, at: index) } }
+        let entry = simple.entries[index]
+        let row = StateDigest.row(table.nameDigest, identity: simple.identityDigest(entry))
         let group = group(of: changed)
         try clock.take(select, from: Self.record)
         var stamp = try recorder.transaction().stamp
-        stamp.time = recorder.raised(entry.milliseconds, above: clock.latest(of: group.positions))
+        stamp.time = recorder.time(captured: entry.milliseconds, above: clock.latest(of: group.positions))
         try keep(index, stamp.time, select, in: group)
         let uniques =
             table.uniqueSlots.isEmpty ? [] : table.uniqueDigests { select.value(Self.cells + $0) }
@@ -136,7 +124,7 @@ final class BatchUpdateRecorder {
         for (place, position) in group.positions.enumerated() {
             var value = try references.logged(select.value(Self.cells + position), at: position)
             if try recorder.transaction().isLarge(value.size) {
-                let identity = RowIdentity(unchecked: plain.keys.bytes[plain.range(plain.entries[index])])
+                let identity = RowIdentity(unchecked: simple.keys.bytes[simple.range(simple.entries[index])])
                 value = try recorder.transaction().logged(value, table.columns[position].name, of: identity, in: table)
             }
             size += value.size
@@ -151,12 +139,12 @@ final class BatchUpdateRecorder {
         for (_, changed) in groups.sorted(by: { $0.key < $1.key }) {
             let order = changed.entries.indices.sorted { ranks[changed.entries[$0]] < ranks[changed.entries[$1]] }
             var group = RowGroup(table: table.name, kind: .update)
-            let keys = plain.keys.bytes
+            let keys = simple.keys.bytes
             group.identities = order.map {
-                RowIdentity(unchecked: keys[plain.range(plain.entries[changed.entries[$0]])])
+                RowIdentity(unchecked: keys[simple.range(simple.entries[changed.entries[$0]])])
             }
             group.times = order.map { changed.times[$0] }
-            if table.localInteger != nil { group.integers = order.map { plain.entries[changed.entries[$0]].rowid } }
+            if table.localInteger != nil { group.integers = order.map { simple.entries[changed.entries[$0]].rowid } }
             group.columns = zip(changed.positions, changed.values).map { position, values in
                 RowGroup.Column(
                     name: table.columns[position].name, referencedTable: table.columns[position].reference,
@@ -172,7 +160,7 @@ final class BatchUpdateRecorder {
 
 extension TrackedTable {
     /// Records with their rows, each after its place among those that are given.
-    var selectPlainUpdate: String {
+    fileprivate var selectSimpleUpdate: String {
         let cells = columns.map { ", t.\(SQL.name($0.local))" }.joined()
         return """
             SELECT s.c0, \(BatchClockUpdater.columns), c.digest, c.identity, c.digests\(cells)

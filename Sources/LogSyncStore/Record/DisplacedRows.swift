@@ -1,0 +1,147 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Phase `addDisplacedRows`: rows that are gone though no trigger said so, because REPLACE displaces a row that shares
+/// a unique key with the row it writes.
+struct DisplacedRows {
+    private let recording: TableRecording
+
+    private var table: TrackedTable { recording.table }
+    private var store: OpenStore { recording.store }
+    private var clock: ClockTable { recording.clock }
+    private var reader: TableReader { recording.reader }
+
+    init(_ recording: TableRecording) { self.recording = recording }
+
+    func add() throws {
+        for key in recording.captured.sortedKeys() {
+            guard let row = try currentRow(key) else {
+                recording.captured.removeAbsent(key)
+                continue
+            }
+            if table.kind == .columns { try addSameIdentity(row, at: key) }
+            guard !table.uniqueSlots.isEmpty, let touched = recording.captured.touched[key] else { continue }
+            var displaced: [Int64] = []
+            for digest in table.uniqueDigests({ row.values[$0] }) {
+                for record in try clock.rows(withUnique: digest)
+                where record != touched.origin && !isAccounted(record) && !displaced.contains(record) {
+                    if try clock.exists(record), try !isPresent(record) {
+                        displaced.append(record)
+                    }
+                }
+            }
+            add(displaced, by: key)
+        }
+        try addDisplacedByRowid()
+        try addOrphans()
+    }
+
+    /// Reads the row of a key, noting its rowid; nil where there is none.
+    private func currentRow(_ key: RowKey) throws -> TableReader.Row? {
+        if key.natural == nil {
+            guard let rowid = key.rowid else { return nil }
+            return try reader.row(at: rowid)
+        }
+        guard table.hasRowid else { return try reader.row(withKey: key.values) }
+        guard let rowid = try reader.rowid(withKey: key.values) else { return nil }
+        recording.captured.update(key) { $0.rowid = rowid }
+        return try reader.row(at: rowid)
+    }
+
+    /// Whether it is known already what became of a record's row.
+    private func isAccounted(_ record: Int64) -> Bool {
+        recording.captured.accounts(for: record) || recording.simple?.deleted(record) ?? false
+    }
+
+    // MARK: By a unique key
+
+    /// A row with the identity of one that is gone continues that one, under its own integer.
+    private func addSameIdentity(_ row: TableReader.Row, at key: RowKey) throws {
+        guard let identity = try formerIdentity(of: row), let record = try clock.row(of: identity),
+            let touched = recording.captured.touched[key], record != touched.origin, !isAccounted(record),
+            try !isPresent(record)
+        else { return }
+        if touched.origin == nil {
+            recording.captured.setOrigin(record, of: key)
+        } else {
+            recording.captured.add(
+                DeletedRow(record: record, milliseconds: touched.milliseconds, key: RowKey(rowid: record)))
+        }
+    }
+
+    /// On a surrogate table a new row that displaced exactly one continues it; otherwise displaced rows are deleted.
+    private func add(_ displaced: [Int64], by key: RowKey) {
+        guard let touched = recording.captured.touched[key] else { return }
+        if table.kind == .surrogate, displaced.count == 1, touched.origin == nil, !touched.isReinserted {
+            recording.captured.setOrigin(displaced[0], of: key)
+            return
+        }
+        for record in displaced {
+            recording.captured.add(DeletedRow(record: record, milliseconds: touched.milliseconds, key: key))
+        }
+    }
+
+    // MARK: By the rowid, or by nothing that is known
+
+    /// Rows with keys of their own whose rowids other rows took.
+    private func addDisplacedByRowid() throws {
+        for rowid in recording.captured.touchedRowids.sorted() where try clock.exists(rowid) && !isAccounted(rowid) {
+            guard let identity = try clock.name(at: rowid), identity.naturalParts != nil, try !isPresent(rowid)
+            else { continue }
+            // VACUUM may have moved it.
+            if let key = try shownKey(identity), try reader.rowid(withKey: key) != nil { continue }
+            recording.captured.add(
+                DeletedRow(record: rowid, milliseconds: recording.recorder.milliseconds, key: RowKey(natural: identity))
+            )
+        }
+    }
+
+    /// Records whose rows are gone with no pending row that could tell: displaced through a key that has no digest, or
+    /// by a row that is itself gone again.
+    private func addOrphans() throws {
+        let captured = recording.captured
+        let isSuspect =
+            (table.hasSecondaryUnique || table.kind == .columns) && captured.hasWrites
+            && (table.hasOpaqueUnique || captured.hasIntermediateKeys)
+        guard recording.recorder.findings.orphanScans.contains(table.id) || isSuspect else { return }
+        for row in try recording.connection.rows("SELECT row FROM \(table.clock)") {
+            let record = row[0].asInteger
+            guard !isAccounted(record), try !isPresent(record), let key = try keyOfOrphan(record) else { continue }
+            recording.captured.add(
+                DeletedRow(record: record, milliseconds: recording.recorder.milliseconds, key: key))
+        }
+    }
+
+    /// Nil where nothing says any more which key the row had: such a record is kept as it is.
+    private func keyOfOrphan(_ record: Int64) throws -> RowKey? {
+        if table.storesIdentity || table.schema.integerKey != nil { return RowKey(rowid: record) }
+        return try clock.name(at: record).map { RowKey(natural: $0) }
+    }
+
+    // MARK: Whether a record's row is there
+
+    private func isPresent(_ record: Int64) throws -> Bool {
+        if table.hasRowid {
+            guard table.kind == .natural, table.schema.integerKey == nil else { return try reader.exists(record) }
+            // A rebuild may have put another row under the number.
+            guard let row = try reader.row(at: record) else { return false }
+            let known = try clock.name(at: record)
+            if known == nil, !table.storesIdentity { return true }
+            let identity = try formerIdentity(of: row)
+            return identity == nil ? known?.isSurrogate ?? true : identity == known
+        }
+        guard let identity = try clock.identity(at: record), let key = try shownKey(identity) else { return false }
+        return try reader.row(withKey: key) != nil
+    }
+
+    /// The identity that a row's key makes with references by the identities that are known so far.
+    private func formerIdentity(of row: TableReader.Row) throws -> RowIdentity? {
+        let shownRows = ShownRows(store)
+        return try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
+    }
+
+    /// An identity's key as this store has it.
+    private func shownKey(_ identity: RowIdentity) throws -> [Value]? {
+        try ShownRows(store).localKey(identity, in: table)
+    }
+}

@@ -1,0 +1,296 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Phase `writeInsertsAndUpdates`, the general way: compares a touched row with its clock record, writes the difference
+/// into the transaction, and brings the record up to date. ``BatchInsertRecorder`` and ``BatchUpdateRecorder`` leave
+/// the same for simple rows.
+struct RowRecorder {
+    private let recording: TableRecording
+    private let recorder: Recorder
+    private let table: TrackedTable
+    private let store: OpenStore
+    private let clock: ClockTable
+    private let reader: TableReader
+
+    init(_ recording: TableRecording) {
+        self.recording = recording
+        recorder = recording.recorder
+        table = recording.table
+        store = recording.store
+        clock = recording.clock
+        reader = recording.reader
+    }
+
+    /// A row that is being recorded.
+    private struct Row {
+        var values: TableReader.Row
+        var identity: RowIdentity
+        var touched: TouchedRow
+
+        subscript(position: Int) -> Value { values.values[position] }
+    }
+
+    func record(_ staged: TableRecording.StagedRow) throws {
+        let touched = staged.touched
+        guard let values = try recording.currentRow(staged.key, touched) else { return }
+        let row = Row(values: values, identity: staged.identity, touched: touched)
+        if let released = staged.released, let origin = touched.origin {
+            return try insert(row, at: origin, replacing: released, carrying: released)
+        }
+        let carried = touched.keyChangedFrom.flatMap { recording.carriedValues[$0] }
+        guard let position = touched.origin ?? touched.formerRecord, let record = try clock.record(at: position) else {
+            let rowid = table.hasRowid ? touched.rowid ?? staged.key.rowid : nil
+            return try insert(row, at: rowid, replacing: nil, carrying: carried)
+        }
+        if touched.isReinserted {
+            store.count(-1, record.state, row: store.rowDigest(table, row.identity), table: table)
+            // Its key may have been another meanwhile.
+            let carried = touched.keyChangedFrom == position ? record : carried
+            return try insert(row, at: position, replacing: record, carrying: carried)
+        }
+        try update(row, at: position, record, mayBreakCheck: carried?.breaksCheck ?? false)
+    }
+
+    // MARK: Insert
+
+    /// - Parameters:
+    ///   - former: the record at `position`, whose entries this insert covers and whose shares of the state digest have
+    ///     been taken away.
+    ///   - carried: the record of the row whose key changed into this one's.
+    private func insert(
+        _ row: Row, at position: Int64?, replacing former: ClockRecord?, carrying carried: ClockRecord?
+    ) throws {
+        let transaction = try recorder.transaction()
+        let hidden = try HiddenRows(store).remove(table.name, row.identity)
+        let deleted = recording.tombstones[row.identity]?.stamps ?? []
+        let covered = (former?.state.allStamps ?? []) + (hidden?.allStamps ?? []) + deleted
+        let time = recorder.time(captured: row.touched.milliseconds, above: covered)
+        let stamp = Stamp(peer: transaction.stamp.peer, sequence: transaction.stamp.sequence, time: time)
+
+        var state = RowClock(insertedBy: stamp, in: table)
+        var cells = try recorder.cells(of: row.values, row.identity, at: table.columns.indices, in: table)
+        let showsCarried = carry(carried, into: &state, &cells, of: row, stamp)
+        store.spellOutCounters(&state, shown: row.values.values, in: table)
+        var record = ClockRecord(state, of: row.identity, shownAs: row.values, reader)
+        if carried?.breaksCheck ?? false, let place = table.hasRowid ? row.touched.rowid ?? position : 0 {
+            record.breaksCheck = try ShownRows(store).breaksCheck(row.values, at: place, in: table)
+        }
+        let place: Int64
+        if let former, let position {
+            try clock.update(record, at: position, formerUniques: former.uniques)
+            if table.findsByKeyDigest { try clock.addUniques(record.uniques, row: position) }
+            place = position
+        } else {
+            if let position { try clock.vacate(position) }
+            place = try clock.insert(record, at: position)
+        }
+        store.count(1, state, row: store.rowDigest(table, row.identity), table: table)
+        try transaction.append(
+            table, .insert, row.identity, time: time, integer: table.localInteger == nil ? nil : position,
+            cells: cells)
+        if showsCarried {
+            recording.writeBacks.append(
+                WriteBack(record: record, row: row.values, identity: row.identity, position: place))
+        }
+    }
+
+    /// Lets an insert say what is known of the row's other columns: of columns unknown here, and of columns that have
+    /// come meanwhile and in which the program has written nothing.
+    ///
+    /// - Returns: whether the row has to show some of it.
+    private func carry(
+        _ carried: ClockRecord?, into state: inout RowClock, _ cells: inout [TransactionWriter.Cell], of row: Row,
+        _ stamp: Stamp
+    ) -> Bool {
+        var isShown = false
+        for (name, cell) in (carried?.state.cellsByName ?? [:]).sorted(by: { $0.key < $1.key }) {
+            guard let value = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) })?.value else { continue }
+            let version = Version(stamp: stamp, value: value)
+            guard let position = table.positions[name.lowercased()] else {
+                state.cellsByName[name] = CellState(versions: [version])
+                cells.append(TransactionWriter.Cell(column: name, value: value))
+                continue
+            }
+            guard isDefault(row[position], position) else { continue }
+            let column = table.columns[position]
+            state.setCell(column.id, CellState(versions: [version]))
+            for index in cells.indices where cells[index].column == column.name { cells[index].value = value }
+            isShown = true
+        }
+        return isShown
+    }
+
+    // MARK: Update
+
+    private func update(_ row: Row, at position: Int64, _ former: ClockRecord, mayBreakCheck: Bool) throws {
+        let digest = reader.digest(row.values.digests)
+        let digests = reader.columnDigests(row.values.digests)
+        // Both, because a dropped column renews the digests of rows that were changed before it went.
+        let isSame = digest == former.digest && digests == former.digests
+        if isSame && !row.touched.recordsReferences { return }
+        var changed = changedColumns(of: row, digest, former)
+        var record = former
+        record.state.extend(to: table.columnCount)
+        let first = firstValues(of: row, former, into: &record)
+        changed += first.changed
+        record.digests = digests
+        record.digest = digest
+        record.uniques = table.uniques(of: row.identity) { row[$0] }
+        // SQLite checked what was written here, and nothing else.
+        record.breaksCheck =
+            try (former.breaksCheck || mayBreakCheck)
+            && ShownRows(store).breaksCheck(row.values, at: position, in: table)
+        let counted = takeCounted(from: &changed, of: row, record)
+        if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty {
+            try write(changed, fills: first.fills, counted, of: row, into: &record, at: position)
+        }
+        store.spellOutCounters(&record.state, shown: row.values.values, in: table)
+        try clock.update(
+            record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
+        // A sum is written back, so that what floating point makes of it is no change of its own.
+        if first.isKept || !counted.isEmpty {
+            recording.writeBacks.append(
+                WriteBack(record: record, row: row.values, identity: row.identity, position: position))
+        }
+    }
+
+    /// The columns, by position, that the record knows and that hold something else now.
+    private func changedColumns(of row: Row, _ digest: UInt64, _ former: ClockRecord) -> [Int] {
+        let known = table.columns.indices.filter { table.columns[$0].id < former.digests.count }
+        var changed = known.filter { index in
+            former.digests[table.columns[index].id] != UInt32(truncatingIfNeeded: row.values.digests[index])
+        }
+        if row.touched.recordsReferences {
+            changed = Array(Set(changed + known.filter { table.columns[$0].reference != nil })).sorted()
+        } else if changed.isEmpty && digest != former.digest && former.digests.count == table.columnCount {
+            // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
+            changed = Array(table.columns.indices)
+        }
+        return !changed.isEmpty && store.policies.recordsWholeRows(table.name) ? known : changed
+    }
+
+    /// Columns that came after a row's record: values that other peers have given to them meanwhile were kept and take
+    /// their place; what is found in them when they first appear is a fill, later it is a change.
+    private func firstValues(
+        of row: Row, _ former: ClockRecord, into record: inout ClockRecord
+    ) -> (changed: [Int], fills: [Int], isKept: Bool) {
+        var changed: [Int] = []
+        var fills: [Int] = []
+        var isKept = false
+        for (index, column) in table.columns.enumerated() where column.id >= former.digests.count {
+            var shown: Value?
+            if let name = record.state.cellsByName.keys.first(where: { $0.lowercased() == column.name.lowercased() }),
+                let cell = record.state.cellsByName.removeValue(forKey: name)
+            {
+                record.state.setCell(column.id, cell)
+                shown = store.shown(cell, table.name, column.name)
+                isKept = true
+            }
+            guard row[index] != shown && !isDefault(row[index], index) else { continue }
+            if recorder.findings.newColumns[table.id]?.contains(column.id) ?? false {
+                fills.append(index)
+            } else {
+                changed.append(index)
+            }
+        }
+        return (changed, fills, isKept)
+    }
+
+    private func isDefault(_ value: Value, _ position: Int) -> Bool {
+        value == store.defaultValue(of: table, position)
+    }
+
+    private func write(
+        _ changed: [Int], fills: [Int], _ counted: [CountedCell], of row: Row, into record: inout ClockRecord,
+        at position: Int64
+    ) throws {
+        let transaction = try recorder.transaction()
+        let rowDigest = store.rowDigest(table, row.identity)
+        let former = changed.map { record.state.cell(table.columns[$0].id) }
+        let time = recorder.time(
+            captured: row.touched.milliseconds,
+            above: former.flatMap(\.stamps) + counted.flatMap { [$0.former?.stamp, $0.base].compactMap(\.self) })
+        let stamp = Stamp(peer: transaction.stamp.peer, sequence: transaction.stamp.sequence, time: time)
+        let added = add(counted, stamp, to: &record, row: rowDigest)
+        for (index, cell) in zip(changed, former) {
+            let id = table.columns[index].id
+            store.count(-1, cell, row: rowDigest, column: table.columnDigests[id])
+            store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
+            record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: nil)]))
+        }
+        var filled = try recorder.cells(of: row.values, row.identity, at: fills, in: table)
+        for (index, position) in fills.enumerated() {
+            let id = table.columns[position].id
+            let stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: .zero)
+            var cell = record.state.cell(id)
+            cell.versions.append(Version(stamp: stamp, value: filled[index].value))
+            record.state.setCell(id, cell)
+            store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
+            filled[index].operation = .fill
+        }
+        try transaction.append(
+            table, .update, row.identity, time: time, integer: table.localInteger == nil ? nil : position,
+            cells: try recorder.cells(of: row.values, row.identity, at: changed, in: table) + filled + added)
+    }
+
+    // MARK: Counters
+
+    /// A counter that was counted up or down.
+    private struct CountedCell {
+        var position: Int
+        /// The version since which additions are summed up.
+        var base: Stamp
+        /// What this peer had added to it before.
+        var former: Addition?
+        var cumulative: Value
+    }
+
+    /// Takes the counters that were counted up or down out of the changed columns.
+    private func takeCounted(from changed: inout [Int], of row: Row, _ record: ClockRecord) -> [CountedCell] {
+        let counters = store.counters(of: table)
+        guard !counters.isEmpty else { return [] }
+        var counted: [CountedCell] = []
+        changed.removeAll { position in
+            guard counters.contains(position) else { return false }
+            let cell = record.state.cell(table.columns[position].id)
+            guard cell.versions.allSatisfy({ $0.value != nil }),
+                let base = cell.versions.map(\.stamp).max(by: store.precedes),
+                let shown = store.shown(cell, table.name, table.columns[position].name),
+                let amount = Counter.difference(from: shown, to: row[position])
+            else { return false }
+            let own = cell.additions.first {
+                $0.basePeer == base.peer && $0.baseSequence == base.sequence && $0.peer == store.own
+            }
+            guard let cumulative = own.map({ Counter.add($0.cumulative, amount) }) ?? amount else { return false }
+            if !Counter.isZero(amount) {
+                counted.append(CountedCell(position: position, base: base, former: own, cumulative: cumulative))
+            }
+            return true
+        }
+        return counted
+    }
+
+    /// Puts additions into the record, and gives the cells that say so.
+    private func add(
+        _ counted: [CountedCell], _ stamp: Stamp, to record: inout ClockRecord, row: UInt64
+    ) -> [TransactionWriter.Cell] {
+        counted.map { counted in
+            let column = table.columns[counted.position]
+            var cell = record.state.cell(column.id)
+            if let former = counted.former {
+                store.count(-1, row: row, column: table.columnDigests[column.id], former.stamp)
+                cell.additions.removeAll { $0 == former }
+            }
+            store.count(1, row: row, column: table.columnDigests[column.id], stamp)
+            cell.additions.append(
+                Addition(
+                    basePeer: counted.base.peer, baseSequence: counted.base.sequence, peer: stamp.peer, stamp: stamp,
+                    cumulative: counted.cumulative))
+            record.state.setCell(column.id, cell)
+            return TransactionWriter.Cell(
+                column: column.name, operation: .add, value: counted.cumulative,
+                base: Dot(store.peers.id(counted.base.peer), counted.base.sequence))
+        }
+    }
+}

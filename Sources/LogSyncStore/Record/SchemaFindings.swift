@@ -1,0 +1,20 @@
+/// What bringing a store in line with a changed schema has found that the recording after it needs to know.
+///
+/// Nothing of it is kept in the store: a recording is given the findings of the same write transaction.
+package struct SchemaFindings: Sendable, Equatable {
+    /// Tables, by id, whose clock records are all compared with the rows that are there: rows may have gone without a
+    /// trigger to say so.
+    var orphanScans: Set<Int64> = []
+    /// Tables, by id, that are recorded for the first time: what they hold counts as found, as at the beginning.
+    var newTables: Set<Int64> = []
+    /// Columns, by table and column id, that have just appeared: what they hold counts as a fill.
+    var newColumns: [Int64: Set<Int>] = [:]
+
+    package init() {}
+
+    mutating func formUnion(_ other: SchemaFindings) {
+        orphanScans.formUnion(other.orphanScans)
+        newTables.formUnion(other.newTables)
+        newColumns.merge(other.newColumns) { $0.union($1) }
+    }
+}

@@ -1,0 +1,101 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Phase `assignIdentities`.
+extension TableRecording {
+    /// Finds the identities of touched rows but for those of natural keys, which are made when the rows are read: they
+    /// may hold identities of rows in tables to come.
+    ///
+    /// A row that has another identity now, or another integer, adds the rows that hold that integer to what is
+    /// captured.
+    ///
+    /// - Returns: whether there was a row to identify.
+    func assignIdentities() throws -> Bool {
+        var isAny = false
+        for key in captured.sortedKeys() {
+            guard let touched = captured.touched[key], !touched.isIdentified else { continue }
+            isAny = true
+            captured.update(key) { $0.isIdentified = true }
+            let former = try touched.origin.flatMap { try clock.identity(at: $0) }
+            var identity = former
+            switch table.kind {
+            case .surrogate:
+                if identity == nil { identity = try newSurrogate(touched, key) }
+            case .natural:
+                guard key.natural == nil, table.schema.integerKey == nil else { continue }
+                if identity == nil { identity = try newSurrogate(touched, key) }
+            case .columns:
+                guard let rowid = key.rowid, let row = try reader.row(at: rowid) else { continue }
+                identity = try reader.naturalIdentity { try recorder.translated(row.values[$0], $0, in: table) }
+                if identity == nil { identity = try former ?? newSurrogate(touched, key) }
+            }
+            captured.update(key) { $0.identity = identity }
+            if table.localInteger != nil, let rowid = key.rowid, identity != former || touched.movedFrom != nil {
+                try takeInteger(rowid, touched, identity, former: former)
+            }
+        }
+        return isAny
+    }
+
+    private func newSurrogate(_ touched: TouchedRow, _ key: RowKey) throws -> RowIdentity {
+        if table.localInteger != nil, let rowid = key.rowid,
+            let reserved = try identities.reservedIdentity(of: rowid, in: table),
+            try HiddenRows(store).row(table.name, reserved)?.state != .parked
+        {
+            // A row that is parked is a row already: this one came later.
+            return reserved
+        }
+        if recorder.findings.newTables.contains(table.id), touched.insertMilliseconds == 0,
+            let rowid = touched.rowid ?? key.rowid, let row = try reader.row(at: rowid)
+        {
+            return InitialRows.identity(of: row, rowid, table)
+        }
+        return surrogates.identity(number: touched.number, milliseconds: touched.insertMilliseconds)
+    }
+
+    /// An integer means a row that it did not mean before.
+    private func takeInteger(
+        _ rowid: Int64, _ touched: TouchedRow, _ identity: RowIdentity?, former: RowIdentity?
+    ) throws {
+        let reserved = try identities.reservedIdentity(of: rowid, in: table)
+        if reserved != nil { try identities.release(rowid, in: table) }
+        let mayBeReferredTo =
+            former != nil || touched.isReinserted || rowid <= table.high || reserved != nil && reserved != identity
+        if mayBeReferredTo { try recordReferences(to: rowid) }
+        // A row that was deleted and inserted elsewhere has left its integer, too, whenever it was deleted.
+        let left =
+            try touched.movedFrom
+            ?? identity.flatMap { try tombstones[$0]?.integer ?? identities.reservedInteger(of: $0, in: table) }
+        if let left, left != rowid {
+            // Rows are found by what their keys meant before, so before the integer is released.
+            try recordReferences(to: left)
+            if try identities.reservedIdentity(of: left, in: table) == identity {
+                formerIdentities[left] = .some(identity)
+                try identities.release(left, in: table)
+            }
+        }
+        table.high = max(table.high, rowid)
+    }
+
+    /// Lets the rows that hold an integer, which means another row now, be recorded again though no program touched
+    /// them.
+    private func recordReferences(to integer: Int64) throws {
+        for (child, column) in store.catalog.referrers(of: table) {
+            guard let recording = recorder.recording(of: child) else { continue }
+            let keys = child.capturesKey ? child.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
+            let rowid = child.hasRowid ? child.rowid : "NULL"
+            let statement = try connection.prepare(
+                "SELECT \(rowid)\(keys) FROM \(child.quoted) WHERE \(SQL.name(column.local)) = ?")
+            statement.bind(integer, at: 1)
+            defer { statement.reset() }
+            while try statement.step() {
+                let rowid = statement.isNull(0) ? nil : statement.integer(0)
+                // Such a row is recorded whole in any case.
+                if let rowid, recording.simple?.inserted(at: rowid) ?? false { continue }
+                guard let key = CapturedChanges.key(in: child, rowid: rowid, value: { statement.value(1 + $0) })
+                else { continue }
+                try recording.captured.recordReferences(of: key, rowid: rowid, milliseconds: recorder.milliseconds)
+            }
+        }
+    }
+}

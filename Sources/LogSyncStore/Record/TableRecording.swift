@@ -1,0 +1,154 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// One table in one recording: what was captured of it, and what each phase leaves for those after it.
+final class TableRecording {
+    let table: TrackedTable
+    let clock: ClockTable
+    let reader: TableReader
+    /// Which owns this.
+    unowned let recorder: Recorder
+
+    /// Rows that were written once and nothing else; nil where all rows go the general way.
+    private(set) var simple: SimpleChanges?
+    /// What happened to all other rows.
+    var captured: CapturedChanges
+    /// The deletes among the simple rows, from when their clock records are removed until they are written.
+    var simpleDeletes: BatchDeleteRecorder?
+    /// What integers stood for before any of this, where that changes; nil for nothing.
+    var formerIdentities: [Int64: RowIdentity?] = [:]
+    /// Removed records, by their place, of which a row takes something along when its natural key changes: values of
+    /// columns unknown here, or that it breaks a CHECK.
+    var carriedValues: [Int64: ClockRecord] = [:]
+    /// Identities that no clock record has any more: deleted, unless another row takes one in the same transaction.
+    var tombstones: [RowIdentity: Tombstone] = [:]
+    /// The rows to compare with their records.
+    var staged: [StagedRow] = []
+    /// Rows that have to show what their records say.
+    var writeBacks: [WriteBack] = []
+    /// Of the rows that are captured here.
+    lazy var surrogates = SurrogateHash(store, table)
+
+    var store: OpenStore { recorder.store }
+    var connection: Connection { store.connection }
+    var identities: IdentityMap { IdentityMap(store: store) }
+
+    struct Tombstone {
+        /// Of all entries of the row.
+        var stamps: [Stamp]
+        /// When it was deleted.
+        var milliseconds: Int64
+        /// The integer that the row had, where that is local to this store.
+        var integer: Int64?
+    }
+
+    /// A touched row that is there, with the identity that it has now.
+    struct StagedRow {
+        var key: RowKey
+        var touched: TouchedRow
+        var identity: RowIdentity
+        /// Its record under the identity that it has released.
+        var released: ClockRecord?
+    }
+
+    /// Reads the pending rows, simple ones apart.
+    init(_ table: TrackedTable, _ recorder: Recorder) throws {
+        self.table = table
+        self.recorder = recorder
+        let store = recorder.store
+        clock = ClockTable(table: table, connection: store.connection)
+        reader = TableReader(table: table, store: store)
+        if table.localInteger != nil {
+            // Imported rows have integers, too.
+            table.high = max(table.high, try clock.highestRow() ?? 0)
+        }
+        // The one place where it is decided which way a recording goes.
+        simple = try Self.mayBatch(table, recorder) ? SimpleChanges(table, store) : nil
+        captured = try Self.read(table, besides: simple, recorder)
+    }
+
+    private static func mayBatch(_ table: TrackedTable, _ recorder: Recorder) throws -> Bool {
+        let (store, findings) = (recorder.store, recorder.findings)
+        // A row of a table that is recorded for the first time may have the identity that founders give to it; and
+        // where rows may have gone unseen, their records are still there.
+        guard store.batching(of: table).isSuperset(of: .recording), !findings.orphanScans.contains(table.id),
+            table.kind != .surrogate || !findings.newTables.contains(table.id)
+        else { return false }
+        return try !store.isContested(table)
+    }
+
+    /// Reads the pending rows again: there are more.
+    func readPendingRows() throws { captured = try Self.read(table, besides: simple, recorder) }
+
+    private static func read(
+        _ table: TrackedTable, besides simple: SimpleChanges?, _ recorder: Recorder
+    ) throws -> CapturedChanges {
+        let origins = OriginLookup(table: table, store: recorder.store, recorder: recorder)
+        return try CapturedChanges(
+            table, besides: simple, on: recorder.store.connection, origin: origins.record(of:rowid:))
+    }
+
+    /// Whether nothing was captured.
+    var isEmpty: Bool { captured.touched.isEmpty && captured.deleted.isEmpty && simple?.isEmpty ?? true }
+    /// Whether rows may be there that were written.
+    var hasWrites: Bool { !captured.touched.isEmpty || !(simple?.isEmpty ?? true) }
+
+    /// The identity of the row that has been written at an integer; nil where none was.
+    func identity(at integer: Int64) -> RowIdentity? {
+        captured.touched[RowKey(rowid: integer)]?.identity ?? simple?.identity(at: integer)
+    }
+
+    /// The row as it is now; nil where it is gone.
+    func currentRow(_ key: RowKey, _ touched: TouchedRow) throws -> TableReader.Row? {
+        if table.hasRowid, let rowid = touched.rowid ?? key.rowid { return try reader.row(at: rowid) }
+        return try reader.row(withKey: key.values)
+    }
+
+    /// Takes a row's entries out of the state digest and remembers that the identity is free.
+    func release(_ identity: RowIdentity, _ record: ClockRecord, milliseconds: Int64, integer: Int64? = nil) {
+        store.count(-1, record.state, row: store.rowDigest(table, identity), table: table)
+        tombstones[identity] = Tombstone(
+            stamps: record.state.allStamps, milliseconds: milliseconds, integer: integer)
+    }
+
+    // MARK: Phases
+
+    /// Phase `addDisplacedRows`.
+    func addDisplacedRows() throws { try DisplacedRows(self).add() }
+
+    /// Phase `writeInsertsAndUpdates`: rows that differ from their records, then the simple ones.
+    func writeInsertsAndUpdates() throws {
+        let rows = RowRecorder(self)
+        for row in staged { try rows.record(row) }
+        staged = []
+        tombstones = [:]
+        try recorder.flush()
+        guard let simple else { return }
+        if !simple.updates.isEmpty { try BatchUpdateRecorder(simple, recorder).write() }
+        if !simple.inserts.isEmpty { try BatchInsertRecorder(simple, recorder).write() }
+    }
+
+    /// Phase `writeBack`.
+    func writeBack() throws {
+        for row in writeBacks { try row.apply(store, table) }
+        writeBacks = []
+    }
+
+    /// Phase `clearPending`: forgets the pending rows that were recorded, all but the newest, which keeps their numbers
+    /// from beginning anew.
+    func clearPending() throws {
+        simple?.raiseHigh()
+        if captured.lastNumber > table.recorded {
+            if let simple, simple.entries.count > 100 {
+                try simple.forgetPending()
+            } else {
+                try connection.run("DELETE FROM \(table.pending) WHERE number < ?", .integer(captured.lastNumber))
+            }
+            table.recorded = captured.lastNumber
+        }
+        try connection.run(
+            "UPDATE logsync_table SET recorded = ?2, high = ?3 WHERE id = ?1 AND (recorded <> ?2 OR high <> ?3)",
+            .integer(table.id), .integer(table.recorded), .integer(table.high))
+    }
+}
