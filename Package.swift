@@ -89,26 +89,38 @@ let package = Package(
             name: "NotesExample",
             dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Examples/Notes",
             swiftSettings: settings),
+        // Log files, snapshots and receipts with right hashes that say what no logsync would write.
+        .target(
+            name: "Forgery",
+            dependencies: [
+                "LogSyncModel", "LogSyncFormat", "LogSyncContainer", "CLogSyncZstd",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "Tests/Support/Forgery", swiftSettings: settings),
         .testTarget(name: "LogSyncModelTests", dependencies: ["LogSyncModel"], swiftSettings: settings),
         .testTarget(
             name: "LogSyncFormatTests",
             dependencies: [
-                "LogSyncFormat", "LogSyncModel", "CLogSyncZstd", .product(name: "Crypto", package: "swift-crypto"),
+                "LogSyncFormat", "LogSyncModel", "Forgery", "CLogSyncZstd",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "LogSyncContainerTests", dependencies: ["LogSyncContainer", "InotifyEvents"], swiftSettings: settings),
+            name: "LogSyncContainerTests", dependencies: ["LogSyncContainer", "InotifyEvents", "Forgery"],
+            swiftSettings: settings),
         .testTarget(
             name: "LogSyncStoreTests",
             dependencies: [
-                "LogSyncStore", "LogSyncState", "LogSyncSQLite", .product(name: "GRDB", package: "GRDB.swift"),
+                "LogSyncStore", "LogSyncState", "LogSyncSQLite", "Forgery",
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "LogSyncTests",
             dependencies: [
-                "LogSync", "LogSyncSQLite", "InotifyEvents", .product(name: "Crypto", package: "swift-crypto"),
+                "LogSync", "LogSyncSQLite", "Forgery", "InotifyEvents",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
@@ -154,7 +166,8 @@ if Context.environment["LOGSYNC_FUZZ"] != nil {
         .target(
             name: "LogFuzz",
             dependencies: [
-                "LogSyncContainer", "LogSyncFormat", "LogSyncModel", .product(name: "Crypto", package: "swift-crypto"),
+                "LogSyncContainer", "LogSyncFormat", "LogSyncModel", "Forgery",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Fuzz/Sources", swiftSettings: settings))
 }

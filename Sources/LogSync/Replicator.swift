@@ -22,13 +22,15 @@ public actor Replicator {
     private nonisolated let executor = QueueExecutor(label: "logsync.replicator")
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    let files: StateFiles
-    private let nonce: String
-    private(set) var opened: ReplicatedStore?
-    private var locks: StoreLocks?
-    var background: Task<Void, Never>?
-    /// Another process needs the store alone: it stays closed, whoever asks for it.
+    let stateDirectory: StateDirectory
+    let nonce: String
+    /// The store, while this process has it open, and its locks; see Replicator+Steps.swift.
+    var opened: ReplicatedStore?
+    var locks: StoreLocks?
+    /// Whether another process needs the store alone: then it stays closed, whatever is asked of this replicator.
     var isLettingGo = false
+    /// What ``start()`` started.
+    var background: Task<Void, Never>?
 
     /// Opens a store.
     ///
@@ -39,12 +41,13 @@ public actor Replicator {
         // Without a file there is nothing to resolve; the store may come later.
         self.path = (try? StorePlace(path))?.path ?? StorePlace.absolute(path)
         self.configuration = configuration
-        files = StateFiles(directory: configuration.stateDirectory)
+        stateDirectory = StateDirectory(configuration.stateDirectory)
         nonce = String(configuration.random(), radix: 16)
-        try files.create()
+        try stateDirectory.create()
         guard opensNow else { return }
-        let store = try ReplicatedStore(path: path, configuration: configuration, files: files, nonce: nonce)
-        locks = try StoreLocks(files, store: store.place.path, wait: configuration.wait)
+        let store = try ReplicatedStore(
+            path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: nonce)
+        locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
         opened = store
     }
 
@@ -53,128 +56,149 @@ public actor Replicator {
     /// Records and publishes local changes, then imports all that has arrived.
     ///
     /// - Throws: `containerUnavailable` where the container is not there; local changes are then recorded nevertheless.
-    public func sync() async throws -> SyncResult { try await round(.everything, recalls: true) }
+    public func sync() async throws -> SyncResult { try await round(.everything, .cached) }
 
     /// Imports all that has arrived; local changes are recorded first and wait in the outbox.
-    public func `import`() async throws -> SyncResult {
-        try await round([.scan, .import, .acknowledge], recalls: true)
-    }
+    public func `import`() async throws -> SyncResult { try await round([.scan, .import, .acknowledge], .cached) }
 
     /// Records and publishes local changes.
-    public func export() async throws -> SyncResult {
-        try await round([.scan, .publish, .acknowledge], recalls: true)
-    }
+    public func export() async throws -> SyncResult { try await round([.scan, .publish, .acknowledge], .cached) }
 
-    /// - Parameters:
-    ///   - isFull: whether to list the whole container again.
-    ///   - peers: in whose folders to look where not; nil for all.
-    ///   - recalls: whether to go by what was found before; the first such look of a process leaves what it finds.
-    func round(
-        _ parts: RoundParts, isFull: Bool = true, in peers: Set<PeerID>? = nil, recalls: Bool = false
-    ) async throws -> SyncResult {
+    /// Record → publish → scan → import → did import, as far as it is asked for.
+    ///
+    /// The container is scanned in the same step in which local changes are recorded, because it tells which peer the store
+    /// is. Where that finds the store to be an older state of itself, what its former self had done is imported first.
+    ///
+    /// - Parameter extent: how much of the container is scanned; the first scan of a process that goes by earlier ones leaves
+    ///   what it finds to the next process.
+    func round(_ parts: RoundParts, _ extent: ScanExtent = .full) async throws -> SyncResult {
         var result = SyncResult(store: path)
-        let isFirst = try recalls && store().lastFullLook == nil
-        let (look, isOutdated) = try await record(parts, isFull, peers, recalls, &result)
-        // What was recorded waits in the outbox.
-        if let error = look?.error { throw error }
-        if isOutdated, let scan = look?.scan {
-            // An older state of itself takes in what its former self had done since, before it tells anything of its own.
-            try await importAll(scan, &result)
+        let leavesScan = try extent == .cached && store().inbox.isBeforeFirstScan
+        let recording = try await record(parts, extent, &result)
+        // Where the container is not there, what was recorded waits in the outbox.
+        let scan = try recording.scan?.get()
+        if recording.isOutdated, let scan { try await importAll(scan, &result) }
+        if parts.contains(.publish) {
+            try await publish(&result)
+            // A repair of the own folder is told with what is held. In a hurry, what has arrived comes first.
+            if extent.isFull, let scan { try await maintainOwnFolder(scan) }
         }
-        if parts.contains(.publish) { try await publish(&result) }
-        // What the own folder is found to hold is told with what is held. In a hurry, what has arrived comes first.
-        if parts.contains(.publish), isFull, let scan = look?.scan { try await lookAfterFolder(scan) }
-        if parts.contains(.import), let scan = look?.scan {
+        if parts.contains(.import), let scan {
             let before = result.recorded
             try await importAll(scan, &result)
             // What was recorded on the way, and rows that an import brought back here, are news for the others.
             if parts.contains(.publish), result.recorded > before { try await publish(&result) }
         }
-        if parts.contains(.publish), !isFull, let scan = look?.scan, try store().concernsOwnFolder(scan, in: peers) {
-            try await lookAfterFolder(scan)
+        if parts.contains(.publish), case .changes(let peers) = extent, let scan,
+            try store().ownFolder.isConcerned(by: scan, in: peers)
+        {
+            try await maintainOwnFolder(scan)
         }
-        if parts.contains(.acknowledge) { try await acknowledge(look?.scan) }
-        if isFirst, let scan = look?.scan { try await step { try $0.rememberLooks(scan) } }
-        result.held = opened?.held ?? []
+        if parts.contains(.acknowledge) { try await acknowledge(scan) }
+        if leavesScan, let scan { try await step { try $0.inbox.saveForNextProcess(scan) } }
+        result.held = opened?.inbox.held ?? []
         return result
     }
 
-    // MARK: Record
+    // MARK: Record, and scan
+
+    /// What a recording found out on the way.
+    private struct Recording {
+        /// What the container holds, or why that cannot be seen; nil where it was not asked.
+        var scan: Result<ContainerScan, any Error>?
+        /// Whether the store is an older state of itself.
+        var isOutdated: Bool
+    }
 
     private func record(
-        _ parts: RoundParts, _ isFull: Bool, _ peers: Set<PeerID>?, _ recalls: Bool, _ result: inout SyncResult
-    ) async throws -> (look: Look?, isOutdated: Bool) {
-        let (look, isOutdated, recorded) = try await step(settles: true) { store in
-            let looks = parts.contains(.scan) || !store.isSettledWithFolder
-            let look = looks ? Look(store, isFull: isFull, in: peers, recalls: recalls) : nil
-            let isOutdated = try store.settleIdentity(look?.scan)
-            let recorded = try store.store.record()
-            try store.noteRecorded()
-            return (look, isOutdated, recorded)
+        _ parts: RoundParts, _ extent: ScanExtent, _ result: inout SyncResult
+    ) async throws -> Recording {
+        let (recording, recorded) = try await step(settles: true) { store in
+            let isAsked = parts.contains(.scan) || !store.identity.isSettledWithFolder
+            let scan = isAsked ? Result { try store.scan(extent) } : nil
+            let isOutdated = try store.settleIdentity(try? scan?.get())
+            let recorded = try store.record()
+            return (Recording(scan: scan, isOutdated: isOutdated), recorded)
         }
         if recorded != nil { result.recorded += 1 }
-        return (look, isOutdated)
+        return recording
     }
 
     // MARK: Publish
 
-    func publish(_ result: inout SyncResult) async throws {
+    private func publish(_ result: inout SyncResult) async throws {
         while true {
-            let count = try await step { try $0.publishNext() }
+            let count = try await step { try $0.ownFolder.publishNext() }
             if count == 0 { break }
             result.published += count
         }
     }
 
-    /// Puts back what is missing in this peer's own folder, and merges small files.
-    private func lookAfterFolder(_ scan: ContainerScan) async throws {
-        try await step { store in
-            // A scan from before does not show what was published just now.
-            let scan = try store.withOwnFolder(scan)
-            store.noteReceipts(scan)
-            _ = try store.mend(scan)
-            try store.replaceForkedSnapshots(scan)
-            try store.bridge(scan)
-            try store.tidy()
-        }
+    private func maintainOwnFolder(_ scan: ContainerScan) async throws {
+        try await step { try $0.ownFolder.maintain(scan) }
     }
+
+    /// Says in the receipt what was published and imported, where that is news.
+    ///
+    /// - Parameter scan: what the container holds; nil for what the last scan found.
+    func acknowledge(_ scan: ContainerScan?) async throws { try await step { try $0.ownFolder.acknowledge(scan) } }
 
     // MARK: Import
 
-    func importAll(_ scan: ContainerScan, _ result: inout SyncResult) async throws {
-        let plan = try await step { try $0.plan(scan) }
-        while true {
-            let progress = try await step { store in
-                let progress = try store.importNext(plan)
-                if case .imported(let step) = progress, let event = try store.event(step) { announce(event) }
-                return progress
-            }
-            if case .finished = progress { break }
-            if case .imported(let step) = progress {
-                result.recorded += (step.recorded == nil ? 0 : 1) + step.revived.count
-                result.imported += step.imported.count
-            }
-            try Task.checkCancellation()
+    private func importAll(_ scan: ContainerScan, _ result: inout SyncResult) async throws {
+        let plan = try await step { try $0.inbox.plan(scan) }
+        while let step = try await importNext(plan) {
+            result.recorded += (step.recorded == nil ? 0 : 1) + step.revived.count
+            result.imported += step.imported.count
         }
-        if try await step({ try $0.findBranches(plan, scan) }) { return try await importAll(scan, &result) }
-        if try await joinSnapshot(plan, scan, &result) { return try await importAll(scan, &result) }
+        if try await step({ try $0.inbox.branches.findBranches(plan, scan) }) {
+            return try await importAll(scan, &result)
+        }
+        if let joined = try await joinSnapshot(plan, scan) {
+            if joined.recorded != nil { result.recorded += 1 }
+            result.imported += Int(clamping: joined.transactions)
+            return try await importAll(scan, &result)
+        }
         let isOutdated = try await step { store in
-            try store.learnKeys(scan)
-            store.held = try store.heldItems(plan, scan)
+            try store.inbox.finish(plan, scan)
             // Others have seen what this store never did: it is an older state of itself.
-            guard store.seenByOthers > 0 else { return false }
+            guard store.identity.seenByOthers > 0 else { return false }
             return try store.settleIdentity(scan)
         }
         if isOutdated { try await importAll(scan, &result) }
     }
 
-    func acknowledge(_ scan: ContainerScan?) async throws {
-        try await step { try $0.acknowledge(scan ?? $0.unacknowledged) }
+    /// Imports what is ready, a step at a time. Returns nil where nothing is.
+    private func importNext(_ plan: ImportPlan) async throws -> ImportStep? {
+        while true {
+            let progress = try await step { store in
+                let progress = try store.inbox.importNext(plan)
+                if case .imported(let step) = progress { try announce(step, in: store) }
+                return progress
+            }
+            if case .finished = progress { return nil }
+            try Task.checkCancellation()
+            if case .imported(let step) = progress { return step }
+        }
+    }
+
+    /// Joins a snapshot where the logs alone do not lead on. Returns nil where there is none.
+    private func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) async throws -> JoinedSnapshot? {
+        try await step { store in
+            guard let (snapshot, joined) = try store.inbox.joinSnapshot(plan, scan) else { return nil }
+            announce(DidImport(snapshot, joined, into: store.place.path, names: try store.names()))
+            return joined
+        }
     }
 
     // MARK: Did import
 
-    func announce(_ event: DidImport) {
+    private func announce(_ step: ImportStep, in store: ReplicatedStore) throws {
+        guard !step.imported.isEmpty else { return }
+        announce(DidImport(step, into: store.place.path, names: try store.names()))
+    }
+
+    private func announce(_ event: DidImport) {
         hub.send(.didImport(event))
         NotificationCenter.default.post(
             name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])
@@ -194,67 +218,6 @@ public actor Replicator {
         continuation.onTermination = { _ in task.cancel() }
         return stream
     }
-
-    // MARK: Steps
-
-    /// Does one step while no other process is at the store.
-    ///
-    /// - Parameter settles: whether the step settles the store's identity; the others need it settled.
-    func step<T>(settles: Bool = false, _ body: (ReplicatedStore) throws -> T) async throws -> T {
-        let store = try store()
-        guard let locks else { throw CancellationError() }
-        try await locks.step.acquire(wait: configuration.wait, of: path)
-        defer { locks.step.release() }
-        try store.refresh()
-        guard settles || store.state != nil, store.isCurrent else {
-            if !store.isCurrent { close() }
-            throw LogSyncError(
-                .locked, "\(path) was replaced or became another peer in the middle of the work; what was done is kept",
-                help: "Run the command again")
-        }
-        return try body(store)
-    }
-
-    /// Looks at the store without keeping others out.
-    func look<T>(_ body: (ReplicatedStore) throws -> T) throws -> T {
-        let store = try store()
-        try store.refresh()
-        return try body(store)
-    }
-
-    /// The store, opened where it is not, or where another file has taken its path.
-    private func store() throws -> ReplicatedStore {
-        guard !isLettingGo else {
-            throw LogSyncError(
-                .locked, "another logsync process has \(path) for itself; nothing was changed",
-                help: "Try again when it has finished")
-        }
-        if let opened, opened.isCurrent { return opened }
-        close()
-        let store = try ReplicatedStore(path: path, configuration: configuration, files: files, nonce: nonce)
-        locks = try StoreLocks(files, store: store.place.path, wait: configuration.wait)
-        opened = store
-        return store
-    }
-
-    /// Lets go of the store's file; it is opened again when it is needed.
-    public func close() {
-        do {
-            try opened?.store.close()
-        } catch {
-            configuration.logger.warning("\(path) could not be closed: \(error)")
-        }
-        opened = nil
-        locks = nil
-    }
-
-    /// Waits until no other process has the store open.
-    func takeAlone() async throws {
-        _ = try store()
-        try await locks?.takeAlone(wait: configuration.wait, of: path)
-    }
-
-    func giveBack() { locks?.giveBack() }
 }
 
 /// What a round does besides recording.
@@ -266,18 +229,4 @@ struct RoundParts: OptionSet {
     /// Publishes a receipt where it would say anything new.
     static let acknowledge = RoundParts(rawValue: 8)
     static let everything: RoundParts = [.scan, .publish, .import, .acknowledge]
-}
-
-/// What a look at the container gave: what is there, or why it cannot be seen.
-struct Look {
-    var scan: ContainerScan?
-    var error: (any Error)?
-
-    init(_ store: ReplicatedStore, isFull: Bool, in peers: Set<PeerID>? = nil, recalls: Bool = false) {
-        do {
-            scan = try store.scan(full: isFull, in: peers, recalls: recalls)
-        } catch {
-            self.error = error
-        }
-    }
 }

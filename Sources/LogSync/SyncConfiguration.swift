@@ -51,3 +51,20 @@ public struct SyncConfiguration: Sendable {
         self.stateDirectory = stateDirectory
     }
 }
+
+extension SyncConfiguration {
+    /// What the store takes of this.
+    var storeConfiguration: StoreConfiguration {
+        var configuration = StoreConfiguration()
+        configuration.clock = clock
+        configuration.random = random
+        configuration.busyTimeout = wait / .seconds(1)
+        configuration.policies = policies
+        configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
+        configuration.blobThreshold = blobThreshold
+        return configuration
+    }
+
+    func randomPeer() -> PeerID { PeerID(high: random(), low: random()) }
+    var now: Timestamp { Timestamp(milliseconds: clock.now()) }
+}

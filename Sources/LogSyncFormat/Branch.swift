@@ -2,7 +2,7 @@ import Crypto
 package import LogSyncModel
 
 /// A part of a peer's history that goes by another id, because two stores have written under the peer's
-/// (Documentation/merging.md, forks).
+/// (Documentation/forks.md).
 ///
 /// Where two transactions of one dot follow on the same one, that with the lower chain hash keeps the peer's id; the
 /// other, with all that follows on it, is a branch: its transactions are known by the branch's id, from sequence 1 on.

@@ -1,4 +1,4 @@
-/// Names the content of a blob file: the bytes of one large value, whoever holds them and in however many rows.
+/// Names the content of a blob file: the bytes of one large value, on whatever peer and in however many rows.
 public struct BlobID: Hashable, Sendable {
     /// The SHA-256 of the bytes: 32 bytes.
     public let hash: [UInt8]
@@ -27,7 +27,7 @@ extension BlobID: CustomStringConvertible {
     public var description: String { Hex.encode(hash.prefix(16)) }
 }
 
-/// A value whose bytes are in a blob file (DESIGN.md, section 7).
+/// A value whose bytes are in a blob file (Documentation/design.md, section 7).
 public struct BlobReference: Hashable, Sendable {
     /// What SQLite takes the bytes for. The same bytes may be a text in one row and a BLOB in another.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {

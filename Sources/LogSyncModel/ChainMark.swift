@@ -1,7 +1,7 @@
 /// The first eight bytes of a peer's chain hash at one of its transactions, as a big-endian number.
 ///
 /// Where two stores have written under one id, there are two transactions of one dot; their marks tell them apart
-/// (Documentation/merging.md, forks).
+/// (Documentation/forks.md).
 public struct ChainMark: RawRepresentable, Hashable, Comparable, Sendable {
     public var rawValue: UInt64
 

@@ -42,7 +42,7 @@ public struct MergePolicy: Sendable {
     public static let firstWriter = MergePolicy(name: "first-writer") { $0.first?.value ?? .null }
     /// All cells of a row from its latest transaction, because every change records every column. Core Data: overwrite.
     public static let lastWriterRow = MergePolicy(name: "last-writer-row", resolve: lastWriter.resolve)
-    /// The last writer's, until somebody writes. Core Data: error.
+    /// The last writer's, until the cell is written again. Core Data: error.
     public static let manual = MergePolicy(name: "manual", resolve: lastWriter.resolve)
     /// The greatest value in SQLite's order: NULL, numbers, text, blobs; of equal ones the last writer's.
     public static let max = MergePolicy(name: "max") { versions in
@@ -53,7 +53,7 @@ public struct MergePolicy: Sendable {
         let values = versions.map(\.value).filter { !$0.isNull }
         return values.dropFirst().reduce(values.first ?? .null) { $0.sorts(before: $1) ? $0 : $1 }
     }
-    /// A counter: every peer's increments since the base, added up, whoever had seen whose. Of concurrent bases the last
+    /// A counter: every peer's increments since the base, added up, whichever had seen which. Of concurrent bases the last
     /// writer's counts.
     public static let sum = MergePolicy(name: "sum", resolve: lastWriter.resolve)
     /// JSON arrays as sets: every element of every version, in the order of writers; texts that are no arrays give

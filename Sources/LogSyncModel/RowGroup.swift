@@ -19,12 +19,13 @@ public struct RowGroup: Hashable, Sendable {
     public var identities: [RowIdentity]
     /// One a row.
     public var times: [HybridTime]
-    /// The rows' integers at their author, a hint for importers: empty, or one a row.
-    public var integers: [Int64]
+    /// The rows' integers at their author, a hint for importers: empty, or one a row, nil where it has none that an
+    /// importer could take over.
+    public var integers: [Int64?]
 
     public init(
         table: String, kind: Kind, columns: [Column] = [], identities: [RowIdentity] = [], times: [HybridTime] = [],
-        integers: [Int64] = []
+        integers: [Int64?] = []
     ) {
         self.table = table
         self.kind = kind
@@ -62,7 +63,7 @@ public struct RowGroup: Hashable, Sendable {
         }
     }
 
-    /// What a column's values do to its cells (MODEL.md, replicated state).
+    /// What a column's values do to its cells (Documentation/model.md, replicated state).
     public enum Operation: UInt8, Hashable, Sendable, CaseIterable {
         /// Supersedes every version that the author had seen.
         case set = 1

@@ -7,7 +7,8 @@
 ///   (1 integer: 8 bytes, big endian, sign bit flipped; 2 real: 8 bytes of IEEE 754, big endian;
 ///   3 text and 4 blob: a 4-byte big-endian count and the bytes; 5 reference: a 4-byte count and an identity).
 ///
-/// Equal keys have equal bytes because ``KeyPart`` values are normalised before they get here (MODEL.md, natural keys).
+/// Equal keys have equal bytes because ``KeyPart`` values are normalised before they get here (Documentation/model.md,
+/// natural keys).
 public struct RowIdentity: Hashable, Sendable {
     public let bytes: Bytes
 
@@ -17,12 +18,13 @@ public struct RowIdentity: Hashable, Sendable {
     }
 
     /// Reads an identity from bytes of unknown origin. Returns nil unless they are canonical,
-    /// which a whole number written as a real is not.
+    /// which a whole number written as a real is not, nor a key without parts.
     public init?(checking bytes: Bytes) {
         self.init(checking: bytes, depth: 0)
     }
 
-    private init?(checking bytes: Bytes, depth: Int) {
+    /// The same for one that stands within others, which are so many already.
+    package init?(checking bytes: Bytes, depth: Int) {
         guard bytes.withUnsafeBytes({ Self.isCanonical($0, depth: depth) }) else { return nil }
         self.bytes = bytes
     }
@@ -30,7 +32,7 @@ public struct RowIdentity: Hashable, Sendable {
     /// Whether `bytes` are an identity, found without allocating anything.
     private static func isCanonical(_ bytes: UnsafeRawBufferPointer, depth: Int) -> Bool {
         if bytes.first == 0 { return bytes.count == 17 }
-        guard bytes.first == 1, depth < maximumDepth else { return false }
+        guard bytes.first == 1, bytes.count > 1, depth < Limits.identityDepth else { return false }
         var position = 1
         while position < bytes.count {
             let tag = bytes[position]
@@ -82,11 +84,8 @@ public struct RowIdentity: Hashable, Sendable {
         return Self.parse(bytes.dropFirst(), depth: 0)
     }
 
-    /// How deep references within references may go; real schemas reach two or three.
-    private static let maximumDepth = 16
-
     private static func parse(_ bytes: Bytes, depth: Int) -> [KeyPart]? {
-        guard depth < maximumDepth else { return nil }
+        guard depth < Limits.identityDepth else { return nil }
         var parts: [KeyPart] = []
         var rest = bytes
         func take(_ count: Int) -> Bytes? {

@@ -50,9 +50,14 @@ public struct ChangeCounts: Hashable, Sendable, Codable {
         self.deleted = deleted
     }
 
+    /// Adds up; what exceeds the greatest integer is that, because the ends of log files may say anything.
     public static func += (a: inout ChangeCounts, b: ChangeCounts) {
-        a.inserted += b.inserted
-        a.updated += b.updated
-        a.deleted += b.deleted
+        func sum(_ a: Int, _ b: Int) -> Int {
+            let (sum, overflows) = a.addingReportingOverflow(b)
+            return overflows ? .max : sum
+        }
+        a.inserted = sum(a.inserted, b.inserted)
+        a.updated = sum(a.updated, b.updated)
+        a.deleted = sum(a.deleted, b.deleted)
     }
 }

@@ -84,7 +84,7 @@ package final class Connection {
         guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
     }
 
-    /// Runs the SQL of a schema that somebody else published: it may make what it likes in this database, and reach no
+    /// Runs the SQL of a schema that another peer published: it may make what it likes in this database, and reach no
     /// other file (ATTACH, VACUUM INTO).
     ///
     /// - Throws: `invalidStore` where it is no SQL that SQLite understands, or tries to.

@@ -14,7 +14,7 @@ package final class RowsParameter {
     @usableFromInline var cells: [RowCell] = []
     @usableFromInline var content = ByteArena()
 
-    /// As many as are given at a time by whoever has more: what a statement costs is little by then.
+    /// As many rows as are given at a time where there are more: what a statement costs is little by then.
     package static let batch = 256
 
     package init(width: Int) { self.width = width }

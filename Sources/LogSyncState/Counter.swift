@@ -1,6 +1,6 @@
 package import LogSyncModel
 
-/// Counters: cells under the policy `sum` (MODEL.md, shown state, 2, and particular rules).
+/// Counters: cells under the policy `sum` (Documentation/model.md, shown state, 2, and particular rules).
 package enum Counter {
     /// A base and what was added to it, in the order of base and peer; additions to bases that are gone do not count.
     ///

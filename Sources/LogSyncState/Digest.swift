@@ -3,7 +3,7 @@ package import LogSyncModel
 /// The 64-bit digests that tell changed cells from unchanged ones and make up the state digest.
 ///
 /// They are kept in stores and compared between peers, so this function never changes. It is a multiply-and-fold hash
-/// over 8-byte words, little endian; it guards against chance, not against somebody who makes collisions.
+/// over 8-byte words, little endian; it guards against chance, not against a writer who makes collisions.
 @usableFromInline
 package enum Digest {
     @inlinable package static var null: UInt64 { 0x9E37_79B9_7F4A_7C15 }

@@ -14,8 +14,8 @@ package struct JoinCoverage {
 }
 
 extension RowState {
-    /// Joins the state that another store had of this row (MODEL.md, joining a snapshot): an entry that both have stays;
-    /// one that only one has stays exactly when its dot is not within the other's vector.
+    /// Joins the state that another store had of this row (Documentation/model.md, joining a snapshot): an entry that
+    /// both have stays; one that only one has stays exactly when its dot is not within the other's vector.
     package mutating func join(_ other: RowState, _ coverage: JoinCoverage) {
         state.inserts = Self.join(state.inserts, other.state.inserts, coverage) { $0 }
         for name in Set(state.cellsByName.keys).union(other.state.cellsByName.keys) {

@@ -56,7 +56,7 @@ package struct CellState: Hashable {
     package var isEmpty: Bool { versions.isEmpty && additions.isEmpty }
 }
 
-/// The entries of one row (MODEL.md, replicated state), as a clock record keeps them.
+/// The entries of one row (Documentation/model.md, replicated state), as a clock record keeps them.
 ///
 /// A row that one transaction inserted and nobody changed is just its base: every column below ``columnCount`` has
 /// the base as its one version, with the value that the table shows. What differs is listed.

@@ -292,6 +292,9 @@ class PathTests(unittest.TestCase):
             self.assertEqual(measure.figures(house, steps), (4, 3, 1, 1))
             wrong = ["Roof.swift rain", "Cellar.swift main"]
             self.assertEqual(len(list(measure.missing(house, {"up": {"steps": wrong}}))), 2)
+            text = 'steps = [\n    "Roof.swift rain",\n    "Cellar.swift main",\n    "Floor.swift Floor",\n]\n'
+            right = 'steps = [\n    "House/High/Roof.swift main",\n    "Floor.swift Floor",\n]\n'
+            self.assertEqual(measure.refreshed(house, text), right)
 
 
 if __name__ == "__main__":

@@ -58,9 +58,9 @@ struct FailingFileSystem: FileSystem {
         return FailingFile(self, path, reading: try base.open(path))
     }
 
-    func create(_ path: String) throws(FileSystemError) -> any WritableFile {
+    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
         _ = try step("create", path)
-        return FailingFile(self, path, writing: try base.create(path))
+        return FailingFile(self, path, writing: try base.create(path, permissions: permissions))
     }
 
     func rename(_ path: String, to newPath: String) throws(FileSystemError) {
@@ -73,9 +73,9 @@ struct FailingFileSystem: FileSystem {
         try base.remove(path)
     }
 
-    func makeDirectory(_ path: String) throws(FileSystemError) {
+    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
         _ = try step("makeDirectory", path)
-        try base.makeDirectory(path)
+        try base.makeDirectory(path, permissions: permissions)
     }
 
     func removeDirectory(_ path: String) throws(FileSystemError) {

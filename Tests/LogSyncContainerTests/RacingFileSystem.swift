@@ -28,9 +28,13 @@ struct RacingFileSystem: FileSystem {
         try base.status(path, followingLinks: followingLinks)
     }
     func open(_ path: String) throws(FileSystemError) -> any ReadableFile { try base.open(path) }
-    func create(_ path: String) throws(FileSystemError) -> any WritableFile { try base.create(path) }
+    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
+        try base.create(path, permissions: permissions)
+    }
     func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
-    func makeDirectory(_ path: String) throws(FileSystemError) { try base.makeDirectory(path) }
+    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
+        try base.makeDirectory(path, permissions: permissions)
+    }
     func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
     func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }

@@ -118,6 +118,8 @@ import Testing
         #expect(joined(try readAll(golden)) == transactions)
         #expect(try LogFileReader(MemorySource(golden)).header.content == "golden")
         #expect(joined(try readAll(today)) == transactions)
+        // What is compressed may be so by another release of zstd.
+        if !compresses { #expect(today == golden) }
         // Seeds rely on it: the same transaction has the same chain hash whichever release made it.
         #expect(
             try LogFileReader(MemorySource(today)).chainAfter() == LogFileReader(MemorySource(golden)).chainAfter())

@@ -65,7 +65,7 @@ struct Generator {
             table: random.pick(["note", "a \"quoted\" table", "表"]), kind: random.pick([.insert, .update, .delete]))
         group.identities = identities(rows)
         group.times = times(rows)
-        if random.chance(2) { group.integers = (0..<rows).map { _ in integer() } }
+        if random.chance(2) { group.integers = (0..<rows).map { _ in rowNumber() } }
         for index in 0..<random.below(8) { group.columns.append(column("column \(index)", group.identities)) }
         return group
     }
@@ -76,7 +76,7 @@ struct Generator {
         switch column.operation {
         case .add:
             let peers = (0..<3).map { _ in PeerID.random(using: &random) }
-            column.bases = (0..<rows).map { _ in Dot(random.pick(peers), random.next() >> UInt64(random.below(64))) }
+            column.bases = (0..<rows).map { _ in Dot(random.pick(peers), sequence()) }
             column.values = (0..<rows).map { _ in random.chance(2) ? .integer(integer()) : .real(real()) }
         default:
             column.values = values(identities)
@@ -122,6 +122,15 @@ struct Generator {
         return .external(BlobReference(id, random.pick([.text, .blob])))
     }
 
+    /// Of a transaction, or 0.
+    mutating func sequence() -> UInt64 { (random.next() >> UInt64(random.below(64))) % (Limits.sequence + 1) }
+
+    /// What is read of a row's integer.
+    mutating func rowNumber() -> Int64? {
+        let integer = integer()
+        return Limits.rowNumbers.contains(integer) ? integer : nil
+    }
+
     mutating func integer() -> Int64 {
         switch random.below(4) {
         case 0: random.pick([0, 1, -1, .min, .max])
@@ -162,14 +171,16 @@ struct Generator {
                     .reference(RowIdentity(natural: [.text(text())])),
                 ])
             }
-        default: return (0..<count).map { _ in identity(depth: 0) }
+        default:
+            let parts = 1 + random.below(3)
+            return (0..<count).map { _ in identity(depth: 0, parts: parts) }
         }
     }
 
-    private mutating func identity(depth: Int) -> RowIdentity {
+    private mutating func identity(depth: Int, parts: Int? = nil) -> RowIdentity {
         if depth > 3 || random.chance(2) { return RowIdentity(surrogate: random.bytes(16)) }
         return RowIdentity(
-            natural: (0..<1 + random.below(3)).map { _ in
+            natural: (0..<(parts ?? 1 + random.below(3))).map { _ in
                 switch random.below(5) {
                 case 0: .integer(integer())
                 case 1: .real(Double(random.below(1000)) + 0.25)

@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test func `a transaction without rows, only a header and an end, comes back`() throws {
-        let transaction = Transaction(header: TransactionHeader(dot: Dot(.a, .max), time: .zero), groups: [])
+        let transaction = Transaction(header: TransactionHeader(dot: Dot(.a, Limits.sequence), time: .zero), groups: [])
         let file = try file([transaction])
         #expect(try readAll(file.bytes) == [transaction])
     }

@@ -1,4 +1,4 @@
-import Crypto
+import Forgery
 import LogSyncFormat
 import LogSyncModel
 import Testing
@@ -160,15 +160,13 @@ func smallTransactions(_ count: Int = 2) -> [Transaction] {
     }
 }
 
-func sha256(_ bytes: [UInt8]) -> [UInt8] { Array(SHA256.hash(data: bytes)) }
+func sha256(_ bytes: [UInt8]) -> [UInt8] { Forge.sha256(bytes) }
 
-func littleEndian(_ number: some FixedWidthInteger) -> [UInt8] { withUnsafeBytes(of: number.littleEndian, Array.init) }
+func littleEndian(_ number: some FixedWidthInteger) -> [UInt8] { Forge.littleEndian(number) }
 
 /// A block made by hand, its check hash right.
 func block(type: UInt8, codec: UInt8 = 0, flags: UInt8 = 0, rawLength: Int? = nil, _ stored: [UInt8]) -> [UInt8] {
-    let start =
-        [type, codec, flags] + littleEndian(UInt32(rawLength ?? stored.count)) + littleEndian(UInt32(stored.count))
-    return start + sha256(start + stored).prefix(8) + stored
+    Forge.block(type: type, codec: codec, flags: flags, rawLength: rawLength, stored)
 }
 
 /// The file with its header's check hash and its trailer's hash put right after a change.

@@ -21,16 +21,15 @@ extension World {
     ) throws {
         let content = ContentFolder(container: container, name: try #require(ContentName("notes")))
         let scan = try ContainerScanner(content: content).scan(full: true)
-        let library = BlobLibrary(content: content)
-        library.look(scan, forgetsDoubts: true)
-        let index = BlobIndex(library: FileLibrary(content: content), snapshots: SnapshotLibrary(content: content))
+        let library = ContentLibrary(content)
+        library.blobs.update(scan, forgetsDoubts: true)
         for peer in scan.peers.values {
             // What a snapshot stands for need not be read any more.
-            let collected = index.snapshots.places(scan).map { $0.vector[peer.id] }.max() ?? 0
-            let names = index.names(peer, logs: { $0.last > collected })
+            let collected = library.snapshots.found(scan).map { $0.vector[peer.id] }.max() ?? 0
+            let names = library.blobIndex.names(peer, logs: { $0.last > collected })
             #expect(names.isComplete, sourceLocation: sourceLocation)
             for id in names.blobs {
-                guard case .sound = try library.examine(id, of: former.contains(peer.id) ? nil : peer.id) else {
+                guard case .sound = try library.blobs.examine(id, of: former.contains(peer.id) ? nil : peer.id) else {
                     Issue.record("\(id), which \(peer.id) names, is not sound", sourceLocation: sourceLocation)
                     continue
                 }

@@ -43,9 +43,9 @@ final class DyingFileSystem: FileSystem {
         try look(path) { () throws(FileSystemError) in try base.open(path) }
     }
 
-    func create(_ path: String) throws(FileSystemError) -> any WritableFile {
+    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
         try change(path) { () throws(FileSystemError) in
-            DyingFile(file: try base.create(path), path: path, fileSystem: self)
+            DyingFile(file: try base.create(path, permissions: permissions), path: path, fileSystem: self)
         }
     }
 
@@ -57,8 +57,8 @@ final class DyingFileSystem: FileSystem {
         try change(path) { () throws(FileSystemError) in try base.remove(path) }
     }
 
-    func makeDirectory(_ path: String) throws(FileSystemError) {
-        try change(path) { () throws(FileSystemError) in try base.makeDirectory(path) }
+    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
+        try change(path) { () throws(FileSystemError) in try base.makeDirectory(path, permissions: permissions) }
     }
 
     func removeDirectory(_ path: String) throws(FileSystemError) {

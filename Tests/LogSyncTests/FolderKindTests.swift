@@ -37,10 +37,14 @@ private struct OtherFileSystem: FileSystem {
         try base.list(directory, statuses: statuses)
     }
     func open(_ path: String) throws(FileSystemError) -> any ReadableFile { try base.open(spelled(path)) }
-    func create(_ path: String) throws(FileSystemError) -> any WritableFile { try base.create(path) }
+    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
+        try base.create(path, permissions: permissions)
+    }
     func rename(_ path: String, to newPath: String) throws(FileSystemError) { try base.rename(path, to: newPath) }
     func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
-    func makeDirectory(_ path: String) throws(FileSystemError) { try base.makeDirectory(path) }
+    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
+        try base.makeDirectory(path, permissions: permissions)
+    }
     func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
     func checkWritable(_ directory: String) throws(FileSystemError) { try base.checkWritable(directory) }
     func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }

@@ -1,16 +1,59 @@
+import Forgery
 import Foundation
 import LogSync
+import LogSyncFormat
 import LogSyncModel
 import Testing
 
+/// What somebody can do who writes the shared folder, with right hashes and names: nobody stops, and nothing stays behind.
 @Suite("Whatever is put into the shared folder")
 struct HostileFolderTests {
+    private let world: World
+    private let a: Machine
+    private let b: Machine
+    private let folder: ForgedFolder
+    private let stranger = PeerID(high: 0x5747_0000_0000_0000, low: 1)
+
+    init() async throws {
+        world = try World()
+        a = try await world.founder("a", rows: ["one"])
+        b = try await world.clone("b")
+        try await settle(a, b)
+        folder = ForgedFolder(world.contentPath)
+    }
+
+    /// Everybody goes on, and who comes anew gets all of it.
+    private func expectUnharmed(_ comment: Comment? = nil) async throws {
+        try a.insert("after")
+        for machine in [a, b, a] { try await machine.sync() }
+        for machine in [a, b] {
+            #expect(try machine.ids() == ["after", "one"], comment)
+            _ = try await machine.status()
+            _ = try await Replicator.doctor(machine.path, configuration: machine.configuration)
+        }
+        try await b.snapshot()
+        _ = try await b.compact()
+        #expect(try await world.clone("c").ids() == ["after", "one"], comment)
+    }
+
+    /// Forges the stranger's first transaction, and expects it to be held.
+    private func expectHeld(_ transaction: ForgedTransaction, _ comment: Comment? = nil) async throws {
+        let name = try folder.put(ForgedLogFile([transaction]), of: stranger)
+        let held = try await b.sync().held
+        #expect(held.map(\.reason) == [.damaged], comment)
+        #expect(held.map(\.file) == [name], comment)
+        try await expectUnharmed(comment)
+    }
+
+    private func update(_ column: ForgedGroup.Column) -> ForgedTransaction {
+        ForgedTransaction(Dot(stranger, 1), groups: [ForgedGroup(.update, "note", key: "one", columns: [column])])
+    }
+
+    // MARK: Files
+
     @Test("A sound log file under another hash is held as damaged")
     func otherHash() async throws {
-        let world = try World()
-        let a = try await world.founder("a", rows: ["one"])
-        let b = try await world.clone("b")
-        try a.insert("two")
+        try a.insert("after")
         try await a.sync()
         let peer = try await a.peer()
         let name = try #require(try world.logs(peer).last)
@@ -23,6 +66,177 @@ struct HostileFolderTests {
         #expect(try b.ids() == ["one"])
         // Its owner writes it again, and all is well.
         try await settle(a, b)
-        #expect(try b.ids() == ["one", "two"])
+        #expect(try b.ids() == ["after", "one"])
+    }
+
+    @Test("A stranger's file without fault is imported")
+    func stranger() async throws {
+        let column = ForgedGroup.Column("body", ForgedValues.texts(["forged"]))
+        try folder.put(ForgedLogFile([update(column)]), of: stranger)
+        #expect(try await b.sync().imported == 1)
+        #expect(try b.notes() == ["one=forged"])
+    }
+
+    // MARK: Numbers
+
+    @Test(
+        "A receipt of one's own with a counter that nobody comes to is written anew",
+        arguments: [.max, .max - 1, 1 << 52] as [UInt64])
+    func ownReceipt(counter: UInt64) async throws {
+        let peer = try await a.peer()
+        try folder.changeReceipt(of: peer) {
+            $0.replacing(/"counter":[0-9]+/, with: "\"counter\":\(counter)")
+        }
+        try await a.sync()
+        _ = try await a.with { try await $0.export() }
+        let receipt = try String(contentsOfFile: "\(folder.peer(peer))/receipt.json", encoding: .utf8)
+        #expect(!receipt.contains("\"counter\":\(counter)"))
+        #expect(try await a.peer() == peer)
+        try await expectUnharmed()
+    }
+
+    @Test("What a former version caught up with is forgotten", arguments: [.max, .max - 1, 1 << 53] as [UInt64])
+    func poisonedState(counter: UInt64) async throws {
+        let peer = try await a.peer()
+        let url = URL(fileURLWithPath: "\(a.configuration.stateDirectory)/stores/\(peer).json")
+        let state = try String(contentsOf: url, encoding: .utf8)
+        let poisoned = state.replacing(/"receiptCounter":[0-9]+/, with: "\"receiptCounter\":\(counter)")
+        try poisoned.write(to: url, atomically: true, encoding: .utf8)
+        try await a.sync()
+        #expect(try await a.peer() == peer)
+        try await expectUnharmed()
+    }
+
+    @Test("A receipt says nothing in which a number is one that no peer comes to")
+    func receiptNumbers() async throws {
+        let peer = try await b.peer()
+        for key in ["published", "collectionEpoch", "counter"] {
+            let entry = try Regex("\"\(key)\":[0-9]+")
+            try folder.changeReceipt(of: peer) { $0.replacing(entry, with: "\"\(key)\":\(UInt64.max)") }
+            try await a.sync()
+            for path in [a.path, world.container] {
+                _ = try await Replicator.doctor(path, configuration: a.configuration)
+            }
+        }
+        try await expectUnharmed()
+    }
+
+    @Test(
+        "A vector beyond all transactions is no snapshot's", arguments: [UInt64(Int64.max), .max, Limits.sequence + 1])
+    func vector(sequence: UInt64) async throws {
+        let others = (2...4).map { (id: PeerID(high: stranger.high, low: $0), sequence: sequence) }
+        try folder.put(ForgedSnapshot(by: stranger, vector: [(stranger, 1)] + others))
+        try await expectUnharmed()
+    }
+
+    @Test("Sequences beyond all transactions are no dependencies, not where a fork is either")
+    func dependency() async throws {
+        let column = ForgedGroup.Column("stars", ForgedValues.integers([3]))
+        let group = ForgedGroup(.update, "note", key: "one", columns: [column])
+        let first = ForgedTransaction(Dot(stranger, 1), groups: [group])
+        var other = first
+        other.time = other.time.successor
+        for transaction in [first, other] { try folder.put(ForgedLogFile([transaction]), of: stranger) }
+        try await b.sync()
+        // The one with the higher mark goes on under the branch's id.
+        let marks = [first, other].map { $0.segment().chain.mark }
+        let branch = Branch.id(of: try #require(marks.max()), origin: stranger)
+        let dependent = PeerID(high: stranger.high, low: 2)
+        for sequence in [UInt64.max, Limits.sequence + 1] {
+            let transaction = ForgedTransaction(
+                Dot(dependent, 1), dependencies: [Dependency(Dot(branch, sequence))], groups: [group])
+            try folder.put(ForgedLogFile([transaction]), of: dependent)
+            #expect(try await b.sync().held.contains { $0.peer.id == dependent && $0.reason == .damaged })
+            _ = try await b.status()
+            try FileManager.default.removeItem(atPath: folder.peer(dependent))
+        }
+        try await expectUnharmed()
+    }
+
+    // MARK: Rows
+
+    @Test("A reference nested more deeply than a store reads")
+    func nested() async throws {
+        let list = ForgedIdentity.shaped(15, around: ForgedIdentity.nested(15))
+        try await expectHeld(update(.init("body", ForgedValues.references(list), referencedTable: "note")))
+    }
+
+    @Test("An amount added to what no transaction gave", arguments: [1 << 63 + 5, Limits.sequence + 1] as [UInt64])
+    func base(sequence: UInt64) async throws {
+        let base = Dot(try await a.peer(), sequence)
+        try await expectHeld(update(.init("stars", ForgedValues.integers([1]), operation: .add, bases: [base])))
+    }
+
+    @Test("One column twice, as SQLite sees it")
+    func columns() async throws {
+        var transaction = update(.init("body", ForgedValues.texts(["x"])))
+        let columns = ["body", "BODY"].map { ForgedGroup.Column($0, ForgedValues.texts(["x"])) }
+        transaction.frames = [ForgedGroup(.update, "note", key: "one", columns: columns).bytes]
+        try await expectHeld(transaction)
+    }
+
+    @Test("Keys of several numbers of parts, and of none")
+    func keys() async throws {
+        let one = ForgedIdentity.natural("one")
+        let transaction = ForgedTransaction(
+            Dot(stranger, 1), groups: [ForgedGroup(.delete, "note", identities: [one, one + one.dropFirst()])])
+        try await expectHeld(transaction)
+    }
+
+    @Test("Files that come to more than anybody's disk")
+    func bombs() async throws {
+        let zeros = [UInt8](repeating: 0, count: 100 << 20)
+        var packed = update(.init("body", [5] + Forge.varint(UInt64(zeros.count)) + zeros))
+        packed.compresses = true
+        try folder.put(ForgedLogFile([packed]), of: stranger)
+        #expect(try await b.sync().held.map(\.reason) == [.damaged])
+        try FileManager.default.removeItem(atPath: folder.peer(stranger))
+
+        let text = [UInt8](repeating: 0x78, count: 1 << 20)
+        var repeated = ForgedTransaction(
+            Dot(stranger, 1),
+            groups: [
+                ForgedGroup(
+                    .insert, "note", identities: (0..<400).map { ForgedIdentity.natural("row \($0)") },
+                    columns: [.init("id", ForgedValues.keyPart(0)), .init("body", ForgedValues.constant(text))])
+            ])
+        repeated.compresses = true
+        try await expectHeld(repeated)
+    }
+
+    @Test("Integers of rows at the ends of what SQLite has")
+    func integers() async throws {
+        for machine in [a, b] {
+            try machine.execute(
+                "CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT, parent INTEGER REFERENCES item(id))")
+        }
+        try await settle(a, b)
+        func row(_ number: UInt8, parent: UInt8?, integer: Int64) -> ForgedGroup {
+            func identity(_ number: UInt8) -> [UInt8] { [0] + [UInt8](repeating: number, count: 16) }
+            let reference =
+                parent.map { ForgedValues.references(ForgedIdentity.plain([identity($0)])) } ?? ForgedValues.nulls()
+            return ForgedGroup(
+                .insert, "item", identities: [identity(number)], integers: [integer],
+                columns: [
+                    .init("name", ForgedValues.texts(["\(number)"])),
+                    .init("parent", reference, referencedTable: "item"),
+                ])
+        }
+        var chain = ChainHash.zero
+        for (sequence, integer) in [Int64.min, .max, 0, 1 << 53].enumerated() {
+            let number = UInt8(sequence)
+            let transaction = ForgedTransaction(
+                Dot(stranger, UInt64(sequence) + 1),
+                groups: [row(number, parent: nil, integer: integer), row(number + 100, parent: 200, integer: integer)])
+            try folder.put(ForgedLogFile([transaction], after: chain), of: stranger)
+            chain = transaction.segment(after: chain).chain
+            #expect(try await b.sync().imported == 1)
+        }
+        // Those that refer to nobody are parked.
+        #expect(try b.count("SELECT count(*) FROM item") == 4)
+        #expect(try await b.status().parked == 4)
+        #expect(try b.count("SELECT max(abs(id)) <= 9007199254740993 FROM item") == 1)
+        try b.execute("INSERT INTO item(name) VALUES('the app''s')")
+        try await expectUnharmed()
     }
 }

@@ -37,9 +37,9 @@ struct RefusingFileSystem: FileSystem {
         return try base.open(path)
     }
 
-    func create(_ path: String) throws(FileSystemError) -> any WritableFile {
+    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
         try change("create", path)
-        return try base.create(path)
+        return try base.create(path, permissions: permissions)
     }
 
     func rename(_ path: String, to newPath: String) throws(FileSystemError) {
@@ -52,9 +52,9 @@ struct RefusingFileSystem: FileSystem {
         try base.remove(path)
     }
 
-    func makeDirectory(_ path: String) throws(FileSystemError) {
+    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
         try change("make", path)
-        try base.makeDirectory(path)
+        try base.makeDirectory(path, permissions: permissions)
     }
 
     func removeDirectory(_ path: String) throws(FileSystemError) {

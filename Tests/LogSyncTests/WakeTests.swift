@@ -24,15 +24,15 @@ struct WakeTests {
 
     @Test("Wakes are gathered until they are taken, and one from anywhere is for everywhere")
     func gathering() {
-        let wakes = Wakes()
-        #expect(wakes.take().wake == [])
+        let wakes = WakeQueue()
+        #expect(wakes.take().reasons == [])
         wakes.wake(.local)
         #expect(wakes.take().peers == [], "a commit says nothing of the folder")
         wakes.wake(.folder, in: id)
         wakes.wake(.look)
         wakes.wake(.folder, in: PeerID(high: 3, low: 4))
         let taken = wakes.take()
-        #expect(taken.wake == [.folder, .look] && taken.peers == [id, PeerID(high: 3, low: 4)])
+        #expect(taken.reasons == [.folder, .look] && taken.peers == [id, PeerID(high: 3, low: 4)])
         wakes.wake(.folder)
         wakes.wake(.folder, in: id)
         #expect(wakes.take().peers == nil)

@@ -2,10 +2,34 @@ import LogSyncContainer
 import LogSyncModel
 import LogSyncStore
 
-/// Decides which files may go (DESIGN.md, section 7, collection). Looks at nothing but what it is given.
+/// Decides which log files and snapshots may go. Looks at nothing but what it is given.
+///
+/// **The problem.** A log file that a snapshot covers may go only when no live peer needs it: a peer that has not imported it,
+/// or that has gone back to a backup from before, would find nothing. What a receipt says may be old, because a sync engine
+/// may bring back a folder's former state, so a receipt that was written before its peer was asked proves nothing.
+///
+/// **The steps.** A peer decides about its own files, and about those of peers that are retired.
+///
+/// 1. Whole snapshots that were read back cover what the peer owns up to some sequence (``coverage``). Where that is more than
+///    it has asked about, it sets a mark: it raises its epoch, which its receipt then shows, and remembers what was covered.
+/// 2. The other peers note in their next receipts which epoch they have seen, beside what they have imported by then.
+/// 3. A log file goes when a whole snapshot covers it now, it is older than the grace period, and every live peer's receipt
+///    has seen the first epoch that asked about it and has imported its last transaction. The peers that keep one from going
+///    are named (``blockedBy``).
+/// 4. Of a peer's own whole snapshots the newest two stay; a partial one goes when its author has a greater one, or any peer a
+///    whole one that has all that it does. The snapshots of a retired peer go when a peer that is not retired has a greater
+///    one, and are given the grace period.
+///
+/// **The exception.** Where two stores wrote under one id, log files stay from the first transaction of which there are two:
+/// a snapshot from before that was found out covers one history only, and does not say which.
+///
+/// **An example.** A's files 1–3 and 4–6 are old enough, its snapshot covers A:6, and B is live. A sets mark 1 and shows epoch 1.
+/// B syncs and has A:5 by then: its receipt says that it has seen epoch 1 and imported A:5. A deletes the file 1–3 and keeps
+/// 4–6 (`unacknowledged`, blocked by B). B syncs once more and has A:6: A deletes 4–6.
 struct CollectionPlan {
     let peer: PeerID
     let scan: ContainerScan
+    /// The peers of which nothing is expected: retired by hand, or gone from the folder.
     let retired: Set<PeerID>
     /// What whole snapshots cover that were read back.
     let covered: [VersionVector]
@@ -31,7 +55,7 @@ struct CollectionPlan {
         }.sorted { $0.id < $1.id }
     }
 
-    /// The peers whose log files are this one's to decide about.
+    /// The peers whose files are this one's to decide about.
     var owned: [PeerID] {
         [peer] + scan.peers.keys.filter { retired.contains($0) && $0 != peer }.sorted()
     }
@@ -103,19 +127,19 @@ struct CollectionPlan {
 
     // MARK: Snapshots
 
-    /// - Parameter places: the snapshots that were read back and are as they were written.
-    func snapshotDecisions(_ places: [SnapshotPlace]) -> [Decision<SnapshotName>] {
+    /// - Parameter snapshots: the ones that were read back and are as they were written.
+    func snapshotDecisions(_ snapshots: [FoundSnapshot]) -> [Decision<SnapshotName>] {
         owned.flatMap { id in
-            let own = places.filter { $0.peer == id }.sorted { $0.reach > $1.reach }
+            let own = snapshots.filter { $0.peer == id }.sorted { $0.reach > $1.reach }
             return (scan.peers[id]?.snapshots ?? []).map { file in
-                let (action, reason) = decide(file, of: id, own, places)
+                let (action, reason) = decide(file, of: id, own, snapshots)
                 return Decision(peer: id, file: file, action: action, reason: reason)
             }
         }
     }
 
     private func decide(
-        _ file: FoundFile<SnapshotName>, of id: PeerID, _ own: [SnapshotPlace], _ places: [SnapshotPlace]
+        _ file: FoundFile<SnapshotName>, of id: PeerID, _ own: [FoundSnapshot], _ snapshots: [FoundSnapshot]
     ) -> (CompactReport.Action, CompactReport.Reason) {
         guard let index = own.firstIndex(where: { $0.file == file }) else {
             // It cannot be read. This peer writes it again or does without; another's may be on its way.
@@ -126,54 +150,14 @@ struct CollectionPlan {
             let whole = own.filter { !$0.isPartial }
             if own[index].file == whole.first?.file { return (.keep, .newest) }
             if whole.count > 1, own[index].file == whole[1].file { return (.keep, .spare) }
-            // A whole one of anybody's has all of a partial one.
-            let others = own[index].isPartial ? places.filter { !retired.contains($0.peer) && !$0.isPartial } : []
+            // A whole snapshot of any peer may have all of a partial one.
+            let others = own[index].isPartial ? snapshots.filter { !retired.contains($0.peer) && !$0.isPartial } : []
             return (own + others).contains(where: own[index].isSuperseded(by:))
                 ? (.delete, .superseded) : (.keep, .newest)
         }
-        // Those of a retired peer go when somebody who is not retired has a greater one.
-        let isSuperseded = places.contains { !retired.contains($0.peer) && own[index].isSuperseded(by: $0) }
+        // The snapshots of a retired peer go when a peer that is not retired has a greater one.
+        let isSuperseded = snapshots.contains { !retired.contains($0.peer) && own[index].isSuperseded(by: $0) }
         guard isSuperseded else { return (.keep, .newest) }
         return isYoung(file.modified) ? (.keep, .young) : (.delete, .superseded)
     }
-}
-
-extension PeerScan {
-    /// Whether this peer ever published anything that says that it takes part.
-    fileprivate var hasPublished: Bool {
-        if !logs.isEmpty || !snapshots.isEmpty { return true }
-        switch receipt {
-        case .valid, .unread: return said?.published ?? 0 > 0
-        case .missing: return false
-        // Whoever it is, it has said something.
-        case .damaged, .newerFormat, .outdated: return true
-        }
-    }
-}
-
-extension PeerScan {
-    /// The same, or that it has imported something.
-    var hasSpoken: Bool {
-        if case .missing = receipt { return hasPublished }
-        return true
-    }
-
-    /// Whether this is the folder of a seed: no store writes there, so none will ever acknowledge anything.
-    var isSeed: Bool {
-        guard case .missing = receipt, let description = description.value else { return false }
-        return description.created == 0 && description.name == ReplicatedStore.seedName(id)
-    }
-}
-
-extension SnapshotPlace {
-    /// Whether another is of more use in every way: a partial snapshot never stands for what a whole one does.
-    func isSuperseded(by other: SnapshotPlace) -> Bool {
-        if isPartial, !other.isPartial { return other.vector.includes(vector) }
-        return isPartial == other.isPartial && other.vector.isGreater(than: vector)
-    }
-}
-
-extension VersionVector {
-    /// Whether this includes all of `other`, and more.
-    func isGreater(than other: VersionVector) -> Bool { includes(other) && self != other }
 }

@@ -5,16 +5,15 @@ import LogSyncModel
 /// What there is to say of blob files.
 extension FolderExamination {
     /// Reads every blob file, and compares what is there with what is named.
-    func blobs(_ scan: ContainerScan, _ library: FileLibrary) -> [Finding] {
-        let index = BlobIndex(library: library, snapshots: SnapshotLibrary(content: folder))
-        let blobs = BlobLibrary(content: folder)
-        blobs.look(scan, forgetsDoubts: true)
+    func blobs(_ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
+        let (index, blobs) = (library.blobIndex, library.blobs)
+        blobs.update(scan, forgetsDoubts: true)
         let named = scan.peers.mapValues { index.names($0).blobs }
         var findings: [Finding] = []
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             let own = named[peer.id] ?? []
             // What a snapshot stands for need not be read any more.
-            let collected = collected(index.snapshots, peer.id, scan)
+            let collected = collected(library.snapshots, peer.id, scan)
             let read = index.names(peer, logs: { $0.last > collected }).blobs
             findings += read.sorted().compactMap { missing($0, of: peer.id, blobs) }
             let lengths = Dictionary(

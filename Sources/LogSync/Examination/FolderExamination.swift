@@ -35,7 +35,7 @@ struct FolderExamination {
         examination.retired.formUnion(scan.peersThatLeft)
         var findings = scan.strange.map(examination.strange) + scan.failures.map(examination.failure)
         findings += examination.fileSystem()
-        let library = FileLibrary(content: folder)
+        let library = ContentLibrary(folder)
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             findings += examination.documents(peer) + examination.files(peer, scan, library)
             findings += examination.silence(peer) + examination.complaints(peer)
@@ -136,14 +136,14 @@ struct FolderExamination {
         return findings
     }
 
-    private func files(_ peer: PeerScan, _ scan: ContainerScan, _ library: FileLibrary) -> [Finding] {
+    private func files(_ peer: PeerScan, _ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
         var findings: [Finding] = []
         var sound: [LogFileName] = []
         let name = names[peer.id].name
         for file in peer.logs {
             let path = folder.peer(peer.id).path(file.name)
             do {
-                switch try library.examine(file, of: peer.id) {
+                switch try library.logs.examine(file, of: peer.id) {
                 case .sound: sound.append(file.name)
                 case .incomplete(let why):
                     findings.append(
@@ -165,15 +165,17 @@ struct FolderExamination {
                 findings.append(failure(LogSyncError(wrapping: error, at: path)))
             }
         }
-        return findings + gaps(peer, LogFileSet(sound), scan)
+        return findings + gaps(peer, LogFileSet(sound), scan, library)
     }
 
-    private func gaps(_ peer: PeerScan, _ files: LogFileSet, _ scan: ContainerScan) -> [Finding] {
+    private func gaps(
+        _ peer: PeerScan, _ files: LogFileSet, _ scan: ContainerScan, _ library: ContentLibrary
+    ) -> [Finding] {
         let reach = max(files.reach, peer.said?.published ?? 0)
         // What a snapshot stands for may have been collected.
-        let collected = collected(SnapshotLibrary(content: folder), peer.id, scan)
+        let collected = collected(library.snapshots, peer.id, scan)
         let name = names[peer.id].name
-        let missing = ReplicatedStore.missing(ReplicatedStore.missing(in: files, upTo: reach), beyond: collected)
+        let missing = files.missing(upTo: reach).beyond(collected)
         return missing.map { range in
             let which = range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
             return Finding(
@@ -186,7 +188,7 @@ struct FolderExamination {
 
     /// Up to which sequence of a peer a whole snapshot stands for its log files.
     func collected(_ snapshots: SnapshotLibrary, _ peer: PeerID, _ scan: ContainerScan) -> UInt64 {
-        snapshots.places(scan) { shown }.filter { !$0.isPartial }.map { $0.vector[peer] }.max() ?? 0
+        snapshots.found(scan) { shown }.filter { !$0.isPartial }.map { $0.vector[peer] }.max() ?? 0
     }
 
     private func silence(_ peer: PeerScan) -> [Finding] {

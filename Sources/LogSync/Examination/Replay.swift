@@ -1,4 +1,3 @@
-import Crypto
 import LogSyncContainer
 import LogSyncFormat
 import LogSyncModel
@@ -9,7 +8,8 @@ struct Replay {
     let replica: ReplicatedStore
     private var plan: ImportPlan
     private let scan: ContainerScan
-    private let folder: ContentFolder
+    private var folder: ContentFolder { replica.content }
+    private var library: ContentLibrary { replica.library }
     private var transactions = 0
     private var compared: [VerifyReport.Comparison] = []
     private(set) var agreesWithStore: Bool?
@@ -18,23 +18,19 @@ struct Replay {
     private var reached: [(stop: Stop, isEqual: Bool)] = []
 
     init(
-        _ path: String, folder: ContentFolder, _ scan: ContainerScan, configuration: SyncConfiguration,
-        files: StateFiles
+        _ path: String, _ scan: ContainerScan, configuration: SyncConfiguration, stateDirectory: StateDirectory
     ) throws {
         var configuration = configuration
         // A clock that was wrong is no damage.
         configuration.maximumDrift = .seconds(1 << 40)
-        self.folder = folder
         self.scan = scan
         replica = try ReplicatedStore(
-            path: path, configuration: configuration, files: files, nonce: "verify",
-            library: FileLibrary(content: folder))
-        replica.blobs.content = folder
-        replica.blobs.look(scan, forgetsDoubts: true)
-        plan = try replica.plan(scan)
+            path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: "verify")
+        replica.library.blobs.update(scan, forgetsDoubts: true)
+        plan = try replica.inbox.plan(scan)
     }
 
-    /// A state that somebody says to have been in.
+    /// A state in which a peer says that it was.
     private struct Stop {
         var vector: VersionVector
         var digest: String
@@ -101,11 +97,11 @@ struct Replay {
             }
             stops.append(Stop(vector: receipt.imported, digest: receipt.digest, peer: peer.id))
         }
-        for place in replica.snapshots.places(scan) {
+        for snapshot in library.snapshots.found(scan) {
             stops.append(
                 Stop(
-                    vector: place.vector, digest: Self.text(of: place.manifest.digest), peer: place.peer,
-                    snapshot: folder.peer(place.peer).path(place.file.name)))
+                    vector: snapshot.vector, digest: Self.text(of: snapshot.manifest.digest), peer: snapshot.peer,
+                    snapshot: folder.peer(snapshot.peer).path(snapshot.name)))
         }
         if let store {
             stops.append(
@@ -134,7 +130,7 @@ struct Replay {
         _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {
         while true {
-            switch try replica.importNext(plan) {
+            switch try replica.inbox.importNext(plan) {
             case .imported(let step): transactions += step.imported.count
             case .undone: continue
             case .finished:
@@ -148,9 +144,9 @@ struct Replay {
     }
 
     private mutating func findBranches() throws -> Bool {
-        guard try replica.findBranches(plan, scan) else { return false }
+        guard try replica.inbox.branches.findBranches(plan, scan) else { return false }
         let limit = plan.limit
-        plan = try replica.plan(scan)
+        plan = try replica.inbox.plan(scan)
         plan.limit = limit
         return true
     }
@@ -172,7 +168,7 @@ struct Replay {
         }
         var incoming: IncomingTransaction? = IncomingTransaction(
             header: segment.header, chainBefore: kept.chainBefore, chain: kept.chain,
-            blobs: { [blobs = replica.blobs] in try store.store.blobBytes(of: $0) ?? blobs.read($0) },
+            blobs: { [blobs = library.blobs] in try store.store.blobBytes(of: $0) ?? blobs.read($0) },
             forEachGroup: { body in while let groups = try segment.nextFrame() { try groups.forEach(body) } })
         _ = try replica.store.importStep {
             defer { incoming = nil }
@@ -182,7 +178,7 @@ struct Replay {
     }
 
     private func isSound(_ id: BlobID) throws -> Bool {
-        if case .sound = try replica.blobs.examine(id) { true } else { false }
+        if case .sound = try library.blobs.examine(id) { true } else { false }
     }
 
     /// Joins a snapshot where log files that were collected, or are missing, keep something from being replayed.
@@ -192,14 +188,14 @@ struct Replay {
     private mutating func joinSnapshot(within limit: VersionVector?, orPartial: Bool) throws -> Bool {
         let vector = try replica.store.vector()
         if vector == limit { return false }
-        for place in try replica.places(scan) where orPartial || !place.isPartial {
-            guard !vector.includes(place.vector), limit?.includes(place.vector) ?? true,
-                case .ready = try replica.store.joinability(of: place.manifest),
-                try replica.snapshots.isIntact(place.file.name, of: place.peer)
+        for snapshot in try replica.coverage.snapshots(scan) where orPartial || !snapshot.isPartial {
+            guard !vector.includes(snapshot.vector), limit?.includes(snapshot.vector) ?? true,
+                case .ready = try replica.store.joinability(of: snapshot.manifest),
+                try library.snapshots.isIntact(snapshot.name, of: snapshot.peer)
             else { continue }
             do {
-                _ = try replica.store.join(blobs: { [blobs = replica.blobs] in try blobs.read($0) }) {
-                    try replica.snapshots.reader(place.file.name, of: place.peer)
+                _ = try replica.store.join(blobs: { [blobs = library.blobs] in try blobs.read($0) }) {
+                    try library.snapshots.reader(snapshot.name, of: snapshot.peer)
                 }
             } catch let error as LogSyncError where error.code == .malformedLog {
                 // A blob that it names is not here; the examination of the folder says so.
@@ -228,7 +224,7 @@ struct Replay {
         let names = try replica.names()
         let branches = try replica.store.branches()
         for (stop, isEqual) in reached {
-            // Whoever did not know of a branch meant something else by its parent's id.
+            // A peer that did not know of a branch meant something else by its parent's id.
             let isAmbiguous = branches.contains { branch in
                 let offset = branches.first { $0.id == branch.parent }?.offset ?? 0
                 return stop.vector[branch.parent] >= branch.start - offset && stop.vector[branch.id] == 0
@@ -275,44 +271,5 @@ struct Replay {
                         "\(shown.rows) rows here, \(mine.rows) in the replay, or other values: they were changed behind "
                         + "the triggers' back", help: "run logsync rescan on the store, which records them"))
         }
-    }
-}
-
-extension FolderExamination {
-    /// Reads schemas and snapshots, which no import reads from end to end.
-    func otherFiles(_ scan: ContainerScan) -> [Finding] {
-        var findings: [Finding] = []
-        func check<Name>(_ files: [FoundFile<Name>], of peer: PeerID) {
-            for file in files {
-                let place = folder.peer(peer)
-                do {
-                    guard try place.verify(file.name) == .damaged else { continue }
-                    findings.append(
-                        Finding(
-                            "damaged-file", .damage, "a file of \(names[peer].name) is damaged or not all here",
-                            at: place.path(file.name), why: "its bytes do not have the hash that its name says",
-                            help: "run logsync sync on the store of \(names[peer].name)"))
-                } catch {
-                    findings.append(Self.unavailable(LogSyncError(wrapping: error, at: place.path), at: place.path))
-                }
-            }
-        }
-        for peer in scan.peers.values {
-            check(peer.snapshots, of: peer.id)
-            for file in peer.schemas where !isSound(file.name, of: peer.id) {
-                findings.append(
-                    Finding(
-                        "damaged-file", .trouble, "a schema of \(names[peer.id].name) is damaged or not all here",
-                        at: folder.peer(peer.id).path(file.name), why: "its text has another fingerprint than its name",
-                        help: "run logsync sync on the store of \(names[peer.id].name)"))
-            }
-        }
-        return findings
-    }
-
-    private func isSound(_ name: SchemaFileName, of peer: PeerID) -> Bool {
-        // What cannot be read is not sound.
-        guard let bytes = try? folder.peer(peer).read(name, limit: 16 << 20) else { return false }
-        return SchemaFingerprint(bytes: Array(SHA256.hash(data: bytes)).prefix(16)) == name.fingerprint
     }
 }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A folder of its own in the temporary directory.
 package struct ScratchFolder {
-    /// Those that are there now.
+    /// The scratch folders of this process that are there now.
     private static let present = Mutex<Set<String>>([])
 
     let path: String
@@ -29,7 +29,7 @@ package struct ScratchFolder {
 
     func remove() { Self.remove(path) }
 
-    /// Removes those that are there, whoever uses them: for a process that ends in the middle of that.
+    /// Removes the scratch folders of this process, in use or not: for one that ends in the middle of its work.
     package static func removeAll() {
         for path in present.withLock({ $0 }) { remove(path) }
     }

@@ -15,12 +15,13 @@ struct StoreExamination {
         findings += self.health(health)
         // A database that SQLite calls damaged is not asked further.
         guard health.integrity.isEmpty else { return findings + folder(nil) }
-        let look = Look(store, isFull: true)
-        let status = try store.status(look.scan)
-        let obstacle = obstacle(look)
+        let scanned = Result { try store.scan() }
+        // What cannot be seen of the container is a finding of its own.
+        let status = try store.status(try? scanned.get())
+        let obstacle = obstacle(scanned)
         if let obstacle { findings.append(obstacle) }
         findings += inside(status, mayPublish: obstacle == nil)
-        guard let scan = look.scan else { return findings }
+        guard case .success(let scan) = scanned else { return findings }
         findings += try strangers(scan)
         let outside = folder(scan)
         // A file that is damaged is held for that; once is enough.
@@ -36,16 +37,16 @@ struct StoreExamination {
         // Without names and retirements there is less to say, and nothing wrong.
         if let names = try? store.names() { examination.names = names }
         if let retired = try? store.store.retiredPeers() { examination.retired = retired }
-        if let shown = try? scan.map(store.shown) { examination.shown = shown }
+        if let shown = try? scan.map(store.coverage.shownColumns) { examination.shown = shown }
         return scan.map(examination.findings) ?? examination.findings()
     }
 
     // MARK: The folder, as this store's
 
     /// What keeps this store from publishing.
-    private func obstacle(_ look: Look) -> Finding? {
+    private func obstacle(_ scanned: Result<ContainerScan, any Error>) -> Finding? {
         let path = store.content.path
-        if let error = look.error {
+        if case .failure(let error) = scanned {
             return FolderExamination.unavailable(LogSyncError(wrapping: error, at: path), at: path)
         }
         do throws(FileSystemError) {
@@ -70,7 +71,7 @@ struct StoreExamination {
             help: explained.help)
     }
 
-    /// Whether the folder is of others only, whom this store has never heard of.
+    /// Whether the folder holds only peers of which this store has never heard.
     private func strangers(_ scan: ContainerScan) throws -> [Finding] {
         do {
             try store.checkHistory(of: scan, at: store.content.path)

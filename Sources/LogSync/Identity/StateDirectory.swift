@@ -1,23 +1,80 @@
 import Foundation
+import LogSyncModel
 
-extension SyncConfiguration {
-    /// `$STATE_DIRECTORY`, else `$XDG_STATE_HOME/logsync`, else `~/.local/state/logsync`.
-    ///
-    /// systemd may give several directories, separated by colons; the first is taken.
-    public static var defaultStateDirectory: String {
-        let environment = ProcessInfo.processInfo.environment
-        if let given = environment["STATE_DIRECTORY"]?.split(separator: ":").first { return String(given) }
-        if let home = environment["XDG_STATE_HOME"], home.hasPrefix("/") { return home + "/logsync" }
-        // `NSHomeDirectory` asks the user database; a shell, and XDG, mean `$HOME`.
-        let home = environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil } ?? NSHomeDirectory()
-        return home + "/.local/state/logsync"
+/// Where this machine keeps what it knows of its stores outside of them: one ``StateFile`` a peer, and the locks.
+struct StateDirectory {
+    let path: String
+
+    var stores: String { path + "/stores" }
+    var locks: String { path + "/locks" }
+    /// Where files are staged before they are published, where it is on the container's file system.
+    var staging: String { path + "/staging" }
+
+    init(_ path: String) {
+        self.path = path
     }
 
-    /// The content of `/etc/machine-id`; nil where it is missing or not 32 hex digits.
-    public static var currentMachineID: String? {
-        // A machine without the file (many containers) is an unknown machine, not an error.
-        guard let text = try? String(contentsOfFile: "/etc/machine-id", encoding: .utf8) else { return nil }
-        let id = text.trimmingCharacters(in: .whitespacesAndNewlines)
-        return id.utf8.count == 32 && id.allSatisfy(\.isHexDigit) ? id.lowercased() : nil
+    /// Makes the directories.
+    ///
+    /// - Throws: `cannotCreate`.
+    func create() throws(LogSyncError) {
+        do {
+            for directory in [stores, locks, staging] {
+                try FileManager.default.createDirectory(
+                    atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            }
+        } catch {
+            throw LogSyncError(
+                .cannotCreate, "the state directory \(path) could not be made: \(error.localizedDescription)",
+                help: "Set XDG_STATE_HOME to a directory that this user may write")
+        }
+    }
+
+    func path(of peer: PeerID) -> String { "\(stores)/\(peer).json" }
+
+    /// The state file of a peer; nil where there is none, or none that can be decoded: a lost state file is a case of its
+    /// own.
+    ///
+    /// - Throws: `newerFormat`; `ioError` where it is there and cannot be read.
+    func load(_ peer: PeerID) throws -> StateFile? {
+        let path = path(of: peer)
+        let data: Data
+        do {
+            data = try Data(contentsOf: URL(fileURLWithPath: path))
+        } catch  where !FileManager.default.fileExists(atPath: path) {
+            return nil
+        } catch {
+            throw LogSyncError(
+                .ioError,
+                "the state file \(path) could not be read: \(error.localizedDescription); nothing was changed",
+                help: "Give this user access to it, and check the disk")
+        }
+        struct Version: Decodable { var format: Int }
+        // A file that is cut short or not JSON counts as lost.
+        guard let version = try? JSONDecoder().decode(Version.self, from: data) else { return nil }
+        guard version.format <= StateFile.currentFormat else {
+            throw LogSyncError(
+                .newerFormat, "the state file \(path) has format \(version.format); nothing was changed",
+                help: "Install a newer logsync on this machine")
+        }
+        guard let state = try? JSONDecoder().decode(StateFile.self, from: data), state.peer == peer else { return nil }
+        return state
+    }
+
+    /// Writes a state file so that it survives a power loss, whole or not at all.
+    ///
+    /// - Throws: `ioError`.
+    func save(_ state: StateFile) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        try DurableFile.write(try encoder.encode(state), to: path(of: state.peer))
+    }
+
+    func remove(_ peer: PeerID) throws {
+        do {
+            try FileManager.default.removeItem(atPath: path(of: peer))
+        } catch CocoaError.fileNoSuchFile {
+            return
+        }
     }
 }

@@ -5,21 +5,21 @@ import LogSyncModel
 final class StoreLocks {
     /// Held for one step.
     let step: StoreLock
-    /// Shared as long as a process has the store open; exclusive for who needs it alone.
+    /// Shared as long as a process has the store open; exclusive while one needs it alone.
     private let use: StoreLock
     private let request: String
 
     /// - Parameter wait: for how long to wait for a process that has the store alone.
     /// - Throws: `cannotCreate`, `locked`.
-    init(_ files: StateFiles, store: String, wait: Duration) throws {
-        let name = "\(files.locks)/\(Self.name(store))"
+    init(_ stateDirectory: StateDirectory, store: String, wait: Duration) throws {
+        let name = "\(stateDirectory.locks)/\(Self.name(store))"
         step = try StoreLock(path: name + ".step")
         use = try StoreLock(path: name + ".use")
         request = name + ".request"
         try use.acquireShared(wait: wait)
     }
 
-    /// The name of the file by which another process asks this one to let go, within ``StateFiles/locks``.
+    /// The name of the file by which another process asks this one to let go, within ``StateDirectory/locks``.
     static func requestName(_ store: String) -> String { name(store) + ".request" }
 
     /// FNV-1a: two stores that should share a name would only wait for one another.
@@ -52,9 +52,9 @@ final class StoreLocks {
         unlink(request)
     }
 
-    /// Whether somebody asks for the store; a request as old as `age` is that of a process that died.
-    static func isRequested(_ files: StateFiles, store: String, age: Duration) -> Bool {
-        let path = "\(files.locks)/\(requestName(store))"
+    /// Whether another process asks for the store; a request as old as `age` is that of a process that died.
+    static func isRequested(_ stateDirectory: StateDirectory, store: String, age: Duration) -> Bool {
+        let path = "\(stateDirectory.locks)/\(requestName(store))"
         var status = stat()
         guard stat(path, &status) == 0 else { return false }
         guard Date().timeIntervalSince1970 - Double(status.st_mtim.tv_sec) < age / .seconds(1) else {

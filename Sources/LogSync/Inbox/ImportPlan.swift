@@ -3,14 +3,31 @@ import LogSyncFormat
 import LogSyncModel
 import LogSyncStore
 
-/// Chooses what to merge next from what lies in the container: each peer's transactions in sequence, each after its
-/// dependencies, the peers in turn.
+/// Chooses which transaction to merge next from what lies in the container.
 ///
-/// It runs ahead of the store within a step, whose connection is busy then: ``begin(vector:chain:)`` takes where the
-/// store stands, ``next()`` advances, and what was advanced counts only when the step has committed.
+/// **The problem.** A peer's transactions lie in files that arrive in any order, in part, damaged, or twice, in a small file
+/// and in the larger one that it was merged into. A transaction may be merged when the one before it of the same peer has
+/// been, and all that it depends on, when its time is not too far ahead, and when every blob that it names is here. What
+/// cannot be merged has to be named with its reason, and must not keep other peers' transactions waiting.
+///
+/// **The steps.** Every peer has a ``PeerQueue``, which finds the transaction after the last one merged: in the first sound
+/// file that covers its sequence, and only where it follows on the chain hash of the one before. The plan asks a queue for as
+/// long as it has something that is ready, then the next one, until all have been asked in vain; each queue then says what it
+/// holds (``held``). The plan runs ahead of the store, whose connection is busy within a step: ``begin(vector:chain:)`` takes
+/// where the store stands, ``next()`` hands out a transaction and goes on as if it were merged, and all of that counts only
+/// when the step has committed. A file that a step fails in is blocked (``block(_:_:)``), and other files may do.
+///
+/// **The exception.** Where two stores wrote under one id, the peer has a queue for each line of its history. All of them
+/// take from the same files, each the transactions on its own chain, under the line's own id and sequences. A dependency on
+/// such a peer may mean either line, which only the store can tell: it refuses the transaction (``wait(_:at:)``), and the
+/// queue is not asked again before something else has been merged.
+///
+/// **An example.** The store has A:3 and B:6. The folder has A's files 1–3, 4 and 4–5, and B's file 7–9, and B:7 depends on
+/// A:5. The plan takes A:4 and A:5 from the file 4–5, which reaches further, reads the file 4 once to see that it says the
+/// same, and goes on with B:7, B:8 and B:9. Without the file 4–5 it would take A:4 from the file 4 and then hold B:7 with the
+/// reason `dependency`; A would hold nothing, because no file speaks of A:5.
 final class ImportPlan {
-    let library: FileLibrary
-    private let blobs: BlobLibrary
+    let library: ContentLibrary
     private let clock: any WallClock
     private let maximumDrift: Int64
     private var queues: [PeerQueue]
@@ -34,11 +51,10 @@ final class ImportPlan {
     private(set) var suspects: Set<PeerID> = []
 
     init(
-        _ scan: ContainerScan, except own: PeerID, library: FileLibrary, blobs: BlobLibrary,
-        configuration: SyncConfiguration, branches: [Branch] = []
+        _ scan: ContainerScan, except own: PeerID, library: ContentLibrary, configuration: SyncConfiguration,
+        branches: [Branch] = []
     ) {
         self.library = library
-        self.blobs = blobs
         clock = configuration.clock
         maximumDrift = configuration.storeConfiguration.maximumDrift
         self.branches = branches
@@ -64,33 +80,32 @@ final class ImportPlan {
 
     /// The next transaction that is ready, or nil where there is none.
     func next() throws -> IncomingTransaction? {
-        guard let (queue, place) = try nextPlace(), let file = queue.file else { return nil }
-        let dot = place.header.dot
-        current = (queue.line, file, dot.sequence)
-        advance(place)
+        guard let (queue, transaction) = try nextReady(), let file = queue.file else { return nil }
+        current = (queue.line, file, transaction.header.dot.sequence)
+        advance(transaction)
         return IncomingTransaction(
-            header: place.header, chainBefore: place.chainBefore, chain: place.chain,
-            blobs: place.blobs.isEmpty ? nil : { [unowned self] in try self.read($0) },
+            header: transaction.header, chainBefore: transaction.chainBefore, chain: transaction.chain,
+            blobs: transaction.blobs.isEmpty ? nil : { [unowned self] in try self.read($0) },
             forEachGroup: { [unowned self] body in
-                let segment = try self.open(queue, file, place)
-                let named = Set(place.blobs)
+                let segment = try self.open(queue, file, transaction)
+                let named = Set(transaction.blobs)
                 while let groups = try self.guarding({ try segment.nextFrame() }) {
                     guard segment.blobs.isSubset(of: named) else { throw self.misnaming(file) }
                     for group in groups { try body(group) }
                 }
-                guard try self.guarding({ try segment.finish() }).chain == place.chain else {
+                guard try self.guarding({ try segment.finish() }).chain == transaction.chain else {
                     throw self.changed(file)
                 }
             })
     }
 
     /// Whether anything is ready.
-    func hasNext() throws -> Bool { try nextPlace() != nil }
+    func hasNext() throws -> Bool { try nextReady() != nil }
 
     /// As ``next()``, without handing anything out: to see what could be imported and what is held.
     func skip() throws -> Bool {
-        guard let (_, place) = try nextPlace() else { return false }
-        advance(place)
+        guard let (_, transaction) = try nextReady() else { return false }
+        advance(transaction)
         return true
     }
 
@@ -116,7 +131,7 @@ final class ImportPlan {
         guard let current, let queue = queues.first(where: { $0.line == current.peer }),
             queue.readAgain.insert(current.file.name).inserted
         else { return false }
-        library.forget(current.file.name, of: queue.peer)
+        library.logs.forget(current.file.name, of: queue.peer)
         queue.file = nil
         return true
     }
@@ -127,59 +142,60 @@ final class ImportPlan {
     }
 
     /// The transactions that wait for nothing but the clock, to ask the store whether it lets them in.
-    var waitingForClock: [TransactionPlace] {
-        queues.compactMap { $0.held?.reason == .clock ? $0.held?.place : nil }
+    var waitingForClock: [FoundTransaction] {
+        queues.compactMap { $0.held?.reason == .clock ? $0.held?.transaction : nil }
     }
 
     // MARK: Choosing
 
-    private func nextPlace() throws -> (PeerQueue, TransactionPlace)? {
+    private func nextReady() throws -> (PeerQueue, FoundTransaction)? {
         for _ in queues.indices {
             let queue = queues[cursor]
-            if let place = try ready(queue) { return (queue, place) }
+            if let transaction = try ready(queue) { return (queue, transaction) }
             cursor = (cursor + 1) % queues.count
         }
         return nil
     }
 
-    private func advance(_ place: TransactionPlace) {
-        let dot = place.header.dot
+    private func advance(_ transaction: FoundTransaction) {
+        let dot = transaction.header.dot
         vector[dot.peer] = dot.sequence
-        chains[dot.peer] = place.chain
+        chains[dot.peer] = transaction.chain
     }
 
-    private func ready(_ queue: PeerQueue) throws -> TransactionPlace? {
+    private func ready(_ queue: PeerQueue) throws -> FoundTransaction? {
         queue.held = queue.refused
         if queue.refused != nil { return nil }
         let own = vector[queue.line] + 1
         let sequence = own + queue.offset
         guard sequence <= queue.reach, own <= limit?[queue.line] ?? .max else { return nil }
-        guard var place = try queue.place(sequence, after: chains[queue.line] ?? .zero, library) else {
+        guard var transaction = try queue.transaction(sequence, after: chains[queue.line] ?? .zero, library.logs) else {
             if queue.contradiction != nil { suspects.insert(queue.peer) }
             return nil
         }
         if queue.contradiction != nil { suspects.insert(queue.peer) }
-        place.header.dot = Dot(queue.line, own)
-        let missing = place.header.dependencyChanges.map(\.dot).filter { !isSeen($0) && $0.peer != queue.peer }
+        transaction.header.dot = Dot(queue.line, own)
+        let missing = transaction.header.dependencyChanges.map(\.dot).filter { !isSeen($0) && $0.peer != queue.peer }
         if let first = missing.first {
-            queue.hold(sequence, .dependency, "it waits for \(first)", place)
+            queue.hold(sequence, .dependency, "it waits for \(first)", transaction)
             queue.held?.waitsFor = first
             return nil
         }
-        let ahead = place.header.time.milliseconds - clock.now()
+        let ahead = transaction.header.time.milliseconds - clock.now()
         if ahead > maximumDrift, !queue.acceptsClock {
-            queue.hold(sequence, .clock, "its time lies \(ahead / 1000) seconds ahead of this machine's clock", place)
+            queue.hold(
+                sequence, .clock, "its time lies \(ahead / 1000) seconds ahead of this machine's clock", transaction)
             return nil
         }
-        guard try hasBlobs(place, queue) else { return nil }
-        return place
+        guard try hasBlobs(transaction, queue) else { return nil }
+        return transaction
     }
 
     /// Whether every blob that a transaction names is here and sound; else it is held.
-    private func hasBlobs(_ place: TransactionPlace, _ queue: PeerQueue) throws -> Bool {
-        for id in place.blobs {
-            guard let obstacle = try blobs.obstacle(id) else { continue }
-            queue.hold(place.header.dot.sequence, obstacle.reason, obstacle.detail, place)
+    private func hasBlobs(_ transaction: FoundTransaction, _ queue: PeerQueue) throws -> Bool {
+        for id in transaction.blobs {
+            guard let obstacle = try library.blobs.obstacle(id) else { continue }
+            queue.hold(transaction.header.dot.sequence, obstacle.reason, obstacle.detail, transaction)
             queue.held?.blob = BlobName(id)
             return false
         }
@@ -191,9 +207,11 @@ final class ImportPlan {
         if vector.covers(dot) { return true }
         let named = branches.first { $0.id == dot.peer }
         let origin = named?.origin ?? dot.peer
-        let place = dot.sequence + (named?.offset ?? 0)
-        return vector[origin] >= place
-            || branches.contains { $0.origin == origin && place > $0.offset && vector[$0.id] >= place - $0.offset }
+        let sequence = dot.sequence + (named?.offset ?? 0)
+        return vector[origin] >= sequence
+            || branches.contains {
+                $0.origin == origin && sequence > $0.offset && vector[$0.id] >= sequence - $0.offset
+            }
     }
 
     /// Lets the transaction handed out last wait until something else has been imported.
@@ -212,9 +230,9 @@ final class ImportPlan {
     }
 
     /// Every transaction in a peer's files, however many of one dot.
-    func allPlaces(of peer: PeerID) throws -> [BranchPlace] {
+    func allTransactions(of peer: PeerID) throws -> [BranchPlace] {
         guard let queue = queues.first(where: { $0.peer == peer }) else { return [] }
-        return try queue.allPlaces(library).map {
+        return try queue.allTransactions(library.logs).map {
             BranchPlace(sequence: $0.header.dot.sequence, before: $0.chainBefore, after: $0.chain)
         }
     }
@@ -223,7 +241,7 @@ final class ImportPlan {
 
     private func read(_ id: BlobID) throws -> Bytes {
         do {
-            return try blobs.read(id)
+            return try library.blobs.read(id)
         } catch let error as LogSyncError where error.code == .malformedLog {
             isBlobToBlame = true
             throw error
@@ -236,20 +254,22 @@ final class ImportPlan {
         return error
     }
 
-    private func open(_ queue: PeerQueue, _ file: FoundFile<LogFileName>, _ place: TransactionPlace) throws
+    private func open(_ queue: PeerQueue, _ file: FoundFile<LogFileName>, _ transaction: FoundTransaction) throws
         -> SegmentReader
     {
-        let sequence = place.header.dot.sequence + queue.offset
+        let sequence = transaction.header.dot.sequence + queue.offset
         if queue.reader?.file != file.name || (queue.reader?.next ?? .max) > sequence {
             queue.reader = PeerQueue.OpenFile(
-                reader: try guarding { try library.reader(file.name, of: queue.peer) }, file: file.name,
+                reader: try guarding { try library.logs.reader(file.name, of: queue.peer) }, file: file.name,
                 next: file.name.first)
         }
         while var open = queue.reader, open.next <= sequence {
             guard let segment = try guarding({ try open.reader.nextTransaction() }) else { break }
             open.next += 1
             queue.reader = open
-            if segment.header.dot.sequence == sequence, segment.chainBefore == place.chainBefore { return segment }
+            if segment.header.dot.sequence == sequence, segment.chainBefore == transaction.chainBefore {
+                return segment
+            }
         }
         throw changed(file)
     }
@@ -273,17 +293,4 @@ final class ImportPlan {
             throw error
         }
     }
-}
-
-/// A transaction that cannot be imported, before its peer has a name.
-struct HeldTransaction {
-    var dot: Dot
-    var file: LogFileName?
-    var reason: HeldItem.Reason
-    var detail: String
-    var place: TransactionPlace?
-    /// The blob that it waits for.
-    var blob: BlobName?
-    /// The transaction that it waits for.
-    var waitsFor: Dot?
 }

@@ -4,7 +4,7 @@ import LogSyncModel
 
 /// The log files of one peer, or of one branch of its history, and how far they were read.
 ///
-/// Sequences are those that files have; a branch's own are lower by its offset.
+/// Sequences are as files have them; a branch's own are lower by its offset.
 final class PeerQueue {
     struct OpenFile {
         var reader: LogFileReader
@@ -13,7 +13,7 @@ final class PeerQueue {
         var next: UInt64
     }
 
-    /// In whose folder the files are.
+    /// The peer in whose folder the files are.
     let peer: PeerID
     /// The peer, or the branch, whose transactions are taken from them.
     let line: PeerID
@@ -22,11 +22,12 @@ final class PeerQueue {
     let hasBranches: Bool
     /// Which transaction goes on where the history forks, by sequence.
     private let required: [UInt64: ChainMark]
-    private let files: LogFileSet
-    private let found: [LogFileName: FoundFile<LogFileName>]
+    private let names: LogFileSet
+    private let files: [LogFileName: FoundFile<LogFileName>]
     /// The file that transactions are taken from.
     var file: FoundFile<LogFileName>?
-    private var places: [TransactionPlace] = []
+    /// The transactions in it.
+    private var transactions: [FoundTransaction] = []
     var reader: OpenFile?
     var acceptsClock = false
     /// Why the next transaction cannot be imported.
@@ -53,67 +54,68 @@ final class PeerQueue {
         offset = branch?.offset ?? 0
         hasBranches = branches.contains { $0.origin == scan.id }
         peer = scan.id
-        files = scan.logFiles
-        found = Dictionary(scan.logs.map { ($0.name, $0) }) { first, _ in first }
+        names = scan.logFiles
+        files = Dictionary(scan.logs.map { ($0.name, $0) }) { first, _ in first }
     }
 
-    var reach: UInt64 { files.reach }
+    var reach: UInt64 { names.reach }
 
     func hold(
-        _ sequence: UInt64, _ reason: HeldItem.Reason, _ detail: String, _ place: TransactionPlace? = nil,
+        _ sequence: UInt64, _ reason: HeldItem.Reason, _ detail: String, _ transaction: FoundTransaction? = nil,
         file: LogFileName? = nil
     ) {
         held = HeldTransaction(
-            dot: Dot(peer, sequence), file: file ?? self.file?.name, reason: reason, detail: detail, place: place)
+            dot: Dot(peer, sequence), file: file ?? self.file?.name, reason: reason, detail: detail,
+            transaction: transaction)
     }
 
     /// Finds a transaction that follows on a chain, in whichever sound file holds it; holds it where there is none.
-    func place(_ sequence: UInt64, after chain: ChainHash, _ library: FileLibrary) throws -> TransactionPlace? {
+    func transaction(_ sequence: UInt64, after chain: ChainHash, _ logs: LogLibrary) throws -> FoundTransaction? {
         if let file, file.name.covers(sequence) {
-            let place = places[Int(sequence - file.name.first)]
-            if chain.means(place.chainBefore), isWanted(place) { return place }
+            let transaction = transactions[Int(sequence - file.name.first)]
+            if chain.means(transaction.chainBefore), isWanted(transaction) { return transaction }
         }
         let before = file
         file = nil
         var failures: [HeldTransaction] = []
         var fork: (file: LogFileName, chain: ChainHash)?
-        var chosen: TransactionPlace?
-        for name in files.candidates(for: sequence) {
+        var chosen: FoundTransaction?
+        for name in names.candidates(for: sequence) {
             if chosen != nil, !isNews(name) { continue }
-            guard let places = try sound(name, sequence, library, &failures) else { continue }
-            let place = places[Int(sequence - name.first)]
-            if hasBranches, !chain.means(place.chainBefore) || !isWanted(place) {
+            guard let found = try sound(name, sequence, logs, &failures) else { continue }
+            let transaction = found[Int(sequence - name.first)]
+            if hasBranches, !chain.means(transaction.chainBefore) || !isWanted(transaction) {
                 // Another branch's, or it is found to be a new one when all files are compared.
                 continue
-            } else if !chain.means(place.chainBefore) {
-                fork = (name, place.chainBefore)
+            } else if !chain.means(transaction.chainBefore) {
+                fork = (name, transaction.chainBefore)
             } else if let chosen {
-                if chosen.chain != place.chain { fork = (name, place.chain) }
+                if chosen.chain != transaction.chain { fork = (name, transaction.chain) }
             } else {
-                chosen = place
-                file = found[name]
-                self.places = places
+                chosen = transaction
+                file = files[name]
+                transactions = found
             }
         }
-        if let before, before != file { library.forget(before.name, of: peer) }
+        if let before, before != file { logs.forget(before.name, of: peer) }
         if let fork {
             let detail = "one dot, different bytes: two stores wrote under the id of \(peer)"
             contradiction = HeldTransaction(
-                dot: Dot(peer, sequence), file: fork.file, reason: .fork, detail: detail, place: nil)
+                dot: Dot(peer, sequence), file: fork.file, reason: .fork, detail: detail, transaction: nil)
         }
         if chosen == nil, fork == nil { held = failures.first ?? (hasBranches ? nil : gap(sequence)) }
         return chosen
     }
 
-    private func isWanted(_ place: TransactionPlace) -> Bool {
-        required[place.header.dot.sequence].map { $0 == place.chain.mark } ?? true
+    private func isWanted(_ transaction: FoundTransaction) -> Bool {
+        required[transaction.header.dot.sequence].map { $0 == transaction.chain.mark } ?? true
     }
 
     /// Every transaction in the files that can be read, however many of one dot.
-    func allPlaces(_ library: FileLibrary) throws -> [TransactionPlace] {
-        var all: [TransactionPlace] = []
-        for file in found.values {
-            if case .sound(let places) = try library.examine(file, of: peer) { all += places }
+    func allTransactions(_ logs: LogLibrary) throws -> [FoundTransaction] {
+        var all: [FoundTransaction] = []
+        for file in files.values {
+            if case .sound(let transactions) = try logs.examine(file, of: peer) { all += transactions }
         }
         return all
     }
@@ -126,23 +128,23 @@ final class PeerQueue {
     private func gap(_ sequence: UInt64) -> HeldTransaction {
         HeldTransaction(
             dot: Dot(peer, sequence), file: nil, reason: .gap,
-            detail: "no file holds it, and later ones are here", place: nil)
+            detail: "no file holds it, and later ones are here", transaction: nil)
     }
 
     private func sound(
-        _ name: LogFileName, _ sequence: UInt64, _ library: FileLibrary, _ failures: inout [HeldTransaction]
-    ) throws -> [TransactionPlace]? {
+        _ name: LogFileName, _ sequence: UInt64, _ logs: LogLibrary, _ failures: inout [HeldTransaction]
+    ) throws -> [FoundTransaction]? {
         func fail(_ reason: HeldItem.Reason, _ detail: String) {
             failures.append(
-                HeldTransaction(dot: Dot(peer, sequence), file: name, reason: reason, detail: detail, place: nil))
+                HeldTransaction(dot: Dot(peer, sequence), file: name, reason: reason, detail: detail, transaction: nil))
         }
         if let bad = bad[name] {
             fail(bad.reason, bad.detail)
             return nil
         }
-        guard let file = found[name] else { return nil }
-        switch try library.examine(file, of: peer) {
-        case .sound(let places): return places
+        guard let file = files[name] else { return nil }
+        switch try logs.examine(file, of: peer) {
+        case .sound(let transactions): return transactions
         case .incomplete(let detail): fail(.incomplete, detail)
         case .damaged(let detail): fail(.damaged, detail)
         case .newerFormat(let detail): fail(.newerFormat, detail)

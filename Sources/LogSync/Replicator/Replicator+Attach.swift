@@ -23,39 +23,6 @@ extension Replicator {
     }
 }
 
-/// What ``Replicator/attach(to:)`` did.
-public struct AttachReport: Sendable, Encodable {
-    public let format = 1
-    public var store: String
-    public var content: String
-    public var container: String
-    /// The container before.
-    public var former: String
-    /// What the sync with the container brought.
-    public var result: SyncResult
-
-    /// Whether the store was with another path before.
-    public var changed: Bool { former != container }
-
-    private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, former, changed, recorded, published, imported, held
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var document = encoder.container(keyedBy: CodingKeys.self)
-        try document.encode(format, forKey: .format)
-        try document.encode(store, forKey: .store)
-        try document.encode(content, forKey: .content)
-        try document.encode(container, forKey: .container)
-        try document.encode(former, forKey: .former)
-        try document.encode(changed, forKey: .changed)
-        try document.encode(result.recorded, forKey: .recorded)
-        try document.encode(result.published, forKey: .published)
-        try document.encode(result.imported, forKey: .imported)
-        try document.encode(result.held, forKey: .held)
-    }
-}
-
 extension ReplicatedStore {
     fileprivate func attach(to container: String) throws -> AttachReport {
         let former = registration.container
@@ -72,28 +39,5 @@ extension ReplicatedStore {
         return AttachReport(
             store: place.path, content: registration.content, container: container, former: former,
             result: SyncResult(store: place.path))
-    }
-
-    /// Refuses a folder whose peers and this store have nothing in common: another content of the same name.
-    ///
-    /// One in which nobody has published anything yet says nothing; it may be on its way, or just rebuilt.
-    ///
-    /// - Throws: `configuration`.
-    func checkHistory(of scan: ContainerScan, at path: String) throws {
-        let published = scan.peers.values.filter { $0.overview.published > 0 }
-        guard !published.isEmpty else { return }
-        let selves = Set(registration.succeeds).union([peer])
-        let known = Set(try store.vector().sequences.keys).union(selves)
-        let isCommon = published.contains { other in
-            known.contains(other.id)
-                || !(other.overview.imported ?? VersionVector()).sequences.keys.allSatisfy {
-                    !known.contains($0)
-                }
-        }
-        guard !isCommon else { return }
-        throw LogSyncError(
-            .configuration,
-            "\(path) is another content of the same name: no peer there is known to \(place.path); nothing was changed",
-            help: "Name the container that holds the content of this store")
     }
 }

@@ -5,7 +5,6 @@ import LogSyncModel
 import LogSyncStore
 import Logging
 
-/// Making a new store from a container.
 extension Replicator {
     /// Makes a new store from the container.
     ///
@@ -13,8 +12,8 @@ extension Replicator {
     /// killed leaves nothing at the place, and the next one clears up behind it.
     ///
     /// - Parameter progress: is told after each step.
-    /// - Throws: `cannotCreate` where the file exists; `containerUnavailable` where the content is not there or nobody
-    ///   has published its schema yet; `configuration` where the place is in a shared folder or on a network file
+    /// - Throws: `cannotCreate` where the file exists; `containerUnavailable` where the content is not there or no
+    ///   peer has published its schema yet; `configuration` where the place is in a shared folder or on a network file
     ///   system.
     public static func clone(
         to store: String, container: String, content: String, peerName: String? = nil,
@@ -42,9 +41,9 @@ extension Founder {
             purpose: .founding)
         try StorePlace.checkSuitable(target, container: container, fileSystem: configuration.fileSystem)
         try folder.checkAvailable()
-        let files = StateFiles(directory: configuration.stateDirectory)
-        try files.create()
-        let locks = try StoreLocks(files, store: target, wait: configuration.wait)
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        try stateDirectory.create()
+        let locks = try StoreLocks(stateDirectory, store: target, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: target)
         defer { locks.step.release() }
         try refuseExisting(target)
@@ -55,22 +54,22 @@ extension Founder {
         let temporary = target + ".logsync-clone"
         // From the newest whole snapshot that proves sound, else from the logs alone. What only a partial one has, the new
         // store waits for like any other; whether one is, shows when there is a store to ask.
-        let places: [SnapshotPlace?] = SnapshotLibrary(content: folder).places(scan).filter { !$0.isPartial }
-        for place in places + [nil] {
+        let snapshots: [FoundSnapshot?] = SnapshotLibrary(content: folder).found(scan).filter { !$0.isPartial }
+        for snapshot in snapshots + [nil] {
             do {
-                let resumes = try resumes(temporary, plan, asked: peerName, place)
+                let resumes = try resumes(temporary, plan, asked: peerName, snapshot)
                 if !resumes {
                     Self.removeStore(temporary)
-                    let schema = try schema(in: folder, scan, place)
+                    let schema = try schema(in: folder, scan, snapshot)
                     closeQuietly(
                         try Store.create(
                             temporary, schema: schema, plan: plan, configuration: configuration.storeConfiguration))
                 }
-                let filled = try await fill(temporary, target, scan, place, files, progress)
+                let filled = try await fill(temporary, target, scan, snapshot, stateDirectory, progress)
                 try Self.putInPlace(temporary, target)
                 let store = try Store.open(target, configuration: configuration.storeConfiguration)
                 defer { closeQuietly(store) }
-                try saveState(of: store, at: StorePlace(target), in: files)
+                try saveState(of: store, at: StorePlace(target), in: stateDirectory)
                 return CloneReport(
                     store: target, content: content, container: container,
                     peer: PeerName(id: filled.peer, name: try store.registration().name), imported: filled.imported)
@@ -97,7 +96,7 @@ extension Founder {
 
     /// Whether what a clone that was interrupted has left can be gone on with.
     private func resumes(
-        _ temporary: String, _ plan: InitializePlan, asked: String?, _ place: SnapshotPlace?
+        _ temporary: String, _ plan: InitializePlan, asked: String?, _ snapshot: FoundSnapshot?
     ) throws -> Bool {
         guard FileManager.default.fileExists(atPath: temporary) else { return false }
         // What cannot be opened was killed while it was made.
@@ -111,24 +110,25 @@ extension Founder {
         else { return false }
         guard let filling = try store.fillingHash() else {
             // It has been filled, or is one that goes without a snapshot.
-            return try place == nil || store.vector().sequences.count > 1
+            return try snapshot == nil || store.vector().sequences.count > 1
         }
-        return filling.hasPrefix(place?.file.name.fileHash.description ?? "none")
+        return filling.hasPrefix(snapshot?.name.fileHash.description ?? "none")
     }
 
     /// Imports everything there is, and says where the store is going to be.
     private func fill(
-        _ temporary: String, _ target: String, _ scan: ContainerScan, _ place: SnapshotPlace?, _ files: StateFiles,
-        _ progress: @Sendable (SyncProgress) -> Void
+        _ temporary: String, _ target: String, _ scan: ContainerScan, _ snapshot: FoundSnapshot?,
+        _ stateDirectory: StateDirectory, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> (peer: PeerID, imported: Int) {
-        let store = try ReplicatedStore(path: temporary, configuration: configuration, files: files, nonce: "clone")
+        let store = try ReplicatedStore(
+            path: temporary, configuration: configuration, stateDirectory: stateDirectory, nonce: "clone")
         defer { closeQuietly(store.store) }
-        store.blobs.look(scan, forgetsDoubts: true)
-        if let place { try await fill(store, from: place, scan, progress) }
-        let plan = try store.plan(scan)
-        var imported = Int(clamping: place?.reach ?? 0)
+        store.library.blobs.update(scan, forgetsDoubts: true)
+        if let snapshot { try fill(store, from: snapshot, scan, progress) }
+        let plan = try store.inbox.plan(scan)
+        var imported = Int(clamping: snapshot?.reach ?? 0)
         loop: while true {
-            switch try store.importNext(plan) {
+            switch try store.inbox.importNext(plan) {
             case .imported(let step):
                 imported += step.imported.count
                 progress(SyncProgress(imported: imported, total: imported + plan.remaining()))
@@ -145,34 +145,35 @@ extension Founder {
     }
 
     private func fill(
-        _ store: ReplicatedStore, from place: SnapshotPlace, _ scan: ContainerScan,
+        _ store: ReplicatedStore, from snapshot: FoundSnapshot, _ scan: ContainerScan,
         _ progress: @Sendable (SyncProgress) -> Void
-    ) async throws {
-        // One that was interrupted later has been filled.
+    ) throws {
+        // A store whose filling was interrupted later has been filled from the snapshot.
         guard try store.store.fillingHash() != nil || store.store.vector().sequences.count <= 1,
-            case .ready = try store.store.joinability(of: place.manifest)
+            case .ready = try store.store.joinability(of: snapshot.manifest)
         else { return }
-        guard try !store.shown(scan).show(place.manifest.lost, besides: place.peer) else {
-            throw UnusableSnapshot(reason: "\(place.file.name) lacks values that are shown")
+        guard try !store.coverage.shownColumns(scan).show(snapshot.manifest.lost, besides: snapshot.peer) else {
+            throw UnusableSnapshot(reason: "\(snapshot.name) lacks values that are shown")
         }
+        let library = store.library
         do {
-            guard try store.snapshots.isIntact(place.file.name, of: place.peer) else {
+            guard try library.snapshots.isIntact(snapshot.name, of: snapshot.peer) else {
                 throw LogFileError.damaged("its bytes do not have the hash that its name says", offset: 0)
             }
-            let reader = try store.snapshots.reader(place.file.name, of: place.peer)
-            for id in try reader.blobs() where !store.blobs.isListed(id) {
+            let reader = try library.snapshots.reader(snapshot.name, of: snapshot.peer)
+            for id in try reader.blobs() where !library.blobs.isListed(id) {
                 throw LogFileError.damaged("the blob \(id) that it names is not here", offset: 0)
             }
-            let total = Int(clamping: place.reach)
+            let total = Int(clamping: snapshot.reach)
             try store.store.fill(
-                from: try reader.verify(), blobs: { [blobs = store.blobs] in try blobs.read($0) },
-                { try store.snapshots.reader(place.file.name, of: place.peer) }
+                from: try reader.verify(), blobs: { [blobs = library.blobs] in try blobs.read($0) },
+                { try library.snapshots.reader(snapshot.name, of: snapshot.peer) }
             ) { frames in
                 // How many frames there are shows at the end only; what was done counts.
                 progress(SyncProgress(imported: 0, total: total, frames: frames))
                 try Task.checkCancellation()
             }
-            store.sayJoined(place, transactions: place.reach)
+            store.inbox.logJoined(snapshot, transactions: snapshot.reach)
         } catch let error as LogFileError {
             throw UnusableSnapshot(reason: "\(error)")
         } catch let error as LogSyncError where [.malformedLog, .ioError].contains(error.code) {
@@ -188,42 +189,6 @@ extension Founder {
                 .cannotCreate, "\(target) exists; nothing was overwritten",
                 help: "Choose another name, or make it a store with logsync init")
         }
-    }
-
-    /// The app's schema as the others have it: the newest by its version and its file's time, of those that peers have now
-    /// where they say so.
-    func schema(in folder: ContentFolder, _ scan: ContainerScan, _ place: SnapshotPlace? = nil) throws -> String {
-        var best: (text: String, version: Int, modified: Int64)?
-        if let place {
-            best = (place.manifest.schemaText, Self.userVersion(place.manifest.schemaText), place.file.modified)
-        }
-        func choose(_ counts: (PeerScan, FoundFile<SchemaFileName>) -> Bool) {
-            for peer in scan.peers.values {
-                for file in peer.schemas where counts(peer, file) {
-                    guard let text = folder.schema(file.name, of: peer.id) else { continue }
-                    let version = Self.userVersion(text)
-                    if let best, (best.version, best.modified) >= (version, file.modified) { continue }
-                    best = (text, version, file.modified)
-                }
-            }
-        }
-        // A schema that a peer came back to has an old file.
-        choose { peer, file in
-            peer.description.value?.schema.map { $0 == file.name.fingerprint } ?? true
-        }
-        if best == nil { choose { _, _ in true } }
-        guard let best else {
-            throw LogSyncError(
-                .containerUnavailable,
-                "\(folder.path) has no schema yet, so no store can be made of it; nothing was done",
-                help: "Wait for the sync engine to deliver another peer's files, and run the command again")
-        }
-        return best.text
-    }
-
-    private static func userVersion(_ schema: String) -> Int {
-        let line = schema.split(separator: "\n").first { $0.hasPrefix("PRAGMA user_version = ") }
-        return line.flatMap { Int($0.dropFirst("PRAGMA user_version = ".count).dropLast()) } ?? 0
     }
 
     /// Gives the finished file its name, and never the name of another.

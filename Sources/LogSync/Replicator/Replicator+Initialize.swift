@@ -5,7 +5,6 @@ import LogSyncModel
 import LogSyncStore
 import Logging
 
-/// Making an existing database a store.
 extension Replicator {
     /// Makes an existing database a store and joins the content where it exists already.
     ///
@@ -33,23 +32,8 @@ extension Replicator {
     }
 }
 
-/// Makes stores, off Swift's threads, because SQLite and the file system block.
-actor Founder {
-    let configuration: SyncConfiguration
-    let container: String
-    let content: String
-    private nonisolated let executor = QueueExecutor(label: "logsync.founder")
-    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
-
-    init(configuration: SyncConfiguration, container: String, content: String) {
-        self.configuration = configuration
-        self.container = StorePlace.absolute(container)
-        self.content = content
-    }
-
-    func open(_ store: String) throws -> Replicator { try Replicator(store: store, configuration: configuration) }
-
-    func initialize(_ path: String, _ options: InitializeOptions) async throws -> InitializeReport {
+extension Founder {
+    fileprivate func initialize(_ path: String, _ options: InitializeOptions) async throws -> InitializeReport {
         let folder = ContentFolder(
             container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem,
             purpose: .founding)
@@ -67,9 +51,9 @@ actor Founder {
             report.tables = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
             return report
         }
-        let files = StateFiles(directory: configuration.stateDirectory)
-        try files.create()
-        let locks = try StoreLocks(files, store: place.path, wait: configuration.wait)
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        try stateDirectory.create()
+        let locks = try StoreLocks(stateDirectory, store: place.path, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: place.path)
         defer { locks.step.release() }
         // What would be refused leaves no trace in the container either.
@@ -78,7 +62,7 @@ actor Founder {
         let made = try Store.initialize(place.path, plan: plan, configuration: configuration.storeConfiguration)
         defer { closeQuietly(made.store) }
         try made.store.setLocation(path: place.path, inode: place.inode, machineID: configuration.machineID)
-        try saveState(of: made.store, at: place, in: files)
+        try saveState(of: made.store, at: place, in: stateDirectory)
         report.tables = made.tables
         report.recorded = try made.store.vector()[made.store.registration().peer] > 0 ? 1 : 0
         configuration.logger.info(
@@ -114,7 +98,7 @@ actor Founder {
         report.tables = try store.tables()
         let hasPublished = try store.outbox(unpublishedOnly: false).contains { $0.isPublished }
         if !options.dryRun, !hasPublished, try store.vector().sequences.keys.allSatisfy({ $0 == registration.peer }) {
-            // Nobody has seen anything of this store, so what is missing was never there.
+            // No peer has seen anything of this store, so what is missing was never there.
             try folder.create()
         }
         return report
@@ -130,90 +114,9 @@ actor Founder {
         }
     }
 
-    func saveState(of store: Store, at place: StorePlace, in files: StateFiles) throws {
-        let registration = try store.registration()
-        try files.save(
-            PeerState(
-                peer: registration.peer, content: registration.content, path: place.path, inode: place.inode,
-                machine: configuration.machineID, sequence: try store.vector()[registration.peer],
-                chain: try store.chain(of: registration.peer).description))
-    }
-
-    /// What the store is told, in agreement with what the content has settled.
-    ///
-    /// - Throws: `configuration` where the options contradict that.
-    func plan(
-        _ options: InitializeOptions, name: String, _ scan: ContainerScan?, _ folder: ContentFolder
-    ) throws -> InitializePlan {
-        let settings = try scan.map {
-            try ContentSettings($0, FileLibrary(content: folder), SnapshotLibrary(content: folder))
-        }
-        try settings?.check(options)
-        let published = (scan?.peers ?? [:]).values.map(\.overview.published)
-        if published.contains(where: { $0 > 0 }), settings?.rows.isEmpty != false {
-            throw LogSyncError(
-                .containerUnavailable,
-                "what the content has settled has not arrived in \(folder.path) yet; nothing was done",
-                help: "Wait for the sync engine to deliver the other peers' log files, and run the command again")
-        }
-        var plan = InitializePlan(content: content, container: container, peerName: name)
-        plan.identities = options.identities.mapValues { identity in
-            switch identity {
-            case .natural: .natural
-            case .surrogate: .surrogate
-            case .columns(let columns): .columns(columns)
-            }
-        }
-        plan.references = options.references.map { ($0.table, $0.column, $0.parent) }
-        plan.policies = options.policies
-        plan.local = options.local
-        plan.skip = options.skip
-        plan.keepJournal = options.keepJournal
-        plan.machineID = configuration.machineID
-        plan.settings = settings?.rows ?? []
-        return plan
-    }
-
-    /// A name that no other peer of the content has.
-    ///
-    /// - Throws: `configuration` where the name that was asked for is taken; `usage` where it cannot be one.
-    func peerName(_ asked: String?, _ scan: ContainerScan?) throws -> String {
-        let peers = scan?.peers.values.map { $0 } ?? []
-        let taken = Set(peers.compactMap { $0.description.value?.name })
-        if let asked {
-            try PeerName.check(asked)
-            guard !taken.contains(asked) else {
-                throw LogSyncError(
-                    .configuration, "another peer is named \(asked.debugDescription); nothing was done",
-                    help: "Choose another name with --peer")
-            }
-            return asked
-        }
-        let host = Self.hostName
-        if !taken.contains(host) { return host }
-        return (2...).lazy.map { "\(host)-\($0)" }.first { !taken.contains($0) } ?? host
-    }
-
-    /// This machine's name, up to the first dot.
-    private static var hostName: String {
-        var buffer = [CChar](repeating: 0, count: 256)
-        let code = gethostname(&buffer, buffer.count - 1)
-        let bytes = buffer.map { UInt8(bitPattern: $0) }.prefix { $0 != 0 && $0 != UInt8(ascii: ".") }
-        let name = String(decoding: bytes, as: UTF8.self)
-        return code == 0 && !name.isEmpty ? name : "peer"
-    }
-
     /// Whether two paths lead to the same directory.
     private static func isSame(_ a: String, _ b: String) -> Bool {
         func resolved(_ path: String) -> String { URL(fileURLWithPath: path).resolvingSymlinksInPath().path }
         return resolved(a) == resolved(b)
-    }
-
-    func closeQuietly(_ store: Store) {
-        do {
-            try store.close()
-        } catch {
-            configuration.logger.warning("\(store.path) could not be closed: \(error)")
-        }
     }
 }

@@ -18,18 +18,15 @@ extension Replicator {
             configuration.logger.warning("\(path) leaves without publishing its last changes: \(error)")
         }
         try await takeAlone()
-        do {
-            try await step { [isAvailable] store in
-                if isAvailable { try store.takeLeave() }
-                try store.store.leave()
-                try store.files.remove(store.peer)
-                store.logger.info("\(store.place.path) is an ordinary database again, with all its rows")
-            }
-        } catch {
+        defer {
             giveBack()
-            throw error
+            close()
         }
-        giveBack()
-        close()
+        try await step { [isAvailable] store in
+            if isAvailable { try store.ownFolder.leave() }
+            try store.store.leave()
+            try store.stateDirectory.remove(store.peer)
+            store.logger.info("\(store.place.path) is an ordinary database again, with all its rows")
+        }
     }
 }

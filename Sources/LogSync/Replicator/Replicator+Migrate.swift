@@ -1,5 +1,5 @@
 import LogSyncContainer
-public import LogSyncModel
+import LogSyncModel
 import LogSyncStore
 import Logging
 
@@ -19,62 +19,14 @@ extension Replicator {
     public func migrate(_ sql: String, renames: [String] = [], dryRun: Bool = false) async throws -> MigrationReport {
         let renamings = try renames.map(Renaming.init(argument:))
         try await takeAlone()
-        do {
-            let report = try await step(settles: true) { store in
-                let look = store.isSettledWithFolder ? nil : Look(store, isFull: false)
-                try store.settleIdentity(look?.scan)
-                let result = try store.store.migrate(sql, renamings: renamings, isDry: dryRun)
-                try store.noteRecorded()
-                return MigrationReport(result, store: store.place.path, dryRun: dryRun)
-            }
+        defer {
             giveBack()
             close()
-            return report
-        } catch {
-            giveBack()
-            close()
-            throw error
         }
-    }
-}
-
-/// What ``Replicator/migrate(_:renames:dryRun:)`` did.
-public struct MigrationReport: Sendable, Encodable {
-    /// A column or table with its names before and after.
-    public struct Renamed: Hashable, Sendable, Encodable {
-        /// As it is called now.
-        public var table: String
-        public var from: String
-        public var to: String
-    }
-
-    public let format = 1
-    public var store: String
-    public var dryRun: Bool
-    public var statements: Int
-    /// What had been captured before and was recorded first, by table.
-    public var pending: [String: ChangeCounts]
-    /// What the migration changed in rows, by table as logs have it.
-    public var recorded: [String: ChangeCounts]
-    public var renamed: [Renamed]
-    /// Tables that came without a primary key.
-    public var notReplicated: [String]
-
-    init(_ result: MigrationResult, store: String, dryRun: Bool) {
-        func counts(_ recorded: RecordedTransaction?) -> [String: ChangeCounts] {
-            (recorded?.counts ?? [:]).filter { $0.key != ContentSettings.table }
+        return try await settledStep { store in
+            let result = try store.store.migrate(sql, renamings: renamings, isDry: dryRun)
+            return MigrationReport(result, store: store.place.path, dryRun: dryRun)
         }
-        self.store = store
-        self.dryRun = dryRun
-        statements = result.statements
-        pending = counts(result.pending)
-        recorded = counts(result.recorded)
-        renamed = result.renamed.map { Renamed(table: $0.table, from: $0.from, to: $0.to) }
-        notReplicated = result.notReplicated
-    }
-
-    private enum CodingKeys: String, CodingKey {
-        case format, store, dryRun, statements, pending, recorded, renamed, notReplicated
     }
 }
 
@@ -90,5 +42,20 @@ extension Renaming {
                 help: "Write --rename TABLE.OLD=NEW for a column, --rename OLD=NEW for a table")
         }
         self.init(table: place[0], column: place.count == 2 ? place[1] : nil, to: sides[1])
+    }
+}
+
+extension MigrationReport {
+    init(_ result: MigrationResult, store: String, dryRun: Bool) {
+        func counts(_ recorded: RecordedTransaction?) -> [String: ChangeCounts] {
+            (recorded?.counts ?? [:]).filter { $0.key != ContentSettings.table }
+        }
+        self.store = store
+        self.dryRun = dryRun
+        statements = result.statements
+        pending = counts(result.pending)
+        recorded = counts(result.recorded)
+        renamed = result.renamed.map { Renamed(table: $0.table, from: $0.from, to: $0.to) }
+        notReplicated = result.notReplicated
     }
 }

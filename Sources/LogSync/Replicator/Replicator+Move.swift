@@ -8,8 +8,8 @@ extension Replicator {
     ///
     /// The content is founded there, or joined where it is the same content already, as after another peer moved first.
     /// Every log that the former folder holds of any peer is copied; what this peer has published is written from its
-    /// outbox, and where that is not the whole state, a snapshot is written besides. The former folder stays as it is for the others: each of them moves by itself, or stays. Other processes
-    /// are asked to let go of the store.
+    /// outbox, and where that is not the whole state, a snapshot is written besides. The former folder stays as it is for
+    /// the other peers: each of them moves by itself, or stays. Other processes are asked to let go of the store.
     ///
     /// - Parameters:
     ///   - container: the shared folder to go to; it has to be there.
@@ -21,16 +21,11 @@ extension Replicator {
         let container = StorePlace.absolute(container)
         let name = try content.map { try ContentName(checking: $0) }
         try await takeAlone()
-        do {
-            let report = try await move(container, name)
+        defer {
             giveBack()
             close()
-            return report
-        } catch {
-            giveBack()
-            close()
-            throw error
         }
+        return try await move(container, name)
     }
 
     private func move(_ container: String, _ name: ContentName?) async throws -> MoveReport {
@@ -45,20 +40,19 @@ extension Replicator {
         if !isThere {
             let isAvailable = try await syncBeforeMove()
             report.copied = try await step(settles: true) { store in
-                // Without the former folder nobody else's files can be had; a snapshot stands for them.
-                let scan = isAvailable ? try store.scan(full: true) : nil
-                let copied = try scan.map { try Relocation(store: store, target: target).copy($0) } ?? 0
-                store.takenSnapshot = nil
+                // Without the former folder the other peers' files cannot be had; a snapshot stands for them.
+                let scan = isAvailable ? try store.scan() : nil
+                let copied = try scan.map { try ContentRelocation(store, to: target).copy($0) } ?? 0
                 try target.create()
                 // Before the store is elsewhere: one that is killed in between takes it back at its next sync.
-                if isAvailable { try store.takeLeave() }
+                if isAvailable { try store.ownFolder.leave() }
                 try store.store.setContent(target.name.description, container: container)
                 try store.refresh()
                 return copied
             }
         }
         report.result = try await sync()
-        (report.snapshot, report.missing) = try await step { try $0.completeBySnapshot() }
+        (report.snapshot, report.missing) = try await step { try $0.ownFolder.completeBySnapshot() }
         return report
     }
 
@@ -71,61 +65,6 @@ extension Replicator {
             configuration.logger.warning("\(path) moves without its former container: \(error)")
             return false
         }
-    }
-}
-
-/// What ``Replicator/move(to:content:)`` did.
-public struct MoveReport: Sendable, Encodable {
-    /// A content in a container.
-    public struct Place: Hashable, Sendable, Encodable {
-        public var content: String
-        public var container: String
-    }
-
-    public let format = 1
-    public var store: String
-    public var place: Place
-    public var former: Place
-    /// Log files copied from the former folder.
-    public var copied = 0
-    /// The snapshot that was written because the logs that could be copied would not give the whole state; nil where
-    /// none was needed.
-    public var snapshot: String?
-    /// What is in the store, and in neither logs nor snapshots in the new folder; normally nothing.
-    public var missing: [RebuildReport.Missing] = []
-    /// What the sync with the new container brought.
-    public var result: SyncResult
-
-    /// Whether the store was elsewhere before.
-    public var changed: Bool { place != former }
-
-    init(_ registration: StoreRegistration, store: String, _ target: ContentFolder) {
-        self.store = store
-        place = Place(content: target.name.description, container: target.container)
-        former = Place(content: registration.content, container: registration.container)
-        result = SyncResult(store: store)
-    }
-
-    private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, former, changed, copied, snapshot, missing, recorded, published,
-            imported, held
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var document = encoder.container(keyedBy: CodingKeys.self)
-        try document.encode(format, forKey: .format)
-        try document.encode(store, forKey: .store)
-        try document.encode(place.content, forKey: .content)
-        try document.encode(place.container, forKey: .container)
-        try document.encode(former, forKey: .former)
-        try document.encode(changed, forKey: .changed)
-        try document.encode(copied, forKey: .copied)
-        try document.encode(snapshot, forKey: .snapshot)
-        try document.encode(missing, forKey: .missing)
-        try document.encode(result.recorded, forKey: .recorded)
-        try document.encode(result.published, forKey: .published)
-        try document.encode(result.imported, forKey: .imported)
-        try document.encode(result.held, forKey: .held)
     }
 }
 

@@ -8,7 +8,7 @@ extension Replicator {
     /// it was before that the outbox has, and a snapshot that stands for what only others could write.
     ///
     /// For a folder that was wiped or lost its marker. The container itself has to be there; it is never made. Nothing
-    /// that is sound is touched, nobody's files are removed, and every other peer puts its own back with its next
+    /// that is sound is touched, no peer's files are removed, and every other peer puts its own back with its next
     /// ``sync()``, or a `rebuild` of its own.
     ///
     /// - Parameter dryRun: whether only to say what would be written.
@@ -17,77 +17,21 @@ extension Replicator {
     public func rebuild(dryRun: Bool = false) async throws -> RebuildReport {
         if dryRun { return try look { try $0.rebuildReport(dryRun: true) } }
         try await takeAlone()
-        do {
-            var report = try await step(settles: true) { store in
-                let report = try store.rebuildReport(dryRun: false)
-                try store.content.create(rewritingMarker: true)
-                try store.checkHistory(of: try store.scan(full: true), at: store.content.path)
-                store.readsEverything = true
-                store.takenSnapshot = nil
-                return report
-            }
-            report.result = try await sync()
-            (report.snapshot, report.missing) = try await step { try $0.completeBySnapshot() }
-            report.needsSnapshot = report.snapshot != nil
+        defer {
             giveBack()
             close()
-            return report
-        } catch {
-            giveBack()
-            close()
-            throw error
         }
-    }
-}
-
-/// What ``Replicator/rebuild(dryRun:)`` wrote, or would write.
-public struct RebuildReport: Sendable, Encodable {
-    /// Transactions of another peer that are in the store and not in the folder.
-    public struct Missing: Hashable, Sendable, Encodable {
-        public var peer: PeerName
-        public var transactions: UInt64
-    }
-
-    public let format = 1
-    public var store: String
-    public var content: String
-    public var container: String
-    public var dryRun: Bool
-    /// The marker was missing or could not be read.
-    public var marker: Bool
-    /// How many transactions of this peer the folder did not hold, or not soundly.
-    public var transactions: UInt64
-    /// The snapshot that was written because logs alone would not give the whole state; nil where none was needed.
-    public var snapshot: String?
-    /// Whether a snapshot was, or would be, written; nil where only writing the marker will tell.
-    public var needsSnapshot: Bool?
-    /// What is in the store, and in neither logs nor snapshots in the folder; normally nothing.
-    public var missing: [Missing]
-    public var result: SyncResult
-
-    public var outcome: Outcome { result.outcome }
-
-    private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, dryRun, marker, transactions, snapshot, needsSnapshot, missing, recorded
-        case published, imported, held
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var document = encoder.container(keyedBy: CodingKeys.self)
-        try document.encode(format, forKey: .format)
-        try document.encode(store, forKey: .store)
-        try document.encode(content, forKey: .content)
-        try document.encode(container, forKey: .container)
-        try document.encode(dryRun, forKey: .dryRun)
-        try document.encode(marker, forKey: .marker)
-        try document.encode(transactions, forKey: .transactions)
-        try document.encode(snapshot, forKey: .snapshot)
-        try document.encode(needsSnapshot, forKey: .needsSnapshot)
-        try document.encode(missing, forKey: .missing)
-        try document.encode(result.recorded, forKey: .recorded)
-        try document.encode(result.published, forKey: .published)
-        try document.encode(result.imported, forKey: .imported)
-        try document.encode(result.held, forKey: .held)
+        var report = try await step(settles: true) { store in
+            let report = try store.rebuildReport(dryRun: false)
+            try store.content.create(rewritingMarker: true)
+            try store.checkHistory(of: try store.scan(), at: store.content.path)
+            store.readOwnFolderAnew()
+            return report
+        }
+        report.result = try await sync()
+        (report.snapshot, report.missing) = try await step { try $0.ownFolder.completeBySnapshot() }
+        report.needsSnapshot = report.snapshot != nil
+        return report
     }
 }
 
@@ -96,11 +40,10 @@ extension ReplicatedStore {
     fileprivate func rebuildReport(dryRun: Bool) throws -> RebuildReport {
         let sound = try soundOwnLogs()
         let hasMarker = try hasMarker()
-        let scan = try hasMarker ? scan(full: true) : nil
+        let scan = try hasMarker ? scan() : nil
         // What was collected, a snapshot stands for.
-        let collected = try scan.map { try standsFor(peer, $0) } ?? 0
-        let missing = Self.missing(
-            Self.missing(in: LogFileSet(sound), upTo: try store.vector()[peer]), beyond: collected)
+        let collected = try scan.map { try coverage.reach(of: peer, $0) } ?? 0
+        let missing = LogFileSet(sound).missing(upTo: try store.vector()[peer]).beyond(collected)
         let wanted = missing.reduce(UInt64(0)) { $0 + UInt64($1.count) }
         return RebuildReport(
             store: place.path, content: registration.content, container: registration.container, dryRun: dryRun,
@@ -117,18 +60,19 @@ extension ReplicatedStore {
     /// - Returns: nil where what is in a folder without its marker would decide.
     private func needsSnapshot(_ own: [ClosedRange<UInt64>], _ scan: ContainerScan?) throws -> Bool? {
         let released = try store.outboxStart(of: peer) - 1
-        let others: [(id: PeerID, transactions: UInt64)]
+        let others: [MissingTransactions.Count]
         var missing = own
         if let scan {
-            guard try damagedSnapshots(scan.peers[peer]).isEmpty else { return true }
-            missing = Self.missing(own, beyond: try bridged(peer, scan))
-            others = try missingOfOthers(scan)
+            guard try ownFolder.damagedSnapshots(scan.peers[peer]).isEmpty else { return true }
+            missing = own.beyond(try coverage.bridge(of: peer, scan))
+            others = try MissingTransactions(self, scan).ofOthers()
         } else {
             // What cannot be looked at may hold anything.
             let peers = try? content.fileSystem.list(content.peersPath, statuses: false)
             let isWiped = (try? content.fileSystem.status(content.peersPath, followingLinks: false)) == nil
             guard isWiped || peers?.isEmpty ?? false else { return nil }
-            others = try store.vector().sequences.filter { $0.key != peer }.map { ($0.key, $0.value) }
+            others = try store.vector().sequences.filter { $0.key != peer }
+                .map { MissingTransactions.Count(id: $0.key, transactions: $0.value) }
         }
         if missing.contains(where: { $0.lowerBound <= released }) { return true }
         // Of former selves and seeds the outbox has what it needs.
@@ -159,61 +103,8 @@ extension ReplicatedStore {
             throw error.explained(kept: "nothing was changed")
         }
         return try entries.compactMap { LogFileName($0.name) }.filter {
-            guard library.hasHeader($0, of: peer) else { return false }
+            guard library.logs.hasHeader($0, of: peer) else { return false }
             return try folder.verify($0) == .intact
         }
     }
-
-    /// Publishes a snapshot where the logs and snapshots in the folder do not give all that this store has of others.
-    ///
-    /// - Returns: the name of the last one that was taken, by this or by mending, and what is missing still.
-    func completeBySnapshot() throws -> (String?, [RebuildReport.Missing]) {
-        let scan = try scan(full: true)
-        guard try !missingOfOthers(scan).isEmpty else { return (takenSnapshot?.description, []) }
-        _ = try publishSnapshot(scan)
-        let names = try names()
-        let missing = try missingOfOthers(try self.scan(full: true))
-            .map { RebuildReport.Missing(peer: names[$0.id], transactions: $0.transactions) }
-        return (takenSnapshot?.description, missing)
-    }
-
-    /// Publishes a snapshot where transactions that this store has are in no file any more and another peer waits for them,
-    /// or nobody will write them again: those of a former self whose folder was wiped or rolled back.
-    func bridge(_ scan: ContainerScan) throws {
-        let waits = scan.peers.values.contains { other in
-            guard other.id != peer, let said = other.said else { return false }
-            return said.held.contains { ["gap", "dependency"].contains($0.reason) }
-        }
-        if try waitsForLostBlob(scan) {
-            if let name = try publishSnapshot(scan) {
-                logger.notice(
-                    "Published the snapshot \(name), because others wait for blobs that nobody else writes again")
-            }
-            return
-        }
-        guard try isLost(scan) || waits && !missingOfOthers(scan).isEmpty else { return }
-        let now = try self.scan(full: true)
-        if try !missingOfOthers(now).isEmpty, let name = try publishSnapshot(now) {
-            logger.notice("Published the snapshot \(name), for what the folder has no more and others may lack")
-        }
-    }
-
-    /// Whether another peer waits for a blob of one that is retired, which this store has imported and no folder holds.
-    private func waitsForLostBlob(_ scan: ContainerScan) throws -> Bool {
-        let retired = try retiredPeers(scan)
-        let vector = try store.vector()
-        return try scan.peers.values.contains { other in
-            guard other.id != peer, let said = other.said else { return false }
-            return try said.held.contains { held in
-                guard let name = held.file.flatMap(BlobName.init), retired.contains(held.peer),
-                    held.sequence <= vector[held.peer], try bridged(held.peer, scan) < held.sequence
-                else { return false }
-                return try scan.peers.values.allSatisfy { folder in
-                    try !folder.blobs.contains { $0.name == name }
-                        || content.peer(folder.id).verify(name) != .intact
-                }
-            }
-        }
-    }
-
 }

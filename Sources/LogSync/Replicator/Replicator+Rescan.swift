@@ -1,6 +1,6 @@
 import LogSyncContainer
 import LogSyncFormat
-public import LogSyncModel
+import LogSyncModel
 import LogSyncStore
 import Logging
 
@@ -10,47 +10,19 @@ extension Replicator {
     ///
     /// Every row is compared with the digests kept with its clocks. What it records is published with the next
     /// ``sync()``. Of a table with a text key only a digest of each key is kept: rows of it that are gone are named from
-    /// the logs in the outbox and the container, and those that these do not name are counted in
-    /// ``RescanReport/nameless``, not passed over.
+    /// the logs in the outbox and the container, and rows that no log names are counted in ``RescanReport/nameless``, not
+    /// passed over.
     ///
     /// - Throws: `containerUnavailable` where only the container could tell who the store is; `locked`; `ioError`.
     public func rescan() async throws -> RescanReport {
         try await step(settles: true) { store in
-            let look = Look(store, isFull: true)
-            try store.settleIdentity(look.scan)
-            let report = try store.rescan(look.scan)
-            try store.noteRecorded()
+            // Without the container, its logs name no rows.
+            let scan = try? store.scan()
+            try store.settleIdentity(scan)
+            let report = try store.rescan(scan)
+            try store.identity.noteRecorded()
             return report
         }
-    }
-}
-
-/// What ``Replicator/rescan()`` found.
-public struct RescanReport: Sendable, Encodable {
-    public struct Nameless: Hashable, Sendable, Encodable {
-        public var table: String
-        public var rows: Int
-    }
-
-    public let format = 1
-    public var store: String
-    /// What had been captured before and was recorded first, by table.
-    public var pending: [String: ChangeCounts]
-    /// What the comparison found, by table.
-    public var found: [String: ChangeCounts]
-    /// The tables whose triggers were gone and are back.
-    public var capturedAgain: [String]
-    /// Rows that are gone and that nothing within reach names: this store does not show them, and the others go on
-    /// showing them.
-    public var nameless: [Nameless]
-    /// The container was there, so that its logs could be asked for names.
-    public var containerAvailable: Bool
-
-    /// Held where rows are left that nobody can name.
-    public var outcome: Outcome { nameless.isEmpty ? .complete : .held }
-
-    private enum CodingKeys: String, CodingKey {
-        case format, store, pending, found, capturedAgain, nameless, containerAvailable
     }
 }
 
@@ -91,24 +63,24 @@ extension ReplicatedStore {
             try read(
                 SegmentReader(peer: transaction.dot.peer, previous: transaction.chainBefore) { rest.popFirst() })
         }
-        for place in scan.map(snapshots.places) ?? [] {
+        for snapshot in scan.map(library.snapshots.found) ?? [] {
             do {
-                let reader = try snapshots.reader(place.file.name, of: place.peer)
+                let reader = try library.snapshots.reader(snapshot.name, of: snapshot.peer)
                 while let rows = try reader.next() {
                     guard let sought = wanted[rows.table] else { continue }
                     names[rows.table, default: []].formUnion(rows.identities.filter(sought.mayContain))
                 }
             } catch let error as LogFileError {
-                logger.info("\(content.peer(place.peer).path(place.file.name)) was passed over: \(error)")
+                logger.info("\(content.peer(snapshot.peer).path(snapshot.name)) was passed over: \(error)")
             }
         }
         for peer in scan?.peers.values.sorted(by: { $0.id < $1.id }) ?? [] {
             for file in peer.logs {
                 do {
-                    let reader = try library.reader(file.name, of: peer.id)
+                    let reader = try library.logs.reader(file.name, of: peer.id)
                     while let segment = try reader.nextTransaction() { try read(segment) }
                 } catch let error as LogFileError {
-                    // Another file may hold the same; what nobody names is counted.
+                    // Another file may hold the same; rows that none names are counted.
                     logger.info("\(content.peer(peer.id).path(file.name)) was passed over: \(error)")
                 }
             }

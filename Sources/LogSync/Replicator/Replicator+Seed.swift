@@ -16,30 +16,7 @@ extension Replicator {
     /// - Throws: `noStore` where there is no such file; `invalidStore` where it is no database; `configuration` where it
     ///   is a store; `unsupportedTable` where a table's rows cannot be told apart; `ioError`; `locked`.
     public func seed(from file: String) async throws -> SeedReport {
-        try await step(settles: true) { store in
-            let look = Look(store, isFull: false)
-            try store.settleIdentity(look.scan)
-            let report = try store.seed(from: file)
-            try store.noteRecorded()
-            return report
-        }
-    }
-}
-
-/// What ``Replicator/seed(from:)`` brought in.
-public struct SeedReport: Sendable, Encodable {
-    public let format = 1
-    public var store: String
-    public var from: String
-    /// The pseudo-peer.
-    public var peer: PeerName
-    /// The same rows had been seeded before, here or on another peer.
-    public var alreadySeeded: Bool
-    /// The rows in the file, by table.
-    public var rows: [String: Int]
-
-    private enum CodingKeys: String, CodingKey {
-        case format, store, from, peer, alreadySeeded, rows
+        try await settledStep { try $0.seed(from: file) }
     }
 }
 
@@ -53,7 +30,7 @@ extension ReplicatedStore {
         // It goes with its folder.
         defer { try? rows.close() }
         let peer = try rows.peer()
-        let name = PeerName(id: peer, name: Self.seedName(peer))
+        let name = PeerName(id: peer, name: PeerDescription.seed(peer).name)
         let imported = try store.seed(rows, as: peer, name: name.name)
         let counts = imported?.tables.mapValues(\.counts.inserted) ?? [:]
         if imported != nil { logger.info("\(place.path) was seeded from \(file) as \(peer)") }
@@ -62,14 +39,12 @@ extension ReplicatedStore {
         )
     }
 
-    static func seedName(_ peer: PeerID) -> String { "seed-\(peer.description.prefix(8))" }
-
     private func packed(_ copy: String, _ file: String) throws -> PackagedRows {
         do {
             return try PackagedRows(
                 copy, settings: try store.contentSettings(), configuration: configuration.storeConfiguration)
         } catch let error as LogSyncError {
-            // Of the copy nobody has ever heard.
+            // The copy's path means nothing to the caller.
             throw LogSyncError(
                 error.code, error.message.replacing(copy, with: file), help: error.help?.replacing(copy, with: file))
         }
@@ -99,26 +74,6 @@ extension ReplicatedStore {
                 code,
                 "\(file) could not be read: \(error.message ?? error.resultCode.description); nothing was changed",
                 help: "Give the path of a SQLite database")
-        }
-    }
-
-    // MARK: Publishing
-
-    /// Puts seeds into their folders and puts them back: a pseudo-peer has no store that would.
-    func mendSeeds(_ scan: ContainerScan) throws {
-        let own = Set(registration.succeeds).union([peer])
-        let others = try store.outboxPeers().filter { !own.contains($0) }
-        for kept in try others.flatMap({ try store.outbox(of: $0, 1...UInt64.max) }) {
-            let seed = scan.peers[kept.dot.peer]
-            if seed?.description.value == nil {
-                try content.peer(kept.dot.peer).write(
-                    PeerDescription(name: Self.seedName(kept.dot.peer), created: 0))
-            }
-            if case .file? = seed?.logFiles.choice(for: kept.dot.sequence) { continue }
-            // Where it was collected, a snapshot stands for it.
-            if kept.isPublished, try standsFor(kept.dot.peer, scan) >= kept.dot.sequence { continue }
-            try write([kept])
-            if !kept.isPublished { try store.markPublished([kept.dot]) }
         }
     }
 }

@@ -56,10 +56,10 @@ extension ReplicatedStore {
     }
 
     fileprivate func showFromContainer(_ dot: Dot, _ body: (LogElement) throws -> Void) throws -> Bool {
-        guard let files = try scan(full: false).peers[dot.peer]?.logFiles else { return false }
+        guard let files = try scan(.changes).peers[dot.peer]?.logFiles else { return false }
         for name in files.candidates(for: dot.sequence) {
             do {
-                let reader = try library.reader(name, of: dot.peer)
+                let reader = try library.logs.reader(name, of: dot.peer)
                 while let segment = try reader.nextTransaction() {
                     guard segment.header.dot == dot else { continue }
                     try show(segment, body)

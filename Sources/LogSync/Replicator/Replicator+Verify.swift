@@ -1,6 +1,6 @@
 import Foundation
 import LogSyncContainer
-public import LogSyncModel
+import LogSyncModel
 import LogSyncStore
 
 extension Replicator {
@@ -60,54 +60,6 @@ extension Replicator {
     }
 }
 
-/// What ``Replicator/verify(_:configuration:progress:)`` read and compared.
-public struct VerifyReport: Sendable, Encodable {
-    public struct Content: Sendable, Encodable {
-        public var content: String
-        public var container: String
-        public var files = 0
-        public var bytes: UInt64 = 0
-        /// How many transactions were replayed.
-        public var transactions = 0
-        /// How far the replay came, and the digest of the state there.
-        public var vector = VersionVector()
-        public var digest = ""
-        /// The peers whose receipts speak of a state that the replay passed through, and whether it was the same.
-        public var compared: [Comparison] = []
-    }
-
-    public struct Comparison: Hashable, Sendable, Encodable {
-        public var peer: PeerName
-        public var equal: Bool
-    }
-
-    public let format = 1
-    public var path: String
-    public var contents: [Content] = []
-    /// Whether the store agrees with the replay; nil where no store was given, or none of the same vector was reached.
-    public var store: Bool?
-    public var findings: [Finding] = []
-
-    public var outcome: Outcome { Outcome(findings: findings) }
-
-    init(path: String) {
-        self.path = path
-    }
-
-    private enum CodingKeys: String, CodingKey {
-        case format, path, contents, store, findings
-    }
-
-    public func encode(to encoder: any Encoder) throws {
-        var document = encoder.container(keyedBy: CodingKeys.self)
-        try document.encode(format, forKey: .format)
-        try document.encode(path, forKey: .path)
-        try document.encode(contents, forKey: .contents)
-        try document.encode(store, forKey: .store)
-        try document.encode(findings, forKey: .findings)
-    }
-}
-
 extension Founder {
     fileprivate func verify(
         _ store: String?, _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
@@ -115,21 +67,22 @@ extension Founder {
         let folder = ContentFolder(
             container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
         let scan = try ContainerScanner(content: folder).scan(full: true)
-        let files = StateFiles(directory: configuration.stateDirectory)
-        try files.create()
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        try stateDirectory.create()
         let compared = try store.map {
-            try ReplicatedStore(path: $0, configuration: configuration, files: files, nonce: "verify")
+            try ReplicatedStore(
+                path: $0, configuration: configuration, stateDirectory: stateDirectory, nonce: "verify")
         }
         defer { if let compared { closeQuietly(compared.store) } }
         var examination = FolderExamination(folder: folder, configuration: configuration)
         if let compared {
             examination.names = try compared.names()
             examination.retired = try compared.store.retiredPeers()
-            examination.shown = try compared.shown(scan)
+            examination.shown = try compared.coverage.shownColumns(scan)
         }
         report.findings += examination.findings(scan) + examination.otherFiles(scan)
         do {
-            try await replay(folder, scan, compared, files, &report, progress)
+            try await replay(folder, scan, compared, stateDirectory, &report, progress)
         } catch let error as LogSyncError where error.code == .containerUnavailable {
             // Settings or schemas have not arrived, or are in files that are damaged.
             report.findings.append(
@@ -140,7 +93,8 @@ extension Founder {
     }
 
     private func replay(
-        _ folder: ContentFolder, _ scan: ContainerScan, _ compared: ReplicatedStore?, _ files: StateFiles,
+        _ folder: ContentFolder, _ scan: ContainerScan, _ compared: ReplicatedStore?,
+        _ stateDirectory: StateDirectory,
         _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {
         let scratch = try ScratchFolder("verify", kept: "nothing was verified")
@@ -154,7 +108,7 @@ extension Founder {
         var known: Set<SchemaFingerprint> = []
         try made.learnKeys(scan, in: folder, known: &known)
         closeQuietly(made)
-        var replay = try Replay(path, folder: folder, scan, configuration: configuration, files: files)
+        var replay = try Replay(path, scan, configuration: configuration, stateDirectory: stateDirectory)
         defer { closeQuietly(replay.replica.store) }
         let found = try await replay.run(comparing: compared, progress)
         report.findings += found.filter { new in

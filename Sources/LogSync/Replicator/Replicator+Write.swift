@@ -25,12 +25,6 @@ extension Replicator {
         in writer: any DatabaseWriter, author: String? = nil, context: String? = nil,
         _ updates: @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        try await step(settles: true) { store in
-            let look = store.isSettledWithFolder ? nil : Look(store, isFull: false)
-            try store.settleIdentity(look?.scan)
-            let written = try store.store.write(in: writer, author: author, context: context, updates)
-            try store.noteRecorded()
-            return written.result
-        }
+        try await settledStep { try $0.store.write(in: writer, author: author, context: context, updates).result }
     }
 }

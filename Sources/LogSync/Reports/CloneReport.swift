@@ -19,7 +19,7 @@ public struct CloneReport: Sendable, Encodable {
 
 /// How far a long piece of work has come.
 public struct SyncProgress: Sendable {
-    /// Transactions imported so far, and those that are known to be there.
+    /// Transactions imported so far, and how many are known to be there.
     public var imported: Int
     public var total: Int
     /// Parts of a snapshot that have been taken over, about a megabyte each; 0 where there is none.

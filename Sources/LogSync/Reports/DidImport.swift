@@ -1,4 +1,6 @@
 public import Foundation
+import LogSyncContainer
+import LogSyncFormat
 public import LogSyncModel
 
 /// Says that an import changed a store: which rows, by which peer, author and transaction.

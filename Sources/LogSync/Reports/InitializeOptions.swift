@@ -2,7 +2,7 @@ import LogSyncModel
 
 /// How ``Replicator/initialize(_:container:content:options:configuration:)`` is told to treat a database.
 public struct InitializeOptions: Sendable {
-    /// What says that two rows of a table are the same row (DESIGN.md, section 5).
+    /// What says that two rows of a table are the same row.
     public enum Identity: Hashable, Sendable {
         case natural
         case surrogate

@@ -13,7 +13,7 @@ public struct SnapshotReport: Sendable, Encodable {
     public var vector: VersionVector
     /// Whether it was taken now; false where the newest one had everything already.
     public var isNew: Bool
-    /// Whether it lacks values that other peers show: then it stands for nobody's log files.
+    /// Whether it lacks values that other peers show: then it stands for no peer's log files.
     public var isPartial: Bool
 
     private enum CodingKeys: String, CodingKey {

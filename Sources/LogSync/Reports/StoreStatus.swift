@@ -58,7 +58,7 @@ public struct StoreStatus: Sendable, Encodable {
     public var digest: String
     /// Cells kept for tables and columns that this store does not have yet.
     public var keptForSchema: Int
-    /// Foreign keys that somebody's data breaks, as `TABLE.COLUMN`.
+    /// Foreign keys that rows of this store break, as `TABLE.COLUMN`.
     public var unenforced: [String]
     /// The peers this store was before it was copied or restored, newest last.
     public var succeeds: [PeerName]

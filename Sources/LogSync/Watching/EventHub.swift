@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Hands each value to everyone who listens at that moment.
+/// Hands each value to all streams that are listened to at that moment.
 final class EventHub<Element: Sendable>: Sendable {
     private struct State {
         var nextKey = 0

@@ -6,7 +6,7 @@ import Logging
 /// Turns what happens outside a replicator into wakes.
 struct Watchers: Sendable {
     let configuration: SyncConfiguration
-    let wakes: Wakes
+    let wakes: WakeQueue
 
     /// Without events, the store is looked at this often; a look is one `stat` a file.
     private static let storePolling = Duration.milliseconds(500)
@@ -27,7 +27,7 @@ struct Watchers: Sendable {
         ) { _ in wakes.wake(.local) }
     }
 
-    /// Whatever arrives in the content folder, save what this peer itself puts there.
+    /// Files that arrive in the content folder, save the ones that this peer itself puts there.
     ///
     /// - Parameter folder: is asked when a watch begins.
     func watchContainer(_ folder: @escaping @Sendable () async -> (path: String, own: String)?) async {
@@ -59,9 +59,10 @@ struct Watchers: Sendable {
     }
 
     /// Requests by other processes to let go of the store.
-    func watchRequests(_ files: StateFiles, _ path: String) async {
+    func watchRequests(_ stateDirectory: StateDirectory, _ path: String) async {
         await watch(
-            { files.locks }, recursive: false, only: [StoreLocks.requestName(path)], polling: Self.retry, polls: false
+            { stateDirectory.locks }, recursive: false, only: [StoreLocks.requestName(path)], polling: Self.retry,
+            polls: false
         ) { hint in if hint != nil { wakes.wake(.request) } }
     }
 

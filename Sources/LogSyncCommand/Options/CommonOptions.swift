@@ -69,7 +69,7 @@ struct Session: Sendable {
         for line in lines { try Terminal.print(line) }
     }
 
-    /// Does something to each store, whatever becomes of the others, and returns what was made of those that went
+    /// Does something to each store, whatever becomes of the others, and returns what was made of stores that went
     /// well, and the gravest code.
     func forEach<Result: Sendable>(
         of stores: [String], _ body: (String) async throws -> (Result, ExitStatus)

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import LogSync
 
-/// The consent that an irreversible subcommand needs: a flag, or somebody at a terminal.
+/// The consent that an irreversible subcommand needs: a flag, or a person at a terminal.
 struct Confirmation: ParsableArguments {
     @Flag(help: "Do it without asking; needed where stdin is no terminal.")
     var yes = false

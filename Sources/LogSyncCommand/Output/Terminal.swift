@@ -13,7 +13,7 @@ enum Terminal {
     /// Whether progress may be shown on stderr.
     static let showsProgress = isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
 
-    /// Writes a line to stdout in one piece, so that whoever reads a pipe gets it at once.
+    /// Writes a line to stdout in one piece, so that the reader of a pipe gets it at once.
     ///
     /// - Throws: `ioError` where stdout takes nothing more, as on a full disk; ``noReader`` where nobody reads it any more.
     static func print(_ line: String) throws {
@@ -26,7 +26,7 @@ enum Terminal {
         }
     }
 
-    /// Whoever read stdout has ended.
+    /// The program that read stdout has ended.
     static let noReader = failure(EPIPE)
 
     private static func failure(_ number: CInt) -> LogSyncError {
@@ -75,7 +75,7 @@ enum Terminal {
 
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
-        // Format characters include those that reverse the direction of what follows.
+        // Format characters include the ones that reverse the direction of what follows.
         case .control, .format, .lineSeparator, .paragraphSeparator: true
         default: false
         }

@@ -2,7 +2,7 @@ import LogSync
 import ServiceLifecycle
 import Synchronization
 
-/// Whoever reads what the daemon prints. When the reader has ended, so does the daemon.
+/// The program that reads what the daemon prints. When the reader has ended, so does the daemon.
 final class Audience: Service {
     private let failure = Mutex<LogSyncError?>(nil)
     private let ends: AsyncStream<Void>
@@ -12,7 +12,7 @@ final class Audience: Service {
         (ends, end) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Why nobody reads any more; nil where somebody may.
+    /// Why no program reads any more; nil where one may.
     var error: LogSyncError? { failure.withLock { $0 } }
 
     /// Nobody reads any more.

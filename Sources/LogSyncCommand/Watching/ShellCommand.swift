@@ -44,7 +44,7 @@ final class ShellCommand: Sendable {
     func kill() { signal(SIGKILL, deadline: Date()) }
 
     private func signal(_ number: CInt, deadline: Date) {
-        // Under the lock, so that the id cannot have gone to somebody else.
+        // Under the lock, so that the id cannot have gone to another process.
         state.withLock { state in
             state.deadline = deadline
             if let group = state.running { _ = Foundation.kill(-group, number) }

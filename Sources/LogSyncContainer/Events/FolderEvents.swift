@@ -1,6 +1,6 @@
 public import LogSyncModel
 
-/// Something may have changed below a watched directory. A hint is never proof: whoever gets one looks for itself.
+/// Something may have changed below a watched directory. A hint is never proof: a receiver looks for itself.
 public enum FolderHint: Hashable, Sendable {
     /// In `directory`, a path below the one that was watched; `name` is what changed there, nil where that is not known
     /// or may be all of it.
@@ -12,7 +12,7 @@ public enum FolderHint: Hashable, Sendable {
 /// Says when something may have changed in a folder.
 ///
 /// The default is ``PollingFolderEvents``; the product InotifyEvents is told by the kernel. Hints cannot be relied on
-/// alone, whatever gives them: scan once a minute regardless (DESIGN.md, section 7).
+/// alone, whatever gives them: scan once a minute regardless (Documentation/design.md, section 7).
 public protocol FolderEvents: Sendable {
     /// Watches a directory until the stream is let go of or its task is cancelled.
     ///
@@ -46,7 +46,7 @@ public func reportsRemoteChanges(_ path: String) -> Bool {
 
 /// The writing end of a stream of hints. What it cannot hold turns into one ``FolderHint/overflow``.
 package struct HintSink: Sendable {
-    /// Enough for a burst of deliveries; whoever is further behind scans everything anyway.
+    /// Enough for a burst of deliveries; a receiver further behind scans everything anyway.
     package static let capacity = 1024
 
     private let continuation: AsyncStream<FolderHint>.Continuation

@@ -8,12 +8,15 @@ extension FileSystem {
     }
 
     /// Makes one directory, or finds it made, and makes that last. Its parent has to be there.
-    func ensureDirectory(_ path: String, in parent: String) throws(FileSystemError) {
+    func ensureDirectory(
+        _ path: String, in parent: String, permissions: FilePermissions
+    ) throws(FileSystemError) {
         do throws(FileSystemError) {
-            try makeDirectory(path)
+            try makeDirectory(path, permissions: permissions)
         } catch let error where error.number == EEXIST {
-            guard try status(path, followingLinks: false).isDirectory else {
-                throw FileSystemError("create", path, number: ENOTDIR)
+            let status = try status(path, followingLinks: false)
+            guard status.isDirectory else {
+                throw FileSystemError("create", path, number: EEXIST, found: "\(status.kind.name) is in its place")
             }
             return
         }
@@ -22,15 +25,24 @@ extension FileSystem {
 
     /// Replaces a small file atomically: a reader sees the old bytes or the new.
     ///
+    /// A directory that has the file's name is renamed, so that nobody can keep the file from being written by making one.
+    ///
     /// - Parameter staging: where to write first, in the same directory; whatever was left there is removed.
-    func replaceFile(_ path: String, with bytes: [UInt8], staging: String) throws(FileSystemError) {
+    func replaceFile(
+        _ path: String, with bytes: [UInt8], staging: String, permissions: FilePermissions
+    ) throws(FileSystemError) {
         removeIfPresent(staging)
         do throws(FileSystemError) {
-            let file = try create(staging)
+            let file = try create(staging, permissions: permissions)
             try file.write(bytes)
             try file.synchronize()
             try file.close()
-            try rename(staging, to: path)
+            do throws(FileSystemError) {
+                try rename(staging, to: path)
+            } catch let error where [EISDIR, ENOTEMPTY, EEXIST].contains(error.number) {
+                try rename(path, to: "\(path) (directory)")
+                try rename(staging, to: path)
+            }
         } catch {
             removeIfPresent(staging)
             throw error

@@ -10,13 +10,14 @@ package protocol FileSystem: Sendable {
     func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus
     /// Opens a regular file for reading. Never follows a symbolic link, never waits for a FIFO or a device.
     func open(_ path: String) throws(FileSystemError) -> any ReadableFile
-    /// Creates a file, as permissive as the umask allows. Fails with `EEXIST` where anything has that name.
-    func create(_ path: String) throws(FileSystemError) -> any WritableFile
+    /// Creates a file with these permissions, as far as the umask allows. Fails with `EEXIST` where anything has that name.
+    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile
     /// Renames over whatever file has the new name, atomically.
     func rename(_ path: String, to newPath: String) throws(FileSystemError)
     /// Removes a file or symbolic link.
     func remove(_ path: String) throws(FileSystemError)
-    func makeDirectory(_ path: String) throws(FileSystemError)
+    /// Makes a directory for files with these permissions, as far as the umask allows.
+    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError)
     /// Removes an empty directory.
     func removeDirectory(_ path: String) throws(FileSystemError)
     /// Makes renames and removals within a directory survive a power loss.
@@ -26,6 +27,21 @@ package protocol FileSystem: Sendable {
     ///
     /// - Throws: what making one would fail with, as far as it can be told: `EROFS`, `EACCES`, `ENOSPC`.
     func checkWritable(_ directory: String) throws(FileSystemError)
+}
+
+/// Who may read and write what is published.
+package struct FilePermissions: Hashable, Sendable {
+    /// Of a file, as in `st_mode`: reading and writing, for the owner, the group and others.
+    package let file: UInt32
+
+    /// - Parameter mode: any file's; what is neither reading nor writing does not matter. The owner may do both.
+    package init(mode: UInt32) { file = mode & 0o666 | 0o600 }
+
+    /// Whatever the umask allows.
+    package static let all = FilePermissions(mode: 0o666)
+
+    /// Of a directory: a user who may read a file may look for it.
+    package var directory: UInt32 { file | (file & 0o444) >> 2 }
 }
 
 /// A file opened for reading. It is closed when let go of.
@@ -49,6 +65,16 @@ package protocol WritableFile: AnyObject {
 package struct FileStatus: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         case file, directory, symbolicLink, other
+
+        /// As errors call it.
+        var name: String {
+            switch self {
+            case .file: "a file"
+            case .directory: "a directory"
+            case .symbolicLink: "a symbolic link"
+            case .other: "something that is neither a file nor a directory"
+            }
+        }
     }
 
     package var kind: Kind

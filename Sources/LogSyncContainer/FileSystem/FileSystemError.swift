@@ -8,15 +8,18 @@ package struct FileSystemError: Error, Hashable, Sendable {
     package let path: String
     /// The errno.
     package let number: CInt
+    /// What was found there, where that says more than the errno.
+    private let found: String?
 
-    package init(_ operation: String, _ path: String, number: CInt) {
+    package init(_ operation: String, _ path: String, number: CInt, found: String? = nil) {
         self.operation = operation
         self.path = path
         self.number = number
+        self.found = found
     }
 
-    /// The errno in words.
-    package var reason: String { String(cString: strerror(number)) }
+    /// What was found, or the errno in words.
+    package var reason: String { found ?? String(cString: strerror(number)) }
 
     /// Whether the file, or a directory on the way to it, is not there.
     package var isAbsence: Bool { number == ENOENT || number == ENOTDIR }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Sources of the time that has passed, for whoever needs no date.
+/// Sources of the time that has passed, for code that needs no date.
 package enum PassingTime {
     private static let start = ContinuousClock.now
 

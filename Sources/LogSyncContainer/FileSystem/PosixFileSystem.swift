@@ -49,8 +49,9 @@ package struct PosixFileSystem: FileSystem {
         return file
     }
 
-    package func create(_ path: String) throws(FileSystemError) -> any WritableFile {
-        PosixFile(try Posix.open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, "create"), path)
+    package func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
+        return PosixFile(try Posix.open(path, flags, "create", mode: permissions.file), path)
     }
 
     package func rename(_ path: String, to newPath: String) throws(FileSystemError) {
@@ -61,8 +62,8 @@ package struct PosixFileSystem: FileSystem {
         try Posix.check("remove", path) { unlink(path) }
     }
 
-    package func makeDirectory(_ path: String) throws(FileSystemError) {
-        try Posix.check("create", path) { mkdir(path, 0o777) }
+    package func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
+        try Posix.check("create", path) { mkdir(path, permissions.directory) }
     }
 
     package func removeDirectory(_ path: String) throws(FileSystemError) {
@@ -184,9 +185,12 @@ private enum Posix {
         return raw.f_blocks > 0 && !isHuge && room < leastRoom || raw.f_files > 0 && files == 0
     }
 
-    static func open(_ path: String, _ flags: CInt, _ operation: String) throws(FileSystemError) -> CInt {
+    /// - Parameter mode: of a file that is made.
+    static func open(
+        _ path: String, _ flags: CInt, _ operation: String, mode: mode_t = 0
+    ) throws(FileSystemError) -> CInt {
         while true {
-            let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o666)
+            let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
             if descriptor >= 0 { return descriptor }
             if errno != EINTR { throw FileSystemError(operation, path, number: errno) }
         }

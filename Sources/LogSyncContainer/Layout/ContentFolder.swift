@@ -12,6 +12,8 @@ package struct ContentFolder: Sendable {
     package let container: String
     package let name: ContentName
     package let purpose: Purpose
+    /// Of the files that are made in it; its directories' go with them.
+    package let permissions: FilePermissions
 
     /// What the folder is wanted for: it decides what errors say was kept, and what helps.
     package enum Purpose: Sendable {
@@ -23,14 +25,16 @@ package struct ContentFolder: Sendable {
         case removal
     }
 
+    /// - Parameter permissions: no wider than those of the store that is published.
     package init(
         container: String, name: ContentName, fileSystem: any FileSystem = PosixFileSystem(),
-        purpose: Purpose = .replication
+        purpose: Purpose = .replication, permissions: FilePermissions = .all
     ) {
         self.container = container
         self.name = name
         self.fileSystem = fileSystem
         self.purpose = purpose
+        self.permissions = permissions
     }
 
     package var path: String { "\(container)/\(name)" }
@@ -61,10 +65,10 @@ package struct ContentFolder: Sendable {
     package func create(rewritingMarker: Bool = false) throws(LogSyncError) {
         try checkContainer()
         do throws(FileSystemError) {
-            try fileSystem.ensureDirectory(path, in: container)
+            try fileSystem.ensureDirectory(path, in: container, permissions: permissions)
             let state = try readMarker()
             if state == .missing || (rewritingMarker && state == .unreadable) { try writeMarker() }
-            try fileSystem.ensureDirectory(peersPath, in: path)
+            try fileSystem.ensureDirectory(peersPath, in: path, permissions: permissions)
         } catch {
             throw error.explained(kept: Kept.store)
         }
@@ -72,19 +76,20 @@ package struct ContentFolder: Sendable {
         removeStagedMarkers()
     }
 
-    /// Writes the marker, or finds that somebody else has just done so.
+    /// Writes the marker, or finds that another peer has just done so.
     private func writeMarker() throws(FileSystemError) {
         do throws(FileSystemError) {
             try fileSystem.replaceFile(
-                markerPath, with: Marker(content: name).bytes, staging: "\(path)/\(StagingName.marker())")
+                markerPath, with: Marker(content: name).bytes, staging: "\(path)/\(StagingName.marker())",
+                permissions: permissions)
         } catch let error where error.number == ENOENT {
-            // Whoever has a good marker removes what others staged.
+            // A process that finds a good marker removes what others staged.
             guard try readMarker() == .valid else { throw error }
             try fileSystem.synchronizeDirectory(path)
         }
     }
 
-    /// Removes what killed processes have left of the marker. Whoever is only about to rename his finds this one instead.
+    /// Removes what killed processes have left of the marker. A process that is only about to rename its own finds this one instead.
     private func removeStagedMarkers() {
         // What cannot be listed stays; nobody reads it.
         let entries = (try? fileSystem.list(path, statuses: false)) ?? []

@@ -5,6 +5,9 @@ import LogSyncModel
 enum Documents {
     private struct Format: Decodable { var format: Int }
 
+    /// Whether there can ever be a format of this number.
+    static func isFormat(_ number: Int) -> Bool { number >= 1 && number <= Limits.documentNumber }
+
     static func encode(_ document: some Encodable) -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -20,7 +23,7 @@ enum Documents {
         _ bytes: [UInt8], currentFormat: Int, called name: String
     ) throws(LogSyncError) -> Document {
         let data = Data(bytes)
-        guard let format = try? JSONDecoder().decode(Format.self, from: data).format, format >= 1 else {
+        guard let format = try? JSONDecoder().decode(Format.self, from: data).format, isFormat(format) else {
             throw LogSyncError(.malformedLog, "\(name) is incomplete or damaged; it was not read")
         }
         guard format <= currentFormat else {

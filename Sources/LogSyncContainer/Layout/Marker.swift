@@ -29,7 +29,7 @@ struct Marker: Codable {
         init(reading bytes: [UInt8]?, content: ContentName) {
             struct Format: Decodable { var format: Int }
             guard let data = bytes.map({ Data($0) }),
-                let format = try? JSONDecoder().decode(Format.self, from: data).format, format >= 1
+                let format = try? JSONDecoder().decode(Format.self, from: data).format, Documents.isFormat(format)
             else {
                 self = .unreadable
                 return

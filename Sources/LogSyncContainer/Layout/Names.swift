@@ -2,7 +2,7 @@ public import LogSyncModel
 
 /// Names one replicated data set on every peer: the subfolder of the container that holds it.
 ///
-/// `[a-z0-9][a-z0-9._-]{0,62}` (DESIGN.md, section 7), so that it is the same on every file system.
+/// `[a-z0-9][a-z0-9._-]{0,62}` (Documentation/design.md, section 7), so that it is the same on every file system.
 public struct ContentName: Hashable, Sendable, CustomStringConvertible {
     public let description: String
 
@@ -79,7 +79,7 @@ package struct LogFileName: PublishedName {
     package let fileHash: FileHash
 
     /// Sequences are within 1 … 999 999 999 999, the greatest that 12 digits can say.
-    package static let maximumSequence: UInt64 = 999_999_999_999
+    package static let maximumSequence = Limits.sequence
 
     /// Returns nil unless 1 ≤ first ≤ last ≤ ``maximumSequence``.
     package init?(first: UInt64, last: UInt64, fileHash: FileHash) {

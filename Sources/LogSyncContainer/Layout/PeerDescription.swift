@@ -78,15 +78,17 @@ extension PeerFolder {
             let bytes = description.encoded()
             if try existingBytes(descriptionPath, limit: PeerDescription.maximumLength) == bytes { return }
             try fileSystem.replaceFile(
-                descriptionPath, with: bytes, staging: "\(path)/\(StagingName.description(id))")
+                descriptionPath, with: bytes, staging: "\(path)/\(StagingName.description(id))",
+                permissions: content.permissions)
         } catch {
             throw error.explained(kept: Kept.outbox)
         }
     }
 
-    /// nil where the file is not there or too long.
+    /// nil where the file is not there or too long, or something else has its name.
     func existingBytes(_ path: String, limit: Int) throws(FileSystemError) -> [UInt8]? {
         do throws(FileSystemError) {
+            guard try fileSystem.status(path, followingLinks: false).isFile else { return nil }
             return try fileSystem.readWhole(path, limit: limit)
         } catch let error where error.isAbsence {
             return nil

@@ -1,7 +1,7 @@
 package import LogSyncModel
 
 /// One peer's folder in a content folder: `peers/PEER-ID`. Only that peer ever writes there, save that anyone may
-/// remove a retired peer's files (DESIGN.md, section 7).
+/// remove a retired peer's files (Documentation/design.md, section 7).
 package struct PeerFolder: Sendable {
     package let content: ContentFolder
     package let id: PeerID
@@ -29,10 +29,11 @@ package struct PeerFolder: Sendable {
     package func create() throws(LogSyncError) {
         try content.checkAvailable()
         do throws(FileSystemError) {
-            try fileSystem.ensureDirectory(content.peersPath, in: content.path)
-            try fileSystem.ensureDirectory(path, in: content.peersPath)
+            let permissions = content.permissions
+            try fileSystem.ensureDirectory(content.peersPath, in: content.path, permissions: permissions)
+            try fileSystem.ensureDirectory(path, in: content.peersPath, permissions: permissions)
             for folder in [LogFileName.folder, SchemaFileName.folder, SnapshotName.folder, BlobName.folder] {
-                try fileSystem.ensureDirectory("\(path)/\(folder)", in: path)
+                try fileSystem.ensureDirectory("\(path)/\(folder)", in: path, permissions: permissions)
             }
         } catch {
             throw error.explained(kept: Kept.outbox, isRoot: true)
@@ -103,7 +104,7 @@ package struct PeerFolder: Sendable {
     package enum Verdict: Hashable, Sendable {
         case intact
         case missing
-        /// Its bytes are not those that its name says.
+        /// Its bytes are not the ones that its name says.
         case damaged
     }
 

@@ -34,7 +34,7 @@ package struct Receipt: Hashable, Sendable {
         package var held: [Held]
         /// The digest of its replicated state, in hex: the same for peers with the same vector.
         package var digest: String
-        /// The collection mark that it has seen: an owner raises its own, others echo those that they acknowledge.
+        /// The collection mark that it has seen: an owner raises its own, others echo the ones that they acknowledge.
         package var collectionEpoch: UInt64
         /// The highest collection epoch seen in each other peer's receipt.
         package var epochsSeen: [PeerID: UInt64]
@@ -125,7 +125,8 @@ extension Receipt {
 
     /// Reads a document of this or an older format; keys that it does not know are nothing to it.
     ///
-    /// - Throws: ``LogSyncError/Code/newerFormat``; ``LogSyncError/Code/malformedLog`` where the checksum disagrees.
+    /// - Throws: ``LogSyncError/Code/newerFormat``; ``LogSyncError/Code/malformedLog`` where the checksum disagrees or a
+    ///   number is beyond ``Limits``.
     package init(decoding bytes: [UInt8]) throws(LogSyncError) {
         let start = Self.opening.count
         guard bytes.count > start + 34, bytes.starts(with: Self.opening),
@@ -146,6 +147,33 @@ extension Receipt {
                 formats: document.readsFormats, published: document.published, chain: document.chain,
                 imported: imported, held: document.held, digest: document.digest,
                 collectionEpoch: document.collectionEpoch, epochsSeen: epochs, hasLeft: document.left ?? false))
+        guard isWithinLimits else {
+            throw LogSyncError(.malformedLog, "receipt.json has a number that no peer comes to; it was not read")
+        }
+    }
+
+    private var isWithinLimits: Bool {
+        let sequences = [content.published] + content.imported.sequences.values + content.held.map(\.sequence)
+        let numbers = [counter, content.collectionEpoch] + content.epochsSeen.values
+        return sequences.allSatisfy { $0 <= Limits.sequence } && numbers.allSatisfy { $0 <= Limits.documentNumber }
+            && content.formats.allSatisfy(Documents.isFormat)
+    }
+
+    /// The counter for a receipt that is to be newer than all before it.
+    ///
+    /// One that stands in the folder is not caught up with where it is further above the others than any receipt of this
+    /// peer's can be: another writer made it.
+    ///
+    /// - Parameters:
+    ///   - used: the highest counter that this peer used, as far as it knows.
+    ///   - standing: that of its receipt in the folder; nil for none.
+    package static func counter(after used: UInt64, standing: UInt64?) -> UInt64 {
+        // What a former version caught up with may be anything.
+        let used = used < Limits.documentNumber ? used : 0
+        guard let standing, standing > used, standing - used <= Limits.counterRise,
+            standing < Limits.documentNumber
+        else { return used + 1 }
+        return standing + 1
     }
 
     /// Reads a document, its vectors by a short way where they stand as they are written.
@@ -217,12 +245,17 @@ extension PeerFolder {
     ) throws(LogSyncError) -> Receipt {
         try create()
         let standing = try readReceipt()
-        if let standing, standing.counter >= counter, standing.content.saysTheSame(as: content) { return standing }
-        let next = max(counter, standing?.counter ?? 0) + 1
+        let next = Receipt.counter(after: counter, standing: standing?.counter)
+        if let standing, standing.counter >= counter, standing.counter < next,
+            standing.content.saysTheSame(as: content)
+        {
+            return standing
+        }
         let receipt = Receipt(peer: id, counter: next, nonce: nonce, written: written, content: content.normalized)
         do throws(FileSystemError) {
             try fileSystem.replaceFile(
-                receiptPath, with: receipt.encoded(), staging: "\(path)/\(StagingName.receipt(id))")
+                receiptPath, with: receipt.encoded(), staging: "\(path)/\(StagingName.receipt(id))",
+                permissions: self.content.permissions)
         } catch {
             throw error.explained(kept: Kept.outbox)
         }

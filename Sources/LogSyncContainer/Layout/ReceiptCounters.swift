@@ -17,14 +17,23 @@ package struct ReceiptCounters: Sendable {
     /// 0 for a peer of which no receipt was read.
     package subscript(peer: PeerID) -> UInt64 { highest[peer] ?? 0 }
 
-    /// Notes a counter that was read. Returns whether it is that of the newest receipt.
-    package mutating func accept(_ counter: UInt64, of peer: PeerID) -> Bool {
-        guard counter >= self[peer] else { return false }
-        if counter > self[peer] {
+    package enum Verdict: Hashable, Sendable {
+        case newest
+        case older
+        /// So far above all before it that the peer cannot have written so many receipts since.
+        case impossible
+    }
+
+    /// Notes a counter that was read.
+    package mutating func accept(_ counter: UInt64, of peer: PeerID) -> Verdict {
+        let known = self[peer]
+        guard counter >= known else { return .older }
+        guard counter - known <= Limits.counterRise else { return .impossible }
+        if counter > known {
             highest[peer] = counter
             risen[peer] = counter
         }
-        return true
+        return .newest
     }
 
     /// Says that ``risen`` was kept.

@@ -35,7 +35,8 @@ package struct Publisher: Sendable {
         do throws(FileSystemError) {
             let directory = try stagingDirectory(for: target)
             let path = "\(directory)/\(StagingName.random(stager))"
-            return StagedFile(folder: folder, stager: stager, path: path, file: try fileSystem.create(path))
+            let file = try fileSystem.create(path, permissions: folder.content.permissions)
+            return StagedFile(folder: folder, stager: stager, path: path, file: file)
         } catch {
             throw error.explained(kept: Kept.outbox)
         }
@@ -50,7 +51,7 @@ package struct Publisher: Sendable {
         return try file.publish(as: name)
     }
 
-    /// Staged files that nobody has written to for so long are taken for left over, whoever staged them.
+    /// Staged files that nobody has written to for so long are taken for left over, whichever process staged them.
     package static let patience = Duration.seconds(3600)
 
     /// Removes what processes that died have staged and never published.
@@ -197,7 +198,7 @@ package final class StagedFile<Name: PublishedName> {
         let fileSystem = folder.fileSystem
         let copy = "\(target.parentDirectory)/\(StagingName.random(stager))"
         let source = try fileSystem.open(path)
-        let file = try fileSystem.create(copy)
+        let file = try fileSystem.create(copy, permissions: folder.content.permissions)
         do throws(FileSystemError) {
             var offset: UInt64 = 0
             while true {

@@ -7,7 +7,7 @@ package import LogSyncModel
 /// A listing is taken from memory while its directory's modification time stands still and was seen to do so for two
 /// seconds, the coarsest step of any file system's clock; only this machine's own passing of time is consulted, so that
 /// no clock has to be right. On file systems that other machines change (``FileSystemKind/reportsRemoteChanges``)
-/// everything is listed every time. Whoever owns the scanner asks for a full scan once a minute regardless.
+/// everything is listed every time. The scanner's owner asks for a full scan once a minute regardless.
 ///
 /// Not safe for use from two threads at once: the actor that imports owns it.
 package final class ContainerScanner {
@@ -193,11 +193,12 @@ package final class ContainerScanner {
         peer.schemas = schemas.files(path, &strange)
         peer.blobs = blobs.files(path, &strange)
         peer.receipt = receipt.found { bytes throws(LogSyncError) in try Receipt(decoding: bytes) }
+        if let value = peer.receipt.value, value.peer != folder.id { peer.receipt = .damaged }
         if let value = peer.receipt.value {
-            if value.peer != folder.id {
-                peer.receipt = .damaged
-            } else if !receiptCounters.accept(value.counter, of: folder.id) {
-                peer.goOn(byReceiptOf: peers[folder.id]?.scan, counter: receiptCounters[folder.id])
+            switch receiptCounters.accept(value.counter, of: folder.id) {
+            case .newest: break
+            case .older: peer.goOn(byReceiptOf: peers[folder.id]?.scan, counter: receiptCounters[folder.id])
+            case .impossible: peer.receipt = .damaged
             }
         }
         peer.receiptModified = receipt.status.map { $0.modified / 1_000_000 }

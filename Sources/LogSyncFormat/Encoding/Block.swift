@@ -118,23 +118,15 @@ struct CheckedBlock {
         case .raw:
             target.append(contentsOf: stored)
         case .zstd:
-            let intact = stored.withUnsafeBytes { stored in
-                if target.isEmpty {
-                    var intact = false
-                    target = [UInt8](unsafeUninitializedCapacity: rawLength) { buffer, count in
-                        let exact = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: rawLength)
-                        intact = decompressor.decompress(stored, into: exact)
-                        count = intact ? rawLength : 0
-                    }
-                    return intact
-                }
-                let start = target.count
-                target.append(contentsOf: repeatElement(0, count: rawLength))
-                return target.withUnsafeMutableBytes {
-                    decompressor.decompress(stored, into: UnsafeMutableRawBufferPointer(rebasing: $0[start...]))
-                }
+            let raw = [UInt8](unsafeUninitializedCapacity: rawLength) { buffer, count in
+                let exact = UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: rawLength)
+                let isIntact = stored.withUnsafeBytes { decompressor.decompress($0, into: exact) }
+                count = isIntact ? rawLength : 0
             }
-            guard intact else { throw LogFileError.damaged("a block cannot be decompressed", offset: offset) }
+            guard raw.count == rawLength else {
+                throw LogFileError.damaged("a block cannot be decompressed", offset: offset)
+            }
+            if target.isEmpty { target = raw } else { target += raw }
         }
     }
 }

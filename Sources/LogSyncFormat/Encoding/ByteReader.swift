@@ -10,6 +10,8 @@ struct ByteReader {
     let offset: Int
     /// The blobs that were named in what was read so far.
     var blobs: Set<BlobID> = []
+    /// The bytes that values have beyond those in the payload, because they stand there once for many rows.
+    var repeatedBytes = 0
 
     init(_ bytes: UnsafeRawBufferPointer, offset: Int) {
         base = bytes
@@ -113,6 +115,31 @@ struct ByteReader {
         return lengths
     }
 
+    /// The sequence of a transaction.
+    mutating func sequence(from first: UInt64 = 1) throws -> UInt64 { try sequence(varint(), from: first) }
+
+    /// A sequence as it was read, where there is such a one.
+    func sequence(_ sequence: UInt64, from first: UInt64 = 1) throws -> UInt64 {
+        guard sequence >= first, sequence <= Limits.sequence else {
+            throw damaged("there is no transaction \(sequence)")
+        }
+        return sequence
+    }
+
+    /// The integers of rows, each as its difference from the one before; nil for integers that an importer does not take over.
+    mutating func rowNumbers(_ count: Int) throws -> [Int64?] {
+        guard count <= remaining else { throw damaged("the payload ends early") }
+        let range = Limits.rowNumbers
+        var numbers: [Int64?] = []
+        numbers.reserveCapacity(count)
+        var previous: Int64 = 0
+        for _ in 0..<count {
+            previous &+= try zigzag()
+            numbers.append(range.contains(previous) ? previous : nil)
+        }
+        return numbers
+    }
+
     mutating func peer() throws -> PeerID {
         guard let peer = PeerID(bytes: bytes(try take(16))) else { throw damaged("no peer id") }
         return peer
@@ -126,6 +153,16 @@ struct ByteReader {
             throw damaged("\(what) is not UTF-8")
         }
         return text
+    }
+
+    /// A text of which no more than so many bytes are of use; the rest is passed over.
+    mutating func text(_ what: String, upTo limit: Int) throws -> String {
+        let text = try text(what)
+        guard text.utf8.count > limit else { return text }
+        var end = text.utf8.index(text.startIndex, offsetBy: limit)
+        // Not within a character.
+        while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
+        return String(text[..<end])
     }
 
     /// The name of a table or a column: UTF-8, not empty, without NUL.

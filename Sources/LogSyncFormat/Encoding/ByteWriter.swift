@@ -95,6 +95,19 @@ final class ByteWriter {
         count += 1
     }
 
+    /// The integers of rows, each as its difference from the one before.
+    func append(rowNumbers numbers: some Collection<Int64?>) {
+        var previous: Int64 = 0
+        for number in numbers {
+            let number = number ?? Self.noRowNumber
+            append(zigzag: number &- previous)
+            previous = number
+        }
+    }
+
+    /// Stands for none, because no reader takes it over.
+    static let noRowNumber = Int64.min
+
     @inline(__always)
     func append(zigzag value: Int64) {
         append(varint: value.zigzag)

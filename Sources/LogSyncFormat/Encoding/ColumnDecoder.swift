@@ -45,7 +45,10 @@ struct ColumnDecoder {
             guard let identities else { throw reader.damaged("a part of a key without a key") }
             return try keyPart(of: identities, &reader)
         case .constant:
-            return [Value](repeating: try mixed(1, &reader)[0], count: count)
+            let value = try mixed(1, &reader)[0]
+            // Neither is more than 2³⁰.
+            reader.repeatedBytes += (count - 1) * value.byteCount
+            return [Value](repeating: value, count: count)
         }
     }
 
@@ -132,6 +135,15 @@ struct ColumnDecoder {
 }
 
 extension Value {
+    /// How many bytes a text or blob in the payload has.
+    fileprivate var byteCount: Int {
+        switch self {
+        case .text(let bytes), .blob(let bytes): bytes.count
+        case .reference(let identity): identity.bytes.count
+        case .null, .integer, .real, .external: 0
+        }
+    }
+
     /// The key's part with that number, or nil.
     fileprivate init?(part number: UInt8, of identity: RowIdentity) {
         let bytes = identity.bytes

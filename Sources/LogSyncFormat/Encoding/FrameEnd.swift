@@ -13,7 +13,7 @@ struct FrameEnd<Count: FrameCount>: Equatable {
         self.counts = counts
     }
 
-    /// The blobs are those that were named in what the writer wrote.
+    /// The blobs are the ones that were named in what the writer wrote.
     func encode(to out: ByteWriter) {
         out.append(varint: UInt64(frames))
         out.append(varint: UInt64(counts.count))

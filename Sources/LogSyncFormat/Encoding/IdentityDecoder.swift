@@ -6,6 +6,20 @@ struct IdentityDecoder {
     let payload: [UInt8]
     var depth = 0
 
+    /// Decodes the identities of rows of one table: natural ones have a key of the same number of parts.
+    func decode(rows count: Int, from reader: inout ByteReader) throws -> [RowIdentity] {
+        let identities = try decode(count, from: &reader)
+        var known: Int?
+        for identity in identities where !identity.isSurrogate {
+            let parts = identity.bytes.withUnsafeBytes { IdentityPart.count($0) }
+            guard parts == known ?? parts else {
+                throw reader.damaged("keys of one table with several numbers of parts")
+            }
+            known = parts
+        }
+        return identities
+    }
+
     func decode(_ count: Int, from reader: inout ByteReader) throws -> [RowIdentity] {
         let raw = try reader.byte()
         guard let encoding = IdentityEncoding(rawValue: raw) else { throw reader.newer("identity encoding \(raw)") }
@@ -47,7 +61,7 @@ struct IdentityDecoder {
         identities.reserveCapacity(count)
         for length in lengths {
             let bytes = payload[try reader.take(length)]
-            guard depth <= Limits.identityDepth, let identity = RowIdentity(checking: bytes) else {
+            guard let identity = RowIdentity(checking: bytes, depth: depth) else {
                 throw reader.damaged("bytes that do not identify a row")
             }
             identities.append(identity)

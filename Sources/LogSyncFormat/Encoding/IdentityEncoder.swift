@@ -43,6 +43,17 @@ struct IdentityPart {
         guard content.upperBound <= bytes.count else { return nil }
     }
 
+    /// How many parts a natural identity has.
+    static func count(_ identity: UnsafeRawBufferPointer) -> Int {
+        var count = 0
+        var position = 1
+        while let part = IdentityPart(identity, at: position) {
+            count += 1
+            position = part.content.upperBound
+        }
+        return count
+    }
+
     /// Whether a real, as it stands in an identity, would have to be an integer.
     static func isWhole(_ bigEndian: UInt64) -> Bool {
         Int64(exactly: Double(bitPattern: UInt64(bigEndian: bigEndian))) != nil
@@ -189,7 +200,7 @@ struct IdentityEncoder {
     private func encodePlain(_ identities: UnsafeBufferPointer<RowIdentity>) throws {
         out.append(IdentityEncoding.plain.rawValue)
         for identity in identities {
-            guard depth <= Limits.identityDepth, RowIdentity(checking: identity.bytes) != nil else {
+            guard RowIdentity(checking: identity.bytes, depth: depth) != nil else {
                 throw LogSyncError(.malformedLog, "\(identity) does not identify a row; no log was made of it")
             }
             out.append(varint: UInt64(identity.bytes.count))

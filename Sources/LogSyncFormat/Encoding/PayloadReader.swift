@@ -32,6 +32,10 @@ struct PayloadReader {
     let nextBlock: () throws -> (bytes: Bytes, offset: Int)?
     let onBlock: ((Bytes) throws -> Void)?
     let decompressor: Decompressor
+    /// nil for what this store wrote itself.
+    let budget: ExpansionBudget?
+    /// Whether frames are those of a log, of which rows share one only within ``Limits/sharedFrameLength``.
+    var isLog = true
 
     /// Reads one payload. Returns nil where there are no more blocks.
     func next(
@@ -46,10 +50,11 @@ struct PayloadReader {
             guard block.type == whole.type else {
                 throw LogFileError.damaged("a payload is continued by another type of block", offset: offset)
             }
-            let limit = block.type == .frame ? Limits.frameLength : Limits.recordLength
+            let limit = limit(of: whole)
             guard block.rawLength <= limit - whole.bytes.count else {
                 throw LogFileError.damaged("a payload longer than \(limit) bytes", offset: whole.offset)
             }
+            try budget?.unpack(block.rawLength, offset: offset)
             let start = whole.bytes.count
             try block.unpack(onto: &whole.bytes, with: decompressor)
             whole.bytes.withUnsafeBytes {
@@ -60,5 +65,15 @@ struct PayloadReader {
         }
         if let payload { throw LogFileError.damaged("a payload is cut off", offset: payload.offset) }
         return nil
+    }
+
+    /// How long a payload may be, as far as its beginning tells.
+    private func limit(of payload: Payload) -> Int {
+        guard payload.type == .frame else { return Limits.recordLength }
+        guard isLog, payload.bytes.count == Limits.sharedFrameLength else { return Limits.frameLength }
+        return payload.bytes.withUnsafeBytes { bytes in
+            var reader = ByteReader(bytes, offset: payload.offset)
+            return (try? GroupDecoder.rowCount(from: &reader)) == 1 ? Limits.frameLength : Limits.sharedFrameLength
+        }
     }
 }

@@ -3,28 +3,50 @@ import LogSyncModel
 /// Decodes the groups of one frame. Texts and blobs are slices of its payload.
 struct GroupDecoder {
     /// The payload that `reader` reads.
-    let payload: [UInt8]
-    let time: HybridTime
+    private let payload: [UInt8]
+    /// Of the transaction.
+    private let dot: Dot
+    private let time: HybridTime
     private var cells = 0
 
-    init(payload: [UInt8], time: HybridTime) {
+    private init(payload: [UInt8], header: TransactionHeader) {
         self.payload = payload
-        self.time = time
+        dot = header.dot
+        time = header.time
     }
 
-    /// Decodes a frame's payload, and tells which blobs it names.
-    static func groups(
-        of payload: [UInt8], time: HybridTime, offset: Int
-    ) throws -> (groups: [RowGroup], blobs: Set<BlobID>) {
+    /// What a frame holds.
+    struct Frame {
+        var groups: [RowGroup] = []
+        /// The blobs that it names.
+        var blobs: Set<BlobID> = []
+        /// The bytes that its values have beyond those in the payload.
+        var repeatedBytes = 0
+    }
+
+    /// Decodes a frame's payload.
+    ///
+    /// - Parameter header: of the transaction that it belongs to.
+    static func frame(_ payload: [UInt8], of header: TransactionHeader, offset: Int) throws -> Frame {
         try payload.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes, offset: offset)
-            var decoder = GroupDecoder(payload: payload, time: time)
+            var decoder = GroupDecoder(payload: payload, header: header)
             var groups: [RowGroup] = []
             repeat {
                 groups.append(try decoder.group(from: &reader))
             } while !reader.isAtEnd
-            return (groups, reader.blobs)
+            guard payload.count <= Limits.sharedFrameLength || groups.count == 1 && groups[0].rowCount == 1 else {
+                throw reader.damaged("several rows in a frame of more than \(Limits.sharedFrameLength) bytes")
+            }
+            return Frame(groups: groups, blobs: reader.blobs, repeatedBytes: reader.repeatedBytes)
         }
+    }
+
+    /// How many rows the first group of a frame says it has.
+    static func rowCount(from reader: inout ByteReader) throws -> UInt64 {
+        _ = try reader.take(2)
+        _ = try reader.name("table")
+        return try reader.varint()
     }
 
     private mutating func group(from reader: inout ByteReader) throws -> RowGroup {
@@ -37,18 +59,19 @@ struct GroupDecoder {
         guard rowCount > 0 else { throw reader.damaged("a group without rows") }
         try account(cells: rowCount, &reader)
         var group = RowGroup(table: table, kind: kind)
-        group.identities = try IdentityDecoder(payload: payload).decode(rowCount, from: &reader)
+        group.identities = try IdentityDecoder(payload: payload).decode(rows: rowCount, from: &reader)
         group.times = try times(rowCount, from: &reader)
-        if flags & GroupFlags.integers != 0 { group.integers = try integers(rowCount, from: &reader) }
+        if flags & GroupFlags.integers != 0 { group.integers = try reader.rowNumbers(rowCount) }
         // A column takes at least a name's length, a letter, an operation, flags and an encoding.
         let columnCount = try reader.count(of: "columns", size: 5)
         // Neither is above 2³¹.
         try account(cells: rowCount * columnCount, &reader)
+        // As SQLite tells them apart.
         var names: Set<[UInt8]> = []
         group.columns.reserveCapacity(columnCount)
         for _ in 0..<columnCount {
             let column = try column(of: group.identities, from: &reader)
-            guard names.insert(Array(column.name.utf8)).inserted else {
+            guard names.insert(column.name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }).inserted else {
                 throw reader.damaged("column \(column.name.debugDescription) stands twice in a group")
             }
             group.columns.append(column)
@@ -95,18 +118,6 @@ struct GroupDecoder {
         return [HybridTime](repeating: time, count: count)
     }
 
-    private func integers(_ count: Int, from reader: inout ByteReader) throws -> [Int64] {
-        guard count <= reader.remaining else { throw reader.damaged("the payload ends early") }
-        var integers: [Int64] = []
-        integers.reserveCapacity(count)
-        var previous: Int64 = 0
-        for _ in 0..<count {
-            previous &+= try reader.zigzag()
-            integers.append(previous)
-        }
-        return integers
-    }
-
     private func bases(_ count: Int, from reader: inout ByteReader) throws -> [Dot] {
         var peers: [PeerID] = []
         for _ in 0..<(try reader.count(of: "peers", size: 16)) { peers.append(try reader.peer()) }
@@ -116,7 +127,11 @@ struct GroupDecoder {
         for _ in 0..<count {
             let number = try reader.varint()
             guard number < UInt64(peers.count) else { throw reader.damaged("there is no peer \(number)") }
-            bases.append(Dot(peers[Int(number)], try reader.varint()))
+            let base = Dot(peers[Int(number)], try reader.sequence(from: 0))
+            guard base.peer != dot.peer || base.sequence <= dot.sequence else {
+                throw reader.damaged("an amount added to what comes later")
+            }
+            bases.append(base)
         }
         return bases
     }

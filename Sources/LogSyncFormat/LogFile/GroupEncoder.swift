@@ -56,7 +56,7 @@ struct GroupEncoder {
             let identities = UnsafeBufferPointer(rebasing: identities[rows])
             try IdentityEncoder(out: out).encode(identities)
             encode(group.times[rows])
-            if !group.integers.isEmpty { encode(integers: group.integers[rows]) }
+            if !group.integers.isEmpty { out.append(rowNumbers: group.integers[rows]) }
             out.append(varint: UInt64(group.columns.count))
             for column in group.columns { try encode(column, rows: rows, identities: identities) }
         }
@@ -89,14 +89,6 @@ struct GroupEncoder {
         let encoding = TimeEncoding(of: times)
         out.append(encoding.rawValue)
         TimeColumn(base: time.milliseconds, encoding: encoding).encode(times, to: out)
-    }
-
-    private func encode(integers: ArraySlice<Int64>) {
-        var previous: Int64 = 0
-        for integer in integers {
-            out.append(zigzag: integer &- previous)
-            previous = integer
-        }
     }
 
     private func encode(bases: ArraySlice<Dot>) {

@@ -42,7 +42,7 @@ package struct LogFileHeader: Hashable, Sendable {
             let peer = try reader.peer()
             let first = try reader.word()
             let last = try reader.word()
-            guard first >= 1, first <= last else {
+            guard first >= 1, first <= last, last <= Limits.sequence else {
                 throw reader.damaged("the sequences cannot be \(first) to \(last)")
             }
             guard let chain = ChainHash(bytes: reader.bytes(try reader.take(32))) else {

@@ -22,14 +22,17 @@ package final class LogFileReader {
     private let source: any ByteSource
     private let blocks: FileBlocks
     private let decompressor = Decompressor()
+    private let budget: ExpansionBudget
     private var current: SegmentReader?
     private var chain: ChainHash
-    private var nextSequence: UInt64?
+    private var nextSequence: UInt64
 
     /// Reads the header, and compares the file's length with what it says.
     ///
+    /// - Parameter maximumExpansion: how many bytes its transactions may come to, unpacked and again with their repeated
+    ///   values written out; nil for ``Limits/expansion(ofFile:)``.
     /// - Throws: ``LogFileError``, and what the source throws.
-    package init(_ source: any ByteSource) throws {
+    package init(_ source: any ByteSource, maximumExpansion: Int? = nil) throws {
         let length = source.count
         header = try LogFileHeader.parse(
             prefix: try source.exactly(at: 0, count: min(length, LogFileHeader.maximumLength)))
@@ -40,6 +43,7 @@ package final class LogFileReader {
             throw LogFileError.damaged("bytes after the end", offset: header.totalLength)
         }
         self.source = source
+        budget = ExpansionBudget(maximumExpansion ?? Limits.expansion(ofFile: length))
         blocks = FileBlocks(source, header.segments)
         chain = header.chainBefore
         nextSequence = header.sequences.lowerBound
@@ -78,7 +82,7 @@ package final class LogFileReader {
     package func nextTransaction(onBlock: ((Bytes) throws -> Void)? = nil) throws -> SegmentReader? {
         if let current {
             chain = try current.finish().chain
-            nextSequence = current.header.dot.sequence == .max ? nil : current.header.dot.sequence + 1
+            nextSequence = current.header.dot.sequence + 1
             self.current = nil
         }
         let start = blocks.offset
@@ -88,11 +92,11 @@ package final class LogFileReader {
         }
         let blocks = blocks
         let segment = try SegmentReader(
-            peer: header.peer, previous: chain, onBlock: onBlock, decompressor: decompressor
+            peer: header.peer, previous: chain, onBlock: onBlock, decompressor: decompressor, budget: budget
         ) { try blocks.next() }
         guard segment.header.dot.sequence == nextSequence, header.sequences.contains(segment.header.dot.sequence) else {
             throw LogFileError.damaged(
-                "transaction \(segment.header.dot.sequence) stands where \(nextSequence ?? 0) belongs", offset: start)
+                "transaction \(segment.header.dot.sequence) stands where \(nextSequence) belongs", offset: start)
         }
         current = segment
         return segment
@@ -113,7 +117,9 @@ package final class LogFileReader {
     /// - Throws: ``LogFileError``, and what the source or `body` throws.
     package func forEachSummary(_ body: (TransactionSummary) throws -> Void) throws {
         let blocks = FileBlocks(source, header.segments)
-        let payloads = PayloadReader(nextBlock: blocks.next, onBlock: nil, decompressor: decompressor)
+        let payloads = PayloadReader(
+            nextBlock: blocks.next, onBlock: nil, decompressor: decompressor,
+            budget: ExpansionBudget(Limits.expansion(ofFile: source.count)))
         while blocks.offset < blocks.end {
             let start = blocks.offset
             let transaction = try payloads.next()?.header(peer: header.peer)
@@ -149,8 +155,8 @@ package final class LogFileReader {
     private func checkLast() throws {
         let trailer = try readTrailer()
         let last = header.sequences.upperBound
-        guard nextSequence == (last == .max ? nil : last + 1) else {
-            throw LogFileError.damaged("transaction \(nextSequence ?? 0) is missing", offset: blocks.end)
+        guard nextSequence == last + 1 else {
+            throw LogFileError.damaged("transaction \(nextSequence) is missing", offset: blocks.end)
         }
         guard trailer.chainAfter == chain else {
             throw LogFileError.damaged("the chain hash is not the trailer's", offset: blocks.end)

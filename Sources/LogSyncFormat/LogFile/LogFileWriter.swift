@@ -30,7 +30,7 @@ package struct LogFileWriter {
         content: String, peer: PeerID, sequences: ClosedRange<UInt64>, chainBefore: ChainHash, segmentBytes: Int,
         write: @escaping ([UInt8]) throws -> Void
     ) throws {
-        precondition(segmentBytes > 0 && sequences.lowerBound >= 1)
+        precondition(segmentBytes > 0 && sequences.lowerBound >= 1 && sequences.upperBound <= Limits.sequence)
         guard ContentNameField.isValid(content) else {
             throw LogSyncError(.usage, "\(content.debugDescription) is not a content name")
         }

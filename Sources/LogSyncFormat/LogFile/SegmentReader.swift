@@ -17,6 +17,7 @@ package final class SegmentReader {
     private let nextBlock: () throws -> (bytes: Bytes, offset: Int)?
     private let onBlock: ((Bytes) throws -> Void)?
     private let decompressor: Decompressor
+    private let budget: ExpansionBudget?
     private var chain: ChainHasher
     private var end: TransactionEnd?
     private var frames = 0
@@ -39,7 +40,7 @@ package final class SegmentReader {
         nextBlock: @escaping () throws -> [UInt8]?
     ) throws {
         var offset = 0
-        try self.init(peer: peer, previous: previous, onBlock: onBlock, decompressor: Decompressor()) {
+        try self.init(peer: peer, previous: previous, onBlock: onBlock, decompressor: Decompressor(), budget: nil) {
             guard let block = try nextBlock() else { return nil }
             defer { offset += block.count }
             return (block[...], offset)
@@ -48,9 +49,10 @@ package final class SegmentReader {
 
     init(
         peer: PeerID, previous: ChainHash, onBlock: ((Bytes) throws -> Void)?, decompressor: Decompressor,
-        nextBlock: @escaping () throws -> (bytes: Bytes, offset: Int)?
+        budget: ExpansionBudget?, nextBlock: @escaping () throws -> (bytes: Bytes, offset: Int)?
     ) throws {
-        let payloads = PayloadReader(nextBlock: nextBlock, onBlock: onBlock, decompressor: decompressor)
+        let payloads = PayloadReader(
+            nextBlock: nextBlock, onBlock: onBlock, decompressor: decompressor, budget: budget)
         // The chain begins with the sequence, which the header block tells; so its blocks are hashed when it is known.
         var blocks: [(continued: Bool, range: Range<Int>)] = []
         guard
@@ -73,6 +75,7 @@ package final class SegmentReader {
         self.nextBlock = nextBlock
         self.onBlock = onBlock
         self.decompressor = decompressor
+        self.budget = budget
         position = payload.offset
     }
 
@@ -82,10 +85,11 @@ package final class SegmentReader {
     ///   far as hashes can tell; whether the whole transaction is there shows only when nil is returned.
     package func nextFrame() throws -> [RowGroup]? {
         guard let payload = try nextPayload() else { return nil }
-        let (groups, named) = try GroupDecoder.groups(of: payload.bytes, time: header.time, offset: payload.offset)
-        if !named.isEmpty { blobs.formUnion(named) }
-        for group in groups { counts[group.table, default: ChangeCounts()] += group.counts }
-        return groups
+        let frame = try GroupDecoder.frame(payload.bytes, of: header, offset: payload.offset)
+        try budget?.repeat(frame.repeatedBytes, offset: payload.offset)
+        if !frame.blobs.isEmpty { blobs.formUnion(frame.blobs) }
+        for group in frame.groups { counts[group.table, default: ChangeCounts()] += group.counts }
+        return frame.groups
     }
 
     /// Reads what is left without decoding rows, and tells the end.
@@ -101,7 +105,8 @@ package final class SegmentReader {
     /// The next frame's payload; nil when the end block was read.
     private func nextPayload() throws -> PayloadReader.Payload? {
         guard end == nil else { return nil }
-        let payloads = PayloadReader(nextBlock: nextBlock, onBlock: onBlock, decompressor: decompressor)
+        let payloads = PayloadReader(
+            nextBlock: nextBlock, onBlock: onBlock, decompressor: decompressor, budget: budget)
         guard let payload = try payloads.next(onRaw: { chain.add($0, continued: $1, raw: $2) }) else {
             throw LogFileError.damaged("transaction \(header.dot) has no end", offset: position)
         }

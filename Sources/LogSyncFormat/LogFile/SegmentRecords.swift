@@ -14,12 +14,14 @@ extension TransactionHeader {
     func encode(to out: ByteWriter) throws {
         let changes = dependencyChanges.sorted { $0.dot < $1.dot }
         let areDistinct = zip(changes, changes.dropFirst()).allSatisfy { $0.dot.peer != $1.dot.peer }
-        guard dot.sequence >= 1, areDistinct,
-            changes.allSatisfy({ $0.dot.peer != dot.peer && $0.dot.sequence >= 1 })
+        guard areDistinct, ([dot] + changes.map(\.dot)).allSatisfy({ (1...Limits.sequence).contains($0.sequence) }),
+            changes.allSatisfy({ $0.dot.peer != dot.peer })
         else {
             throw LogSyncError(
                 .malformedLog, "Transaction \(dot) has impossible dependencies; no log was made of it")
         }
+        try check(author, "author", upTo: Limits.author)
+        try check(context, "context", upTo: Limits.context)
         let areMarked = !changes.isEmpty && changes.allSatisfy { $0.mark != nil }
         out.append(word: dot.sequence)
         out.append(word: time.rawValue)
@@ -36,21 +38,28 @@ extension TransactionHeader {
         if let author { out.append(author) }
         if let context { out.append(context) }
         guard out.count <= Limits.recordLength else {
-            throw LogSyncError(.usage, "The context of transaction \(dot) is longer than a log can hold")
+            throw LogSyncError(.malformedLog, "Transaction \(dot) has more dependencies than a log can hold")
         }
     }
 
+    private func check(_ text: String?, _ what: String, upTo limit: Int) throws {
+        guard let text, text.utf8.count > limit else { return }
+        throw LogSyncError(
+            .usage,
+            "the \(what) has \(text.utf8.count) bytes, more than the \(limit) that a log takes; nothing was recorded",
+            help: "Give a shorter one")
+    }
+
     init(from reader: inout ByteReader, peer: PeerID) throws {
-        let dot = Dot(peer, try reader.word())
-        guard dot.sequence >= 1 else { throw reader.damaged("there is no transaction 0") }
+        let dot = Dot(peer, try reader.sequence(reader.word()))
         let time = HybridTime(rawValue: try reader.word())
         let flags = try reader.byte()
         guard flags & ~Flags.known == 0 else { throw reader.newer("transaction flags \(flags)") }
         var changes: [Dependency] = []
         for _ in 0..<(try reader.count(of: "dependencies", size: flags & Flags.marks == 0 ? 17 : 25)) {
             let other = try reader.peer()
-            let change = Dot(other, try reader.varint())
-            guard change.sequence >= 1, other != peer, changes.last.map({ $0.dot.peer < other }) ?? true else {
+            let change = Dot(other, try reader.sequence())
+            guard other != peer, changes.last.map({ $0.dot.peer < other }) ?? true else {
                 throw reader.damaged("a dependency on \(change) cannot stand here")
             }
             let mark = flags & Flags.marks == 0 ? nil : ChainMark(rawValue: try reader.word())
@@ -58,8 +67,8 @@ extension TransactionHeader {
         }
         let schema =
             flags & Flags.schema == 0 ? nil : SchemaFingerprint(bytes: reader.bytes(try reader.take(16)))
-        let author = flags & Flags.author == 0 ? nil : try reader.text("the author")
-        let context = flags & Flags.context == 0 ? nil : try reader.text("the context")
+        let author = flags & Flags.author == 0 ? nil : try reader.text("the author", upTo: Limits.author)
+        let context = flags & Flags.context == 0 ? nil : try reader.text("the context", upTo: Limits.context)
         guard reader.isAtEnd else { throw reader.damaged("bytes after a transaction's header") }
         self.init(
             dot: dot, time: time, dependencyChanges: changes, schema: schema, author: author, context: context)

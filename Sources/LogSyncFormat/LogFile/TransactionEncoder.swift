@@ -146,6 +146,10 @@ extension RowGroup {
             precondition(names.insert(column.name).inserted, "a group has each column once")
             try Self.check(column.name, "column of \(table.debugDescription)")
             if let referenced = column.referencedTable { try Self.check(referenced, "referenced table") }
+            guard column.bases.allSatisfy({ $0.sequence <= Limits.sequence }) else {
+                throw LogSyncError(
+                    .malformedLog, "An amount is added to what no transaction gave; no log was made of it")
+            }
         }
         guard columns.count < Limits.cellsPerFrame else {
             throw LogSyncError(
@@ -181,8 +185,9 @@ extension RowGroup {
             times.addEncodedSizes(to: sizes)
             var previous: Int64 = 0
             for row in integers.indices {
-                sizes[row] += (integers[row] &- previous).zigzag.varintLength
-                previous = integers[row]
+                let integer = integers[row] ?? ByteWriter.noRowNumber
+                sizes[row] += (integer &- previous).zigzag.varintLength
+                previous = integer
             }
             for column in columns {
                 column.values.withUnsafeBufferPointer { values in

@@ -1,6 +1,6 @@
 import LogSyncModel
 
-/// The end of a manifest, which is there where the vector has branches or more than one transaction of somebody's
+/// The end of a manifest, which is there where the vector has branches or more than one transaction of a peer's
 /// (Documentation/snapshot-format.md).
 extension SnapshotManifest {
     func encodeBranches(to out: ByteWriter) {
@@ -25,7 +25,7 @@ extension SnapshotManifest {
         var branches: [Branch] = []
         for _ in 0..<(try reader.count(of: "branches", size: 49)) {
             let origin = try reader.peer()
-            let start = try sequence(from: &reader)
+            let start = try reader.sequence()
             let mark = ChainMark(rawValue: try reader.word())
             let parent = try reader.peer()
             let kept = ChainMark(rawValue: try reader.word())
@@ -42,22 +42,14 @@ extension SnapshotManifest {
         var marks: [Marks] = []
         for _ in 0..<(try reader.count(of: "runs of marks", size: 18)) {
             let peer = try reader.peer()
-            let first = try sequence(from: &reader)
+            let first = try reader.sequence()
             let count = try reader.count(of: "marks", size: 8)
-            guard first <= UInt64(Int64.max) - UInt64(count) else { throw reader.damaged("marks beyond the last") }
+            guard first - 1 + UInt64(count) <= Limits.sequence else { throw reader.damaged("marks beyond the last") }
             marks.append(
                 Marks(
                     peer: peer, first: first,
                     marks: try (0..<count).map { _ in ChainMark(rawValue: try reader.word()) }))
         }
         return (branches, marks)
-    }
-
-    private static func sequence(from reader: inout ByteReader) throws -> UInt64 {
-        let sequence = try reader.varint()
-        guard sequence >= 1, sequence <= UInt64(Int64.max) else {
-            throw reader.damaged("there is no transaction \(sequence)")
-        }
-        return sequence
     }
 }

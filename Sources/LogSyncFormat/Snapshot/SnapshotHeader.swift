@@ -35,7 +35,7 @@ package struct SnapshotHeader: Hashable, Sendable {
         return try header.fields.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes, offset: envelope.prefixLength)
             let peer = try reader.peer()
-            let sequence = try reader.word()
+            let sequence = try reader.sequence(reader.word(), from: 0)
             let content = try reader.contentName()
             let isPartial = reader.isAtEnd ? false : try reader.byte() & Self.partial != 0
             // What follows was added by a later version that this one may read without.

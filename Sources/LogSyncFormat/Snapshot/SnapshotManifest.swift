@@ -11,7 +11,8 @@ package struct SnapshotManifest: Hashable, Sendable {
     package var schemaText: String
     /// Everybody in the version vector, by ascending id.
     package var peers: [Peer]
-    /// The greatest number that each AUTOINCREMENT table gave out at the author, by the table's name in logs.
+    /// The greatest number that each AUTOINCREMENT table gave out at the author, by the table's name in logs; read only where
+    /// it is within ``Limits/rowNumbers``.
     package var sequences: [String: Int64]
     /// The branches of peers under whose ids two stores have written, by ascending id.
     package var branches: [Branch]
@@ -19,7 +20,7 @@ package struct SnapshotManifest: Hashable, Sendable {
     /// others the last few, so that who joins this can tell when a fork turns up there.
     package var marks: [Marks]
     /// The columns of which its author has lost values: its app dropped them, or it joined a snapshot of one whose app had.
-    /// For whoever shows one of them, or knows who does, the snapshot is partial. At most ``maximumLost``.
+    /// For a peer that shows one of them, or knows one that does, the snapshot is partial. At most ``maximumLost``.
     package var lost: Set<ColumnName>
 
     /// How many columns a snapshot can say to be lost.
@@ -98,7 +99,8 @@ extension SnapshotManifest {
         let vector = vector
         guard places.count == peers.count, (0...HybridTime.maximumMilliseconds).contains(taken),
             peers.allSatisfy({ peer in
-                peer.sequence >= 1 && peer.dependencies[peer.id] == 0 && vector.includes(peer.dependencies)
+                (1...Limits.sequence).contains(peer.sequence) && peer.dependencies[peer.id] == 0
+                    && vector.includes(peer.dependencies)
             })
         else { throw LogSyncError(.malformedLog, "An impossible version vector; no snapshot was made of it") }
         out.append(varint: UInt64(taken))
@@ -143,11 +145,11 @@ extension SnapshotManifest {
         var peers: [Peer] = []
         for _ in 0..<(try reader.count(of: "peers", size: 49)) {
             let id = try reader.peer()
-            let sequence = try reader.varint()
+            let sequence = try reader.sequence()
             guard let chain = ChainHash(bytes: reader.bytes(try reader.take(32))) else {
                 throw reader.damaged("no chain hash")
             }
-            guard sequence >= 1, sequence <= UInt64(Int64.max), peers.last.map({ $0.id < id }) ?? true else {
+            guard peers.last.map({ $0.id < id }) ?? true else {
                 throw reader.damaged("the vector cannot have \(id) at \(sequence) here")
             }
             peers.append(Peer(id: id, sequence: sequence, chain: chain, dependencies: VersionVector()))
@@ -164,11 +166,12 @@ extension SnapshotManifest {
             }
         }
         var sequences: [String: Int64] = [:]
+        var tables: Set<String> = []
         for _ in 0..<(try reader.count(of: "tables", size: 3)) {
             let table = try reader.name("table")
-            guard sequences.updateValue(try reader.zigzag(), forKey: table) == nil else {
-                throw reader.damaged("a table stands twice")
-            }
+            guard tables.insert(table).inserted else { throw reader.damaged("a table stands twice") }
+            let number = try reader.zigzag()
+            if Limits.rowNumbers.contains(number) { sequences[table] = number }
         }
         let (branches, marks) = reader.isAtEnd ? ([], []) : try Self.branches(from: &reader)
         // What follows was added by a later version that this one may read without.

@@ -22,6 +22,7 @@ package final class SnapshotReader {
     private let source: any ByteSource
     private let blocks: FileBlocks
     private let decompressor = Decompressor()
+    private let budget: ExpansionBudget
     private var counts: [String: Int] = [:]
     private var named: Set<BlobID> = []
     private var countsAreComplete = true
@@ -29,8 +30,10 @@ package final class SnapshotReader {
 
     /// Reads the header and the manifest.
     ///
+    /// - Parameter maximumExpansion: how many bytes it may come to, unpacked and again with repeated values written out;
+    ///   nil for ``Limits/expansion(ofFile:)``.
     /// - Throws: ``LogFileError``, and what the source throws.
-    package init(_ source: any ByteSource) throws {
+    package init(_ source: any ByteSource, maximumExpansion: Int? = nil) throws {
         let length = source.count
         header = try SnapshotHeader.parse(
             prefix: try source.exactly(at: 0, count: min(length, SnapshotHeader.maximumLength)))
@@ -46,7 +49,9 @@ package final class SnapshotReader {
         }
         self.source = source
         blocks = FileBlocks(source, header.headerLength..<end)
-        let payloads = PayloadReader(nextBlock: blocks.next, onBlock: nil, decompressor: decompressor)
+        budget = ExpansionBudget(maximumExpansion ?? Limits.expansion(ofFile: length))
+        let payloads = PayloadReader(
+            nextBlock: blocks.next, onBlock: nil, decompressor: decompressor, budget: budget, isLog: false)
         guard let payload = try payloads.next(), payload.type == .header else {
             throw LogFileError.damaged("a snapshot does not start with its manifest", offset: header.headerLength)
         }
@@ -88,6 +93,7 @@ package final class SnapshotReader {
         let rows = try payload.bytes.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes, offset: payload.offset)
             let rows = try SnapshotRowsDecoder(payload: payload.bytes, peers: manifest.peers).decode(from: &reader)
+            try budget.repeat(reader.repeatedBytes, offset: payload.offset)
             if !reader.blobs.isEmpty { named.formUnion(reader.blobs) }
             return rows
         }
@@ -111,7 +117,9 @@ package final class SnapshotReader {
     package func blobs() throws -> [BlobID] {
         let blocks = FileBlocks(source, header.headerLength..<self.blocks.end)
         while let block = try blocks.peek(), block.type != BlockType.end.rawValue { blocks.skip(block) }
-        let payloads = PayloadReader(nextBlock: blocks.next, onBlock: nil, decompressor: decompressor)
+        let payloads = PayloadReader(
+            nextBlock: blocks.next, onBlock: nil, decompressor: decompressor,
+            budget: ExpansionBudget(Limits.expansion(ofFile: source.count)), isLog: false)
         guard let payload = try payloads.next(), payload.type == .end else {
             throw LogFileError.damaged("a snapshot without an end", offset: blocks.end)
         }
@@ -123,7 +131,8 @@ package final class SnapshotReader {
 
     private func nextPayload() throws -> PayloadReader.Payload? {
         guard !isAtEnd else { return nil }
-        let payloads = PayloadReader(nextBlock: blocks.next, onBlock: nil, decompressor: decompressor)
+        let payloads = PayloadReader(
+            nextBlock: blocks.next, onBlock: nil, decompressor: decompressor, budget: budget, isLog: false)
         guard let payload = try payloads.next() else {
             throw LogFileError.damaged("a snapshot without an end", offset: blocks.end)
         }

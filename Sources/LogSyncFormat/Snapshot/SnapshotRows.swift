@@ -13,7 +13,7 @@ package struct EntryStamp: Hashable, Sendable {
     }
 }
 
-/// Rows of one table as a snapshot holds them: all their entries (MODEL.md, replicated state).
+/// Rows of one table as a snapshot holds them: all their entries (Documentation/model.md, replicated state).
 package enum SnapshotRows: Hashable, Sendable {
     case plain(PlainRows)
     case spelled(SpelledRows)
@@ -38,8 +38,8 @@ package struct PlainRows: Hashable, Sendable {
     package var table: String
     /// One a row; at least one.
     package var identities: [RowIdentity]
-    /// The rows' integers at the author: empty, or one a row.
-    package var integers: [Int64]
+    /// The rows' integers at the author: empty, or one a row, nil where it has none that a reader could take over.
+    package var integers: [Int64?]
     /// One a row: its insert, and the version of every cell that ``Column/exceptions`` do not list.
     package var stamps: [EntryStamp]
     package var columns: [Column]
@@ -70,7 +70,7 @@ package struct PlainRows: Hashable, Sendable {
     }
 
     package init(
-        table: String, identities: [RowIdentity] = [], integers: [Int64] = [], stamps: [EntryStamp] = [],
+        table: String, identities: [RowIdentity] = [], integers: [Int64?] = [], stamps: [EntryStamp] = [],
         columns: [Column] = []
     ) {
         self.table = table

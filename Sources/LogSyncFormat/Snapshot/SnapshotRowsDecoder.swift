@@ -34,15 +34,7 @@ struct SnapshotRowsDecoder {
         let count = identities.count
         var rows = PlainRows(table: table, identities: identities)
         rows.stamps = try stamps(count, from: &reader)
-        if hasIntegers {
-            guard count <= reader.remaining else { throw reader.damaged("the payload ends early") }
-            var previous: Int64 = 0
-            rows.integers.reserveCapacity(count)
-            for _ in 0..<count {
-                previous &+= try reader.zigzag()
-                rows.integers.append(previous)
-            }
-        }
+        if hasIntegers { rows.integers = try reader.rowNumbers(count) }
         // A column takes at least a name's length, a letter and flags.
         let columnCount = try reader.count(of: "columns", size: 3)
         guard columnCount < Limits.cellsPerFrame, count <= Limits.cellsPerFrame / (columnCount + 1) else {
@@ -111,7 +103,7 @@ struct SnapshotRowsDecoder {
         for (identity, integer) in zip(identities, integers) {
             var row = SpelledRows.Row(identity: identity)
             switch integer {
-            case .integer(let integer): row.integer = integer
+            case .integer(let integer): row.integer = Limits.rowNumbers.contains(integer) ? integer : nil
             case .null: break
             default: throw reader.damaged("an integer that is none")
             }
@@ -188,8 +180,8 @@ struct SnapshotRowsDecoder {
         for row in rows.indices {
             for cell in rows[row].cells.indices {
                 for addition in rows[row].cells[cell].additions.indices {
-                    let (peer, sequence) = (try reader.varint(), try reader.varint())
-                    guard peer < UInt64(peers.count), sequence <= UInt64(Int64.max) else {
+                    let (peer, sequence) = (try reader.varint(), try reader.sequence(from: 0))
+                    guard peer < UInt64(peers.count) else {
                         throw reader.damaged("there is no peer \(peer)")
                     }
                     rows[row].cells[cell].additions[addition].basePeer = Int(peer)

@@ -43,11 +43,7 @@ struct SnapshotRowsEncoder {
         out.append(varint: UInt64(count))
         try rows.identities.withUnsafeBufferPointer { try IdentityEncoder(out: out).encode($0) }
         try encode(stamps: rows.stamps)
-        var previous: Int64 = 0
-        for integer in rows.integers {
-            out.append(zigzag: integer &- previous)
-            previous = integer
-        }
+        out.append(rowNumbers: rows.integers)
         out.append(varint: UInt64(rows.columns.count))
         for column in rows.columns {
             try check(name: column.name, "column of \(rows.table.debugDescription)")
@@ -119,7 +115,7 @@ struct SnapshotRowsEncoder {
         if !stamps.isEmpty { try encode(stamps: stamps) }
         try encode(values)
         for base in bases {
-            guard peers.indices.contains(base.peer) else { throw uncovered }
+            guard peers.indices.contains(base.peer), base.sequence <= Limits.sequence else { throw uncovered }
             out.append(varint: UInt64(base.peer))
             out.append(varint: base.sequence)
         }

@@ -41,11 +41,6 @@ final class BatchClockInserter {
         var cells: [Int: Stamp]
     }
 
-    /// Whether the records of a table's new rows are as simple as this.
-    static func suits(_ table: TrackedTable, _ store: OpenStore) -> Bool {
-        store.batching(of: table).isSuperset(of: .clockRecords)
-    }
-
     /// - Parameter stamp: of the transaction of which most rows are.
     init(_ table: TrackedTable, _ store: OpenStore, _ stamp: Stamp) throws {
         self.store = store
@@ -85,7 +80,7 @@ final class BatchClockInserter {
     /// - Parameters:
     ///   - identity: its bytes.
     ///   - stamp: the insert's.
-    ///   - cells: those that were set after it, by column id.
+    ///   - cells: the cells that were set after it, by column id.
     func append(at row: Int64, identity: UnsafeRawBufferPointer, _ stamp: Stamp, cells: [Int: Stamp] = [:]) {
         if stamp.peer != self.stamp.peer || stamp.sequence != self.stamp.sequence {
             self.stamp = stamp

@@ -3,7 +3,7 @@ import LogSyncSQLite
 import LogSyncState
 
 /// Changes the clock records of rows that stand, one after the other: some cells get a version of one transaction, in
-/// place of those that they had.
+/// place of the entries that they had.
 ///
 /// It gives what ``ClockTable/update(_:at:formerUniques:)`` gives for ``RowClock/setCell(_:_:)`` of those cells, where the
 /// record is marked as contested at most and the table's unique keys all have digests; and it counts the cells' shares

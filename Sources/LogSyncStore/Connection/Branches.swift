@@ -56,7 +56,7 @@ struct Branches {
 }
 
 extension PeerTable {
-    /// What an entry of somebody's dependencies means here.
+    /// What an entry of a transaction's dependencies means here.
     enum Resolution {
         /// Everything up to these, and whatever they branch off.
         case seen(VersionVector)
@@ -104,9 +104,9 @@ extension PeerTable {
         return try History.mark(of: entry.number, sequence, on: connection)
     }
 
-    /// The transaction that somebody who had seen so much meant by a dot, by local number.
+    /// The transaction that an author who had seen so much meant by a dot, by local number.
     ///
-    /// Whoever did not know of a branch called it by what it branches off; of several that they did know, they called
+    /// An author who did not know of a branch called it by what it branches off; of several that they did know, they called
     /// that one so which has the lowest mark.
     func place(of dot: Dot, seenBy vector: VersionVector) -> (number: Int64, sequence: UInt64) {
         let number = self[dot.peer]?.number ?? 0

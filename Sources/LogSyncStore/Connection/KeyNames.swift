@@ -5,7 +5,7 @@ import LogSyncState
 /// The columns of natural keys, by their names in logs, of tables that are here and of such as are not.
 ///
 /// Inserts in logs of before store format 5, and in seeds, leave out key columns where the identity says what they hold;
-/// rows that are kept for want of their table lack those cells until somebody knows what they are called.
+/// rows that are kept for want of their table lack those cells until their names are known.
 struct KeyNames {
     let store: OpenStore
 

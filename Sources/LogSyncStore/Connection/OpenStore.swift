@@ -40,7 +40,7 @@ final class OpenStore {
     var hasReplaced: Bool
     /// The schema version for which the app's triggers were copied.
     private var copiedTriggers: Int64 = -1
-    /// The tables that have such copies, in lower case, once somebody asks.
+    /// The tables that have such copies, in lower case, once it was asked for.
     private var withCopiedTriggers: Set<String>?
     /// Columns' defaults as evaluated, by table and column id.
     var defaults: [String: Value] = [:]

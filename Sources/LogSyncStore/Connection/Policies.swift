@@ -11,7 +11,7 @@ struct Policies {
     private var names: [PeerID: String] = [:]
     private var folding: Set<String> = []
     private var reinserting: Set<String> = []
-    /// The foreign keys that somebody's own data broke, as ``ReferenceRule/target`` in lower case.
+    /// The foreign keys that a peer's own data broke, as ``ReferenceRule/target`` in lower case.
     private(set) var unenforced: Set<String> = []
 
     /// What is said of whole tables, beside the policies of their columns.

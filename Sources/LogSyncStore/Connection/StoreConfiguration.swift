@@ -19,7 +19,7 @@ package struct StoreConfiguration: Sendable {
     /// way, which leaves the same; so tests can run one scenario both ways.
     package var batches = true
     /// Whether inserts leave key columns out where the row's identity says what they hold. Seeds have always done so, and
-    /// have the same bytes whoever makes them.
+    /// have the same bytes on every peer.
     var leavesOutKeys = false
     /// Merge policies registered in code, by name.
     package var policies: [String: MergePolicy] = [:]

@@ -30,7 +30,7 @@ struct UndecidedRow {
     var isCounted = true
 }
 
-/// Tells quickly that a row is not among those that float: nearly every row is looked for in vain.
+/// Tells quickly that a row is not among the undecided ones: nearly every row is looked for in vain.
 ///
 /// Rows may be added at the end of the list; where one is taken out, this begins anew.
 struct UndecidedNames {
@@ -46,7 +46,7 @@ struct UndecidedNames {
     }
 }
 
-/// An alive row of which it is to be decided whether it stands (MODEL.md, shown state, 4 to 6).
+/// An alive row of which it is to be decided whether it stands (Documentation/model.md, shown state, 4 to 6).
 final class Candidate {
     enum Decision: Equatable {
         case undecided

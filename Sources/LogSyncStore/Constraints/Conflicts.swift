@@ -105,7 +105,7 @@ struct Conflicts {
         return all || !["max", "min", "union", "sum"].contains(policy)
     }
 
-    /// Whether a counter has additions of several peers, or one to a base that somebody did away with meanwhile.
+    /// Whether a counter has additions of several peers, or one to a base that a later write superseded.
     ///
     /// What each peer added stays apart until the counter is set, so one may have seen the other's.
     private func isCountedBySeveral(_ cell: CellState) -> Bool {

@@ -1,6 +1,6 @@
 import LogSyncModel
 
-/// Rows that depend on each other (MODEL.md, shown state, 6).
+/// Rows that depend on each other (Documentation/model.md, shown state, 6).
 extension ConstraintSolver {
     /// By ascending age: a row with its undecided ancestors stands if all of them can; else that row is parked.
     func decideCycle(_ cycle: [Candidate]) throws {

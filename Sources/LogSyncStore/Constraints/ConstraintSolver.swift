@@ -149,7 +149,7 @@ final class ConstraintSolver {
         return parentIndex[ParentKey(table: rule.parent.id, columns: rule.parentColumns, values: values)] ?? []
     }
 
-    /// Who has to be decided before: nobody, where a row refers to itself, whoever else is called so.
+    /// Who has to be decided before: no row, where a row refers to itself, whatever other row is called so.
     func awaited(_ reference: [Value], _ rule: ReferenceRule, by candidate: Candidate) -> [Candidate] {
         let named = parents(reference, rule)
         return named.contains { $0 === candidate } ? [] : named

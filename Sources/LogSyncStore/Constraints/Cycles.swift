@@ -10,8 +10,8 @@ struct Cycles {
 
     private var rules: ReferenceRules { store.referenceRules }
 
-    /// Those that the candidate depends on, by a reference or because they are older and show the same key, and, where a
-    /// column names parents of which several may have the same value, those that may depend on it.
+    /// The rows that the candidate depends on, by a reference or because they are older and show the same key, and, where a
+    /// column names parents of which several may have the same value, rows that may depend on it.
     ///
     /// - Parameter keys: the unique keys that it may come to show.
     func rows(

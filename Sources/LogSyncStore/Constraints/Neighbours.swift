@@ -85,7 +85,7 @@ struct Neighbours {
         return found
     }
 
-    /// Whether every row that a row depends on stands, and none of those that it refers to was folded.
+    /// Whether every row that a row depends on stands, and no row that it refers to was folded.
     ///
     /// - Parameter value: by column position, as logs have it; nil where it stays as it is.
     /// - Returns: nil where that cannot be told from the values given.

@@ -35,7 +35,7 @@ struct PolicyChange {
                 else { continue }
                 let former = FormerRow(table: table, integer: position, values: present.values)
                 if try shownRows.updateUncontested(full, from: record, present, at: position, in: table) {
-                    // Those that refer to it by what it showed may refer to nobody now.
+                    // Rows that refer to it by what it showed may refer to no row now.
                     if isNamedByValue { formerRows.append(former) }
                 } else {
                     try shownRows.hide(full, at: position, uniques: record.uniques, in: table)

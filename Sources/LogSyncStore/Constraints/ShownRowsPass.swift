@@ -2,9 +2,9 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// Settles which rows stand in their tables after a transaction (MODEL.md, shown state).
+/// Settles which rows stand in their tables after a transaction (Documentation/model.md, shown state).
 ///
-/// Only rows that contest something are looked at: those that a constraint refused, those whose parents went, the
+/// Only rows that contest something are looked at: rows that a constraint refused, rows whose parents went, the
 /// parked ones, and whatever their decisions touch in turn.
 struct ShownRowsPass {
     let store: OpenStore

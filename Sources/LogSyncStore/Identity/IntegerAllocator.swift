@@ -1,7 +1,7 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// Gives surrogate rows their integers (MODEL.md, particular rules, integers), and remembers which integers rows left in this
+/// Gives surrogate rows their integers (Documentation/model.md, particular rules, integers), and remembers which integers rows left in this
 /// transaction: a reference that still holds one means the row that left.
 final class IntegerAllocator {
     /// SQLite and most languages count exactly up to here.

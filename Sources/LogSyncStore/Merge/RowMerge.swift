@@ -272,8 +272,7 @@ struct RowMerge {
             return addUndecided(inserted(), in: table)
         }
         let present = try readBack(values, at: written.rowid, in: table)
-        var state = RowClock(insertedBy: stamp, columnCount: table.columnCount)
-        for column in table.droppedColumns { state.setCell(column, CellState()) }
+        var state = RowClock(insertedBy: stamp, in: table)
         for (position, given) in values.enumerated() where given != present.values[position] {
             guard transaction.readsBack else { break }
             let value = try shownRows.identityValue(given ?? .null, position, in: table)

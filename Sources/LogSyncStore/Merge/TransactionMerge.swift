@@ -156,7 +156,7 @@ final class TransactionMerge {
         }
     }
 
-    /// Takes a row off the list of those that are undecided; nil where it is not among them.
+    /// Takes a row off the list of undecided rows; nil where it is not among them.
     func takeUndecided(_ identity: RowIdentity, in table: TrackedTable) -> UndecidedRow? {
         guard !undecided.isEmpty, undecidedNames.mayContain(identity, of: undecided),
             let position = undecided.lastIndex(where: { $0.full.identity == identity && $0.full.table == table.name })

@@ -16,7 +16,7 @@ enum AppSchema {
 
     static func text(on connection: Connection) throws -> String {
         var lines: [String] = []
-        // Those that take effect only in an empty database come first.
+        // Pragmas that take effect only in an empty database come first.
         for pragma in ["encoding", "page_size", "auto_vacuum", "application_id", "user_version"] {
             guard let value = try connection.scalar("SELECT * FROM pragma_\(pragma)") else { continue }
             if case .integer(let integer) = value { lines.append("PRAGMA \(pragma) = \(integer);") }

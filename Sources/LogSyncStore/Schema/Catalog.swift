@@ -4,7 +4,7 @@ import LogSyncSQLite
 
 /// The tracked tables of a store, as declared now.
 struct Catalog {
-    /// Referenced tables before those that refer to them, as far as cycles allow.
+    /// Referenced tables before tables that refer to them, as far as cycles allow.
     let tables: [TrackedTable]
     private let byName: [String: TrackedTable]
 

@@ -1,14 +1,14 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// A reference by which one row depends on another (MODEL.md, shown state, 4), or merely follows it.
+/// A reference by which one row depends on another (Documentation/model.md, shown state, 4), or merely follows it.
 struct ReferenceRule {
     enum Strength {
         /// Without its parent the row does not stand.
         case hard
         /// Without its parent the row shows NULL or the default there.
         case soft
-        /// Nothing depends on it: an undeclared reference, or a key that somebody's own data broke. It only follows a row
+        /// Nothing depends on it: an undeclared reference, or a key that a peer's own data broke. It only follows a row
         /// that was folded into another.
         case unenforced
     }

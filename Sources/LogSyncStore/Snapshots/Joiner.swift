@@ -3,10 +3,10 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// Joins a snapshot's rows into the store, entry by entry (MODEL.md, joining a snapshot), within the caller's write
-/// transaction, when nothing local is pending.
+/// Joins a snapshot's rows into the store, entry by entry (Documentation/model.md, joining a snapshot), within the
+/// caller's write transaction, when nothing local is pending.
 ///
-/// Rows are given one after the other, those that refer to rows still to come a second time at the end.
+/// Rows are given one after the other, rows that refer to rows still to come a second time at the end.
 final class Joiner {
     let store: OpenStore
     let shownRows: ShownRows

@@ -116,7 +116,7 @@ final class SnapshotRowsCollector {
     }
 
     private func begin(_ identity: RowIdentity, _ integer: Int64?, _ stamp: Stamp, in group: Group) throws {
-        // Where some rows have integers and others none, those that come first decide.
+        // Where some rows have integers and others none, the rows that come first decide.
         let hasIntegers = group.rows.identities.isEmpty ? integer != nil : !group.rows.integers.isEmpty
         if hasIntegers != (integer != nil), !group.rows.identities.isEmpty { try flush(group) }
         group.rows.identities.append(identity)

@@ -4,7 +4,7 @@ import LogSyncSQLite
 import LogSyncState
 
 /// Writes down the replicated state as of the read transaction that is open: every entry of every row, parents before
-/// those that refer to them, each table in the order of its rows.
+/// tables that refer to them, each table in the order of its rows.
 struct SnapshotTaking {
     let store: OpenStore
     private let shownRows: ShownRows

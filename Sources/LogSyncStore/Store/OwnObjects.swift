@@ -52,7 +52,7 @@ struct OwnObjects {
         }
     }
 
-    /// Whether a name is one of those that each tracked table has objects by.
+    /// Whether a name is one by which each tracked table has objects.
     private static func isNumbered(_ name: String, _ kinds: [String]) -> Bool {
         let parts = name.split(separator: "_", omittingEmptySubsequences: false)
         return parts.count == 3 && parts[0] == "logsync" && kinds.contains(String(parts[1])) && Int64(parts[2]) != nil

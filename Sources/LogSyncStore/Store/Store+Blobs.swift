@@ -6,7 +6,7 @@ import LogSyncSQLite
 extension Store {
     /// The blobs that transactions in the outbox name.
     ///
-    /// - Parameter unpublishedOnly: leaves out those that this peer's folder holds, as far as the store has seen to it.
+    /// - Parameter unpublishedOnly: leaves out blobs that this peer's folder holds, as far as the store has seen to it.
     package func outboxBlobs(
         of peer: PeerID, _ sequences: ClosedRange<UInt64>, unpublishedOnly: Bool = false
     ) throws -> [BlobID] {

@@ -2,7 +2,7 @@ package import LogSyncFormat
 package import LogSyncModel
 import LogSyncSQLite
 
-/// What is known here of a transaction of which somebody speaks.
+/// What is known here of a transaction that a peer or file names.
 package enum Acquaintance: Sendable {
     case imported
     /// Its dot has not been imported, or nobody said which transaction that was.
@@ -11,7 +11,7 @@ package enum Acquaintance: Sendable {
     case contradicted
 }
 
-/// Two stores that wrote under one id (MODEL.md, particular rules, forks).
+/// Two stores that wrote under one id (Documentation/model.md, particular rules, forks).
 extension Store {
     /// The branches known here, by ascending id.
     package func branches() throws -> [Branch] {
@@ -35,7 +35,7 @@ extension Store {
     ) throws -> Acquaintance {
         let peers = store.peers
         guard let number = peers[origin]?.number else { return .unknown }
-        // Mostly somebody speaks of the last one.
+        // Mostly it is the last one that is named.
         if let entry = peers.entries[number], entry.sequence == sequence, entry.chain.mark == mark { return .imported }
         var isContradicted = false
         for line in peers.branches.family(of: number) ?? [number] {
@@ -83,7 +83,7 @@ extension Store {
     /// How far log files reach on each line of a forked history.
     ///
     /// - Parameter ends: the last transactions of files in the folder of `origin`.
-    /// - Returns: the highest sequence by the id under which a line's transactions are known here, for those that have any.
+    /// - Returns: the highest sequence by the id under which a line's transactions are known here, for lines that have any.
     package func reach(
         of origin: PeerID, _ ends: [(sequence: UInt64, mark: ChainMark)]
     ) throws -> [PeerID: UInt64] {
@@ -154,7 +154,7 @@ extension OpenStore {
 }
 
 extension SnapshotManifest {
-    /// Whether this names everything as somebody does who knows these branches: all of them, as far as it reaches beyond
+    /// Whether this names everything as a peer does that knows these branches: all of them, as far as it reaches beyond
     /// where they go off.
     package func knows(_ known: [Branch]) -> Bool {
         known.allSatisfy { branch in

@@ -3,7 +3,8 @@ package import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// What a store remembers of collection (DESIGN.md, section 7): which of its log files may go, and who has been asked.
+/// What a store remembers of collection (Documentation/design.md, section 7): which of its log files may go, and who
+/// has been asked.
 package struct CollectionState: Sendable, Equatable, Codable {
     /// A point that others acknowledge by echoing its epoch in a receipt written after they had seen it.
     package struct Mark: Sendable, Equatable, Codable {

@@ -16,7 +16,7 @@ extension Store {
         }
     }
 
-    /// The rows that cannot stand, and those that stand though a CHECK constraint does not hold (reason `check`).
+    /// The rows that cannot stand, and rows that stand though a CHECK constraint does not hold (reason `check`).
     ///
     /// - Parameter all: also rows that were folded into others (reason `merged`).
     /// - Throws: `usage` for a table that this store does not know.

@@ -37,13 +37,13 @@ extension Store {
     }
 
     /// Runs `body` with a rollback journal in place of WAL: pages that are new go into the database at once, and are not
-    /// copied there from a log. Where somebody else has the store open after all, the journal stays what it is.
+    /// copied there from a log. Where another program has the store open after all, the journal stays what it is.
     private func withRollbackJournal(
         _ place: inout FillingPlace, _ body: (inout FillingPlace) throws -> Void
     ) throws {
         if place.journal == nil {
             place.journal = String(text: try database.withConnection { try $0.scalar("PRAGMA journal_mode") } ?? .null)
-            // Whoever goes on after a death has to know it.
+            // The process that goes on after this one died has to know it.
             try database.write { [place] in try place.save($0) }
         }
         guard let journal = place.journal, journal == "wal" else { return try body(&place) }
@@ -53,7 +53,7 @@ extension Store {
                 _ = try connection.scalar("PRAGMA journal_mode = \(journal)")
             }
         }
-        // Refused where somebody else has the store open: then it is filled as it is.
+        // Refused where another program has the store open: then it is filled as it is.
         try? set("delete")
         let result = Result { try body(&place) }
         let restored = Result { try set(journal) }

@@ -26,7 +26,7 @@ package struct JoinedSnapshot: Sendable {
     package var lost: Set<ColumnName>
 }
 
-/// Joining snapshots that other peers have taken (MODEL.md, joining a snapshot).
+/// Joining snapshots that other peers have taken (Documentation/model.md, joining a snapshot).
 extension Store {
     /// What the snapshot says of branches is taken over first.
     package func joinability(of manifest: SnapshotManifest) throws -> Joinability {

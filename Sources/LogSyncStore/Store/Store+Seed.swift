@@ -4,8 +4,8 @@ import LogSyncSQLite
 
 /// The rows of a packaged database, identified as a content's settings say.
 ///
-/// Whoever packs the same file under the same settings gets the same rows in the same order, and so the same
-/// transaction (MODEL.md, particular rules).
+/// Each peer that packs the same file under the same settings gets the same rows in the same order, and so the same
+/// transaction (Documentation/model.md, particular rules).
 package final class PackagedRows {
     private let store: Store
     private let dot: Dot

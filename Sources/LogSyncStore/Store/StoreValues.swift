@@ -55,6 +55,6 @@ package struct StoreSummary: Sendable {
     package var keptForUnknownSchema: Int
     /// 16 hex digits; the same on peers with the same vector.
     package var digest: String
-    /// Foreign keys that somebody's data breaks, which are therefore not enforced, as `TABLE.COLUMN`.
+    /// Foreign keys that a peer's own data break, which are therefore not enforced, as `TABLE.COLUMN`.
     package var unenforced: [String]
 }

@@ -22,10 +22,12 @@ enum DocumentTarget {
             again.peer == receipt.peer && again.counter == receipt.counter && again.nonce == receipt.nonce
                 && again.written == receipt.written && again.content.saysTheSame(as: receipt.content),
             "\(receipt) was written and \(again) read back")
-        var counters = ReceiptCounters()
-        for _ in 0..<2 {
-            require(counters.accept(receipt.counter, of: receipt.peer), "a receipt is not as new as itself")
-        }
+        var counters = ReceiptCounters([receipt.peer: receipt.counter / 2])
+        let verdict = counters.accept(receipt.counter, of: receipt.peer)
+        require(verdict != .older, "a receipt is older than half its counter")
+        require(counters.accept(receipt.counter, of: receipt.peer) == verdict, "a receipt is not as new as itself")
+        let next = Receipt.counter(after: receipt.counter, standing: receipt.counter)
+        require(next >= 1 && next <= Limits.documentNumber, "after \(receipt.counter) comes \(next)")
     }
 
     /// The receipt with its checksum put right.

@@ -16,7 +16,9 @@ private let target: @Sendable ([UInt8]) -> Void = {
     case "snapshot": return SnapshotTarget.run
     case "name": return NameTarget.run
     case "document": return DocumentTarget.run
-    default: fatalError("FUZZ_TARGET has to be log, snapshot, name or document, and is \(name.debugDescription)")
+    case "payload": return PayloadTarget.run
+    default:
+        fatalError("FUZZ_TARGET has to be log, snapshot, payload, name or document, and is \(name.debugDescription)")
     }
 }()
 

@@ -23,8 +23,9 @@ enum LogFileTarget {
     }
 
     /// What is taken is consistent, can be written again, and then means the same.
-    private static func check(_ groups: [RowGroup], _ header: TransactionHeader) throws {
+    static func check(_ groups: [RowGroup], _ header: TransactionHeader) throws {
         for group in groups { require(group.isConsistent, "an inconsistent group was decoded: \(group)") }
+        check(header)
         var blocks: [[UInt8]] = []
         var encoder = try TransactionEncoder(header: header, previous: .zero, compresses: false) {
             blocks.append($0.bytes)
@@ -38,6 +39,17 @@ enum LogFileTarget {
         while let frame = try segment.nextFrame() { again += frame }
         require(again == groups, "\(groups) were written and \(again) read back")
         require(try segment.finish().chain == end.chain, "the chain hash is another when read back")
+    }
+}
+
+extension LogFileTarget {
+    /// What a header says is within bounds.
+    static func check(_ header: TransactionHeader) {
+        let sequences = [header.dot.sequence] + header.dependencyChanges.map(\.dot.sequence)
+        require(
+            sequences.allSatisfy { (1...Limits.sequence).contains($0) }
+                && header.author?.utf8.count ?? 0 <= Limits.author
+                && header.context?.utf8.count ?? 0 <= Limits.context, "\(header) is beyond all bounds")
     }
 }
 
@@ -56,9 +68,13 @@ extension RowGroup {
     fileprivate var isConsistent: Bool {
         rowCount > 0 && times.count == rowCount && [0, rowCount].contains(integers.count) && !table.isEmpty
             && identities.allSatisfy { RowIdentity(checking: $0.bytes) != nil }
+            && integers.allSatisfy { $0.map(Limits.rowNumbers.contains) ?? true }
+            && Set(columns.map { $0.name.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 } }).count
+                == columns.count
             && columns.allSatisfy { column in
                 column.values.count == rowCount && [0, rowCount].contains(column.times.count) && !column.name.isEmpty
                     && column.bases.count == (column.operation == .add ? rowCount : 0)
+                    && column.bases.allSatisfy { $0.sequence <= Limits.sequence }
                     && column.values.allSatisfy {
                         guard case .reference(let identity) = $0 else { return true }
                         return RowIdentity(checking: identity.bytes) != nil

@@ -20,7 +20,14 @@ enum SnapshotTarget {
     }
 
     /// What is taken can be written again, and then means the same.
-    private static func check(_ frames: [SnapshotRows], _ reader: SnapshotReader) throws {
+    static func check(_ frames: [SnapshotRows], _ reader: SnapshotReader) throws {
+        let manifest = reader.manifest
+        require(
+            manifest.peers.allSatisfy { (1...Limits.sequence).contains($0.sequence) }
+                && manifest.branches.allSatisfy { (1...Limits.sequence).contains($0.start) }
+                && manifest.marks.allSatisfy { $0.first - 1 + UInt64($0.marks.count) <= Limits.sequence }
+                && manifest.sequences.values.allSatisfy(Limits.rowNumbers.contains),
+            "\(manifest) is beyond all bounds")
         var bytes: [UInt8] = []
         let writer = try SnapshotWriter(
             content: reader.header.content, peer: reader.header.peer, manifest: reader.manifest

@@ -1,6 +1,6 @@
 import LogSyncModel
 
-/// Rules 2 to 6 of MODEL.md's shown state: which alive rows stand, and with which values.
+/// Rules 2 to 6 of Documentation/model.md's shown state: which alive rows stand, and with which values.
 ///
 /// Where the page leaves room, the readings are these. An undeclared reference has no say unless it is part of the row's
 /// own key; one whose enforcement is off has none at all, and is shown as it is. A row that refers to itself is a single row, and its reference holds. In

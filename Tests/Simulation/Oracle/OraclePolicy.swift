@@ -1,6 +1,6 @@
 import LogSyncModel
 
-/// The merge policies as pure functions of a set of versions (DESIGN.md, section 6).
+/// The merge policies as pure functions of a set of versions (Documentation/design.md, section 6).
 enum OraclePolicy: Equatable {
     case lastWriter, firstWriter, maximum, minimum, union
     case prefer([String])

@@ -1,6 +1,7 @@
 import LogSyncModel
 
-/// What can be said of a recording from the transaction alone and the state that its author had (MODEL.md, recording).
+/// What can be said of a recording from the transaction alone and the state that its author had
+/// (Documentation/model.md, recording).
 enum OracleRecording {
     /// Returns what is wrong with a transaction; nil where nothing is.
     ///

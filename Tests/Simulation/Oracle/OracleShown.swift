@@ -1,6 +1,6 @@
 import LogSyncModel
 
-/// What a peer shows (MODEL.md, shown state), decided anew on the whole graph of alive rows.
+/// What a peer shows (Documentation/model.md, shown state), decided anew on the whole graph of alive rows.
 struct OracleShown {
     struct RowName: Hashable {
         var table: String

@@ -1,6 +1,6 @@
 import LogSyncModel
 
-/// The replicated state S = (V, entries) of MODEL.md, as sets: slow, and as near to the page as can be.
+/// The replicated state S = (V, entries) of Documentation/model.md, as sets: slow, and as near to the page as can be.
 ///
 /// X(r) is left out. It only tells to which delete an edit was lost, and a delete that comes before the edit leaves
 /// nothing behind that could tell: two peers with the same vector may know different ones.

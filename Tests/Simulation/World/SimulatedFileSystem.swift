@@ -89,9 +89,9 @@ final class SimulatedFileSystem: FileSystem {
         try look(path) { () throws(FileSystemError) in try base.open(path) }
     }
 
-    func create(_ path: String) throws(FileSystemError) -> any WritableFile {
+    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
         try change(path, note: { $0.created(path) }) { () throws(FileSystemError) in
-            SimulatedFile(file: try base.create(path), path: path, fileSystem: self)
+            SimulatedFile(file: try base.create(path, permissions: permissions), path: path, fileSystem: self)
         }
     }
 
@@ -105,8 +105,10 @@ final class SimulatedFileSystem: FileSystem {
         try change(path, note: { $0.removing(path) }) { () throws(FileSystemError) in try base.remove(path) }
     }
 
-    func makeDirectory(_ path: String) throws(FileSystemError) {
-        try change(path, note: { _ in }) { () throws(FileSystemError) in try base.makeDirectory(path) }
+    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
+        try change(path, note: { _ in }) { () throws(FileSystemError) in
+            try base.makeDirectory(path, permissions: permissions)
+        }
     }
 
     func removeDirectory(_ path: String) throws(FileSystemError) {

@@ -43,14 +43,10 @@ final class BatchChangeMerge {
     init?(_ group: RowGroup, _ target: GroupTarget, _ transaction: TransactionMerge) throws {
         let store = transaction.store
         guard group.kind != .insert, !transaction.readsBack, transaction.undecided.isEmpty, let table = target.table,
-            BatchClockInserter.suits(table, store), 1...64 ~= table.columns.count, table.name != "logsync_setting",
-            !table.keyHasReference, !store.hasFolded, !store.hasReserved
+            store.batching(of: table).isSuperset(of: group.kind == .update ? .mergingUpdates : .mergingDeletes),
+            // A reference may name a row that was folded, or one that has not come.
+            !store.hasFolded, !store.hasReserved
         else { return nil }
-        switch table.kind {
-        case .natural: break
-        case .surrogate: guard table.localInteger != nil else { return nil }
-        case .columns: return nil
-        }
         if group.kind == .update {
             guard target.isKnown, target.hasNoKey,
                 group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
@@ -62,12 +58,9 @@ final class BatchChangeMerge {
             else { return nil }
         } else {
             positions = []
-            guard group.columns.isEmpty, store.referenceRules.to(table).allSatisfy({ $0.strength == .unenforced })
-            else {
-                return nil
-            }
+            guard group.columns.isEmpty else { return nil }
         }
-        guard try !HiddenRows(store).hasAny(of: table) else { return nil }
+        guard try !store.isContested(table) else { return nil }
         self.transaction = transaction
         self.group = group
         self.table = table
@@ -227,7 +220,7 @@ final class BatchChangeMerge {
         return true
     }
 
-    /// Adds the versions of an update to those that its author had not seen. The policy says which one is shown: the new
+    /// Adds the versions of an update to versions that its author had not seen. The policy says which one is shown: the new
     /// one, or what is shown already. False where it is another one, which this store might show otherwise than it says,
     /// where the cell holds a reference or was counted, or where a constraint refuses the row; then nothing was changed.
     private func contest(_ stamp: Stamp, _ row: UInt64, at rowid: Int64) throws -> Bool {

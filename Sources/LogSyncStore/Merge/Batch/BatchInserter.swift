@@ -38,30 +38,15 @@ final class BatchInserter {
 
     /// How many bytes of rows are written at a time, about.
     private static let bytes = 256 << 10
-    /// SQLite gives a table, and what stands for one, 2000 columns at most.
-    private static let columns = 1000
 
     private var connection: Connection { store.connection }
 
     /// Whether rows of a table may be inserted in this way now.
     static func suits(_ table: TrackedTable, _ store: OpenStore, _ shownRows: ShownRows) throws -> Bool {
-        guard BatchClockInserter.suits(table, store), table.name != "logsync_setting",
-            1...columns ~= table.columns.count,
-            !store.hasFolded
+        guard store.batching(of: table).isSuperset(of: .merging), !store.hasFolded, try !store.isContested(table)
         else { return false }
-        switch table.kind {
-        case .natural: guard !table.keyHasReference else { return false }
-        case .surrogate:
-            guard table.localInteger != nil, !store.hasReserved, !shownRows.integers.hasFreed(in: table) else {
-                return false
-            }
-        case .columns: return false
-        }
-        // A reference to a row that is here is all that is looked for.
-        for rule in store.referenceRules.of(table) where rule.strength != .unenforced {
-            guard rule.isByInteger, table.columns[rule.columns[0]].reference == rule.parent.name else { return false }
-        }
-        return try !HiddenRows(store).hasAny(of: table)
+        // An integer that a row left in this transaction may still be referred to.
+        return table.localInteger == nil || !shownRows.integers.hasFreed(in: table)
     }
 
     init(_ table: TrackedTable, _ store: OpenStore, _ shownRows: ShownRows, _ stamp: Stamp) throws {
@@ -97,7 +82,8 @@ final class BatchInserter {
     func flush() throws { try clock.flush() }
 
     /// Looks at the integers that the next rows would take, all at once: rows that come together have them in a row.
-    func expect(_ hints: [Int64]) throws {
+    func expect(_ hints: [Int64?]) throws {
+        let hints = hints.compactMap { $0 }
         areTaken = nil
         guard !table.schema.isAutoincrement, let first = hints.min(), let last = hints.max(), first > 0,
             last <= highest, last - first < 2 * Int64(hints.count)
@@ -117,7 +103,7 @@ final class BatchInserter {
     ///   - token: by which ``write()`` names it.
     ///   - hint: the row's integer at its author.
     ///   - stamp: the insert's.
-    ///   - cells: those that were set after it, by column id.
+    ///   - cells: the cells that were set after it, by column id.
     ///   - omitsKey: whether the columns of a natural key are the identity's to say.
     ///   - value: by column position, as logs have it.
     /// - Returns: the row's rowid; nil where it is left alone.
@@ -167,7 +153,7 @@ final class BatchInserter {
     private func local(_ value: Value, at position: Int) throws -> Value? {
         if let given = try parents.local(value, at: position) { return given }
         guard refersToItself, !waiting.isEmpty else { return nil }
-        // The row that it refers to may be one of those that wait.
+        // The row that it refers to may be one that waits.
         try writeBatch()
         return try parents.local(value, at: position)
     }
@@ -200,7 +186,7 @@ final class BatchInserter {
 
     /// Writes the rows that wait.
     ///
-    /// - Returns: the tokens of those that were left alone since this was called last.
+    /// - Returns: the tokens of rows that were left alone since this was called last.
     func write() throws -> [Int] {
         try writeBatch()
         defer { left = [] }

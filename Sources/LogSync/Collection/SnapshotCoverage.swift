@@ -1,0 +1,113 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+
+/// What the snapshots in the folder stand for.
+///
+/// A snapshot whose author has dropped columns that another peer still shows is partial: a store that joined it would lack
+/// their values, so it stands for no peer's log files. Whether one is partial therefore depends on what every peer shows
+/// now, as far as its schema has arrived here.
+final class SnapshotCoverage {
+    private unowned let owner: ReplicatedStore
+    private let library: ContentLibrary
+    /// The tables and columns that published schemas make.
+    private var schemaColumns: [SchemaFingerprint: SchemaColumns] = [:]
+
+    private var store: Store { owner.store }
+    private var peer: PeerID { owner.peer }
+
+    init(_ owner: ReplicatedStore) {
+        self.owner = owner
+        library = owner.library
+    }
+
+    // MARK: Snapshots
+
+    /// The snapshots that can be read, as they are for this store now: whole ones first.
+    func snapshots(_ scan: ContainerScan) throws -> [FoundSnapshot] {
+        try library.snapshots.found(scan) { try shownColumns(scan) }
+    }
+
+    /// The snapshots that can be read and stand for log files.
+    func wholeSnapshots(_ scan: ContainerScan) throws -> [FoundSnapshot] {
+        try snapshots(scan).filter { !$0.isPartial }
+    }
+
+    /// The highest sequence of a peer up to which a snapshot in the folder stands for its transactions.
+    ///
+    /// - Parameters:
+    ///   - damaged: own snapshots that count for nothing.
+    ///   - orPartly: whether a snapshot counts that lacks values which are shown.
+    func reach(
+        of id: PeerID, _ scan: ContainerScan, except damaged: [SnapshotName] = [], orPartly: Bool = false
+    ) throws -> UInt64 {
+        let found = try orPartly ? library.snapshots.found(scan) : wholeSnapshots(scan)
+        return found.filter { !($0.peer == peer && damaged.contains($0.name)) }.map { $0.vector[id] }.max() ?? 0
+    }
+
+    /// The highest sequence of a peer beyond which a snapshot of this store would tell the other peers more: where that
+    /// would be partial, another partial one is as good.
+    func bridge(of id: PeerID, _ scan: ContainerScan, except damaged: [SnapshotName] = []) throws -> UInt64 {
+        try reach(of: id, scan, except: damaged, orPartly: !lackedColumns(scan).isEmpty)
+    }
+
+    // MARK: Columns
+
+    /// What a snapshot of this store would lack of what other peers show; it is whole where that is nothing.
+    func lackedColumns(_ scan: ContainerScan) throws -> [LackedColumn] {
+        let lost = try store.lostColumns()
+        guard !lost.isEmpty else { return [] }
+        let names = try owner.names()
+        return try shownColumns(scan).showing(lost, besides: peer).sorted { $0.key < $1.key }.map { column, peers in
+            LackedColumn(table: column.table, column: column.column, peers: peers.map { names[$0] })
+        }
+    }
+
+    /// The columns that this store shows, and the columns of the other peers that take part, as far as they are known. A peer
+    /// whose schema has not arrived may show anything.
+    func shownColumns(_ scan: ContainerScan) throws -> ShownColumns {
+        var shown = ShownColumns(peers: [peer: .columns(try store.shownColumns())])
+        for id in try participants(scan) {
+            if let other = scan.peers[id], let schemas = try schemas(of: other) {
+                let without = other.description.value?.without ?? []
+                shown.peers[id] = .columns(try store.shownColumns(in: schemas, without: without))
+            } else {
+                shown.peers[id] = .anything
+            }
+        }
+        return shown
+    }
+
+    /// The other peers that take part, peers that only read included. A peer whose folder is gone may come back.
+    private func participants(_ scan: ContainerScan) throws -> [PeerID] {
+        let vector = try store.vector()
+        let others = Set(scan.peers.keys).union(vector.sequences.keys)
+            .subtracting(try owner.retiredPeers(scan)).subtracting(try store.branches().map(\.id)).subtracting([peer])
+        return others.filter { id in
+            guard let other = scan.peers[id] else { return vector[id] > 0 }
+            return !other.isSeed && (other.hasSpoken || vector[id] > 0)
+        }
+    }
+
+    /// The tables and columns of the schema that a peer has now, or of all that it ever had where it does not say which;
+    /// nil where that has not arrived.
+    private func schemas(of other: PeerScan) throws -> [SchemaColumns]? {
+        let now = other.description.value?.schema
+        let files = other.schemas.filter { now == nil || $0.name.fingerprint == now }
+        var schemas: [SchemaColumns] = []
+        for file in files {
+            guard let schema = try columns(of: file.name, of: other.id) else { return nil }
+            schemas.append(schema)
+        }
+        return schemas.isEmpty ? nil : schemas
+    }
+
+    private func columns(of name: SchemaFileName, of id: PeerID) throws -> SchemaColumns? {
+        if let known = schemaColumns[name.fingerprint] { return known }
+        guard let text = library.content.schema(name, of: id) else { return nil }
+        let columns = try Store.columns(ofSchema: text)
+        schemaColumns[name.fingerprint] = columns
+        return columns
+    }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import LogSyncModel
+
+/// A small file that is replaced durably: written aside, synchronized, renamed, the directory synchronized.
+enum DurableFile {
+    static func write(_ data: Data, to path: String) throws(LogSyncError) {
+        let temporary = path + ".tmp"
+        func attempt(_ what: String, _ body: () -> Bool) throws(LogSyncError) {
+            guard !body() else { return }
+            let number = errno
+            unlink(temporary)
+            throw LogSyncError(
+                .ioError, "\(path) could not be \(what): \(String(cString: strerror(number)))",
+                help: "Free some space there, or check the disk, and run the command again")
+        }
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        try attempt("made") { descriptor >= 0 }
+        defer { close(descriptor) }
+        try attempt("written") {
+            data.withUnsafeBytes { bytes in
+                var done = 0
+                while done < bytes.count {
+                    let count = Foundation.write(descriptor, bytes.baseAddress?.advanced(by: done), bytes.count - done)
+                    if count < 0 && errno == EINTR { continue }
+                    if count <= 0 { return false }
+                    done += count
+                }
+                return true
+            }
+        }
+        try attempt("synchronized") { fsync(descriptor) == 0 }
+        try attempt("put in place") { rename(temporary, path) == 0 }
+        let directory = open((path as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        try attempt("synchronized") { directory >= 0 }
+        defer { close(directory) }
+        try attempt("synchronized") { fsync(directory) == 0 }
+    }
+}

@@ -1,0 +1,32 @@
+import Foundation
+import LogSyncFormat
+import LogSyncModel
+
+/// What this machine keeps of one of its peers outside the database, so that a copied or restored database is told from the
+/// one that logsync left.
+struct StateFile: Equatable, Codable {
+    var format = 1
+    var peer: PeerID
+    var content: String
+    var path: String
+    var inode: UInt64
+    var machine: String?
+    /// The highest sequence recorded, and the chain hash there in hex.
+    var sequence: UInt64 = 0
+    var chain: String = ChainHash.zero.description
+    /// The counter of the last receipt that was written, or was about to be.
+    var receiptCounter: UInt64 = 0
+    /// The nonces of the runs that wrote receipts, newest last.
+    var nonces: [String] = []
+    /// The complaints of receipts that were answered by writing the file again: the complaining peer and the file, and
+    /// the counter of its receipt then. No clock of another machine tells whether that peer has looked since.
+    var answered: [String: UInt64]?
+    /// Since when, in Unix milliseconds, this store has done without what partial snapshots stand for, by their names.
+    var waiting: [String: Int64]?
+    /// The last identity trouble, for `status`.
+    var trouble: IdentityTrouble?
+
+    static let currentFormat = 1
+    /// As many runs may pass before another process's receipt could be taken for one of ours come back.
+    static let maximumNonces = 32
+}

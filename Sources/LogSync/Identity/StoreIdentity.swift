@@ -1,0 +1,175 @@
+import Foundation
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+import Logging
+
+/// Which peer a store is: settled at every step before anything is recorded, by the state file and by what the folder says.
+///
+/// Made anew when the store becomes another peer, or its content is elsewhere: what the folder said is then to be heard
+/// again.
+final class StoreIdentity {
+    unowned let owner: ReplicatedStore
+    let store: Store
+    let peer: PeerID
+    /// The state file as it was last read or written; nil until the identity is settled.
+    private(set) var state: StateFile?
+    /// Whether the identity was compared with what the container says, by this process.
+    private(set) var isSettledWithFolder = false
+    /// The highest sequence of this peer on which another peer's transaction depends.
+    private(set) var seenByOthers: UInt64 = 0
+
+    private var place: StorePlace { owner.place }
+    private var machineID: String? { owner.configuration.machineID }
+    private var now: Timestamp { owner.configuration.now }
+    private var chain: String { get throws { try store.chain(of: peer).description } }
+
+    init(_ owner: ReplicatedStore) {
+        self.owner = owner
+        store = owner.store
+        peer = owner.peer
+    }
+
+    // MARK: Settling
+
+    /// Finds out whether the store is the peer that it says it is.
+    ///
+    /// - Parameter scan: what the container holds; nil where it is not available or was not looked at.
+    /// - Returns: why the store has to become another peer; nil where it need not.
+    /// - Throws: `containerUnavailable` where only the container could tell.
+    func settle(_ scan: ContainerScan?) throws -> Succession? {
+        if try isUnchanged(scan) { return nil }
+        let evidence = try evidence(scan)
+        switch evidence.verdict {
+        case .same:
+            try remember(evidence.folder)
+        case .moved(let old):
+            let detail = "the store was moved here from \(old); it is the same peer"
+            try remember(evidence.folder, IdentityTrouble(kind: .moved, time: now, detail: detail))
+        case .copied(let original):
+            let source = original.map { "the store at \($0)" } ?? "another store"
+            return Succession(kind: .copied, detail: "this is a copy of \(source)")
+        case .restored(let ahead):
+            return Succession(
+                kind: .restored,
+                detail: "this is an older state of itself, at \(evidence.sequence) where it had been at \(ahead)")
+        case .untold:
+            return Succession(
+                kind: .restored,
+                detail:
+                    "this may be an older state of itself, at \(evidence.sequence): its state file and its receipt are "
+                    + "both lost")
+        case .shared:
+            return Succession(kind: .shared, detail: "another process writes under the same id")
+        case .unknown:
+            throw LogSyncError(
+                .containerUnavailable,
+                "\(place.path) cannot be told from a copy or a restored backup: its state file is lost and the "
+                    + "container \(owner.registration.container) is not there; captured changes stay in the store",
+                help: "Mount the container and run the command again")
+        }
+        isSettledWithFolder = isSettledWithFolder || scan != nil
+        return nil
+    }
+
+    /// Whether nothing has changed since the identity was settled: so it is at every step but the first.
+    private func isUnchanged(_ scan: ContainerScan?) throws -> Bool {
+        state = try owner.stateDirectory.load(peer)
+        guard let state, state.path == place.path, state.inode == place.inode, state.machine == machineID,
+            scan == nil, isSettledWithFolder || owner.registration.path == place.path
+        else { return false }
+        let sequence = try store.vector()[peer]
+        if state.sequence < sequence { return true }
+        return try state.sequence == sequence && state.chain == chain
+    }
+
+    /// Notes the transactions of this peer on which others depend, and which may not be in this store.
+    func noteDependents(_ plan: ImportPlan) {
+        for dot in plan.held.compactMap(\.waitsFor) where dot.peer == peer { noteSeenByOthers(dot.sequence) }
+    }
+
+    /// Notes that another peer has seen a transaction of this one.
+    func noteSeenByOthers(_ sequence: UInt64) { seenByOthers = max(seenByOthers, sequence) }
+
+    /// Takes up the identity of a store that has just become this peer.
+    func takeUp() throws {
+        state = try owner.stateDirectory.load(peer)
+        try noteLocation()
+        isSettledWithFolder = true
+    }
+
+    // MARK: Remembering
+
+    /// Notes who and where this store is, in the state file and in the store.
+    private func remember(_ folder: FolderEvidence?, _ trouble: IdentityTrouble? = nil) throws {
+        let content = owner.registration.content
+        var next =
+            state
+            ?? StateFile(
+                peer: peer, content: content, path: place.path, inode: place.inode,
+                receiptCounter: folder?.receipt?.counter ?? 0, nonces: (folder?.receipt?.nonce).map { [$0] } ?? [])
+        next.content = content
+        next.path = place.path
+        next.inode = place.inode
+        next.machine = machineID
+        next.sequence = try store.vector()[peer]
+        next.chain = try chain
+        if let trouble {
+            next.trouble = trouble
+            owner.logger.notice("\(place.path): \(trouble.detail)", metadata: ["peer": "\(peer)"])
+        }
+        try save(next)
+        try noteLocation()
+    }
+
+    private func noteLocation() throws {
+        let registration = owner.registration
+        guard
+            registration.path != place.path || registration.inode != place.inode
+                || registration.machineID != machineID
+        else { return }
+        try store.setLocation(path: place.path, inode: place.inode, machineID: machineID)
+        try owner.refresh()
+    }
+
+    /// Changes the state file; nothing happens before the identity is settled.
+    func update(_ change: (inout StateFile) throws -> Void) throws {
+        guard var next = state else { return }
+        try change(&next)
+        try save(next)
+    }
+
+    private func save(_ next: StateFile) throws {
+        guard next != state else { return }
+        try owner.stateDirectory.save(next)
+        state = next
+    }
+
+    /// Notes how far the store has recorded. To be called after a recording commits and before any of it is published.
+    func noteRecorded() throws {
+        guard let former = state?.sequence else { return }
+        let sequence = try store.vector()[peer]
+        try update {
+            $0.sequence = sequence
+            $0.chain = try chain
+        }
+        try logRecorded(after: former, upTo: sequence)
+    }
+
+    /// - Parameter former: up to which of this peer's transactions this was logged before.
+    private func logRecorded(after former: UInt64, upTo sequence: UInt64) throws {
+        guard sequence > former, owner.logger.logLevel <= .debug else { return }
+        // A recording makes one; a restored state file may be behind by any number.
+        let recorded = try store.history(
+            limit: Int(clamping: min(sequence - former, 100)), after: nil, author: nil, peer: peer, table: nil)
+        for entry in recorded.reversed() {
+            let counts = entry.counts.values.reduce(into: ChangeCounts()) { $0 += $1 }
+            owner.logger.debug(
+                "Recorded transaction \(entry.dot.sequence) of \(place.path)",
+                metadata: [
+                    "inserted": "\(counts.inserted)", "updated": "\(counts.updated)", "deleted": "\(counts.deleted)",
+                ])
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import LogSyncContainer
+import LogSyncModel
+import LogSyncStore
+import Logging
+
+/// Why a store has to become a new peer, which succeeds the one that it was.
+struct Succession {
+    var kind: IdentityTrouble.Kind
+    /// What was found out, as the beginning of a sentence.
+    var detail: String
+
+    /// Whether the new peer goes by the name of the former: a copy is another machine's, or another process's.
+    var keepsName: Bool { kind == .restored }
+
+    /// Whether the store lacks what was done under the former id, and imports that before it publishes anything.
+    var isOutdated: Bool { kind != .copied }
+}
+
+extension ReplicatedStore {
+    /// Finds out which peer this store is, and makes it another where it has to be one.
+    ///
+    /// - Parameter scan: what the container holds; nil where it is not available or was not looked at.
+    /// - Returns: whether the store is an older state of its former self, which is to be imported before anything is
+    ///   published.
+    /// - Throws: `containerUnavailable` where only the container could tell.
+    @discardableResult
+    func settleIdentity(_ scan: ContainerScan?) throws -> Bool {
+        guard let succession = try identity.settle(scan) else { return false }
+        try become(succession)
+        return succession.isOutdated
+    }
+
+    /// Makes this store a new peer that succeeds the present one.
+    private func become(_ succession: Succession) throws {
+        let successor = configuration.randomPeer()
+        let former = peer
+        let name =
+            succession.keepsName ? registration.name : "\(registration.name)-\(successor.description.prefix(4))"
+        let sentence =
+            "\(succession.detail): it goes on as the new peer \(successor) (\(name)), which succeeds \(former)"
+        logger.warning("\(place.path): \(sentence)", metadata: ["peer": "\(former)"])
+        // Before the store changes, so that a process killed in between leaves a store that is at home here.
+        try stateDirectory.save(
+            StateFile(
+                peer: successor, content: registration.content, path: place.path, inode: place.inode,
+                machine: configuration.machineID,
+                trouble: IdentityTrouble(kind: succession.kind, time: configuration.now, detail: sentence)))
+        try store.becomeSuccessor(successor, name: name, retiresFormer: succession.kind == .restored)
+        try refresh()
+        try identity.takeUp()
+    }
+}

@@ -1,0 +1,27 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+
+/// Notifications of what a store's steps changed.
+extension DidImport {
+    /// What a step of importing changed.
+    init(_ step: ImportStep, into store: String, names: PeerNames) {
+        self.init(
+            store: store,
+            transactions: step.imported.map { transaction in
+                Transaction(
+                    peer: names[transaction.dot.peer], sequence: transaction.dot.sequence,
+                    time: Timestamp(milliseconds: transaction.time.milliseconds), author: transaction.author,
+                    context: transaction.context, tables: transaction.tables)
+            })
+    }
+
+    /// What joining a snapshot changed, under the name of its author.
+    init(_ snapshot: FoundSnapshot, _ joined: JoinedSnapshot, into store: String, names: PeerNames) {
+        let transaction = Transaction(
+            peer: names[snapshot.peer], sequence: snapshot.name.sequence,
+            time: Timestamp(milliseconds: snapshot.manifest.taken), author: nil, context: nil, tables: joined.tables)
+        self.init(store: store, transactions: [transaction])
+    }
+}

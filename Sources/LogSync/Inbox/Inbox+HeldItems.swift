@@ -1,0 +1,61 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+
+extension Inbox {
+    /// Everything that cannot be imported as things stand, and why, without importing anything.
+    func heldItems(_ scan: ContainerScan) throws -> [HeldItem] {
+        let plan = try plan(scan)
+        try plan.begin(vector: try store.vector()) { try store.chain(of: $0) }
+        var isProgress = true
+        while isProgress {
+            while try plan.skip() {}
+            isProgress = try acceptClocks(plan)
+        }
+        return try heldItems(plan, scan, contradicted: branches.contradictedReceipts(scan))
+    }
+
+    /// Everything that could not be imported, and why.
+    ///
+    /// - Parameters:
+    ///   - plan: has nothing left that is ready.
+    ///   - contradicted: the peers that say they have published another transaction than the one imported here.
+    func heldItems(_ plan: ImportPlan, _ scan: ContainerScan, contradicted: Set<PeerID>) throws -> [HeldItem] {
+        owner.identity.noteDependents(plan)
+        let transactions = plan.held
+        let (unexplained, foreign) = (branches.unexplained, owner.ownFolder.foreignFiles)
+        var items = heldSnapshots
+        if transactions.isEmpty, items.isEmpty, contradicted.isEmpty, unexplained.isEmpty, foreign.isEmpty { return [] }
+        let names = try owner.names()
+        func isForkKnown(of id: PeerID) -> Bool { items.contains { $0.peer.id == id && $0.reason == .fork } }
+        for held in transactions {
+            items.append(
+                HeldItem(
+                    peer: names[held.dot.peer], sequence: held.dot.sequence,
+                    file: held.blob?.description ?? held.file?.description,
+                    reason: held.reason, detail: held.detail))
+        }
+        for id in contradicted where !isForkKnown(of: id) {
+            items.append(
+                HeldItem(
+                    peer: names[id], sequence: scan.peers[id]?.said?.published ?? 0, file: nil, reason: .fork,
+                    detail: "the peer says that this transaction is another than the one imported here"))
+        }
+        for (id, name) in unexplained where !isForkKnown(of: id) {
+            items.append(
+                HeldItem(
+                    peer: names[id], sequence: name.last, file: name.description, reason: .fork,
+                    detail:
+                        "it holds another history of this peer, and no file that can be read says where that goes off"
+                ))
+        }
+        for name in foreign {
+            items.append(
+                HeldItem(
+                    peer: names[peer], sequence: name.last, file: name.description, reason: .fork,
+                    detail: "another store writes under the id of this one"))
+        }
+        return items.sorted { ($0.peer.id, $0.sequence) < ($1.peer.id, $1.sequence) }
+    }
+}

@@ -1,0 +1,125 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+import Logging
+
+/// From the container into the store.
+extension Inbox {
+    /// What one step of importing did.
+    enum ImportProgress {
+        case imported(ImportStep)
+        /// A file turned out not to be what it seemed, and everything was undone: the next step does without it.
+        case undone
+        /// Nothing is ready any more.
+        case finished
+    }
+
+    func plan(_ scan: ContainerScan) throws -> ImportPlan {
+        library.logs.forgetImported(try store.vector())
+        return ImportPlan(
+            scan, except: peer, library: library, configuration: owner.configuration, branches: try store.branches())
+    }
+
+    /// Merges what is ready, in one SQLite transaction that is kept short.
+    func importNext(_ plan: ImportPlan) throws -> ImportProgress {
+        try begin(plan)
+        if try !plan.hasNext() {
+            guard try acceptClocks(plan), try plan.hasNext() else { return .finished }
+        }
+        let step: ImportStep
+        var files: [ImportedFile: Int] = [:]
+        let isLogged = logger.logLevel <= .debug
+        do {
+            step = try store.importStep {
+                let next = try plan.next()
+                if isLogged, next != nil, let (peer, file, _) = plan.current {
+                    files[ImportedFile(peer: peer, name: file.name), default: 0] += 1
+                }
+                return next
+            }
+        } catch let reason as NotReady {
+            plan.wait(reason, at: try store.vector())
+            return .undone
+        } catch let gone as RowGone {
+            try record(gone)
+            return .undone
+        } catch {
+            try hold(plan, error)
+            return .undone
+        }
+        try owner.identity.noteRecorded()
+        log(files)
+        return .imported(step)
+    }
+
+    private func begin(_ plan: ImportPlan) throws {
+        let chains = try store.chains()
+        try plan.begin(vector: try store.vector()) { chains[$0] ?? .zero }
+    }
+
+    /// Lets in the peers whose clocks were accepted by hand. Returns whether a transaction of one of them waits.
+    func acceptClocks(_ plan: ImportPlan) throws -> Bool {
+        var isAny = false
+        for transaction in plan.waitingForClock
+        where try store.readiness(of: transaction.header, chainBefore: transaction.chainBefore) == .ready {
+            plan.acceptClock(of: transaction.header.dot.peer)
+            isAny = true
+        }
+        return isAny
+    }
+
+    // MARK: Failed steps
+
+    /// Records a deletion that was not captured, so that the import can begin anew.
+    private func record(_ gone: RowGone) throws {
+        guard try store.recordGone(gone) != nil else {
+            throw LogSyncError(
+                .invalidStore, "a row of \(gone.table) is not where its clock record says; nothing was imported",
+                help: "Run logsync rescan on \(owner.place.path)")
+        }
+        try owner.identity.noteRecorded()
+        let what = "a row of \(gone.table) was deleted behind the triggers' back; its deletion was recorded"
+        logger.warning("\(owner.place.path): \(what). logsync rescan finds whatever else was changed so")
+    }
+
+    /// Finds the file that a failed step failed in; throws what is not a file's fault.
+    private func hold(_ plan: ImportPlan, _ error: any Error) throws {
+        if plan.isBlobToBlame { return }
+        if let failure = plan.streamFailure {
+            if plan.readAgain() { return }
+            switch failure {
+            case .incomplete: plan.block(.incomplete, failure.description)
+            case .damaged: plan.block(.damaged, failure.description)
+            case .newerFormat: plan.block(.newerFormat, failure.description)
+            }
+            return
+        }
+        guard plan.current != nil, let error = error as? LogSyncError else { throw error }
+        switch error.code {
+        case .malformedLog: plan.block(.damaged, error.message)
+        case .newerFormat: plan.block(.newerFormat, error.message)
+        default: throw error
+        }
+    }
+
+    // MARK: Logging
+
+    /// A log file that transactions were imported from.
+    private struct ImportedFile: Hashable {
+        var peer: PeerID
+        var name: LogFileName
+    }
+
+    /// - Parameter files: how many transactions were imported from each; empty where that is not logged.
+    private func log(_ files: [ImportedFile: Int]) {
+        for (file, count) in files.sorted(by: { ($0.key.peer, $0.key.name) < ($1.key.peer, $1.key.name) }) {
+            logger.debug(
+                "Imported from \(file.name) into \(owner.place.path)",
+                metadata: [
+                    "transactions": "\(count)",
+                    "peer": "\(PeerName(id: file.peer, name: folderNames[file.peer]).name)",
+                ])
+        }
+    }
+}

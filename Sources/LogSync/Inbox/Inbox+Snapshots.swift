@@ -1,0 +1,153 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+import Logging
+
+/// Joining the snapshots of other peers, where log files that are missing or cannot be read keep something from being
+/// imported.
+///
+/// Whole snapshots go first. A store that joins a partial one does not get the values that its author has lost, so log files
+/// and whole snapshots are waited for first.
+extension Inbox {
+    /// For how long log files may be on their way that were written before a snapshot, in milliseconds. The sync engine may
+    /// also have kept an older receipt than the last, which does not speak of them.
+    private static let patience: Int64 = 600_000
+
+    /// Joins a snapshot that brings transactions which no log file here gives.
+    ///
+    /// - Parameter plan: has nothing left that is ready.
+    /// - Returns: nil where there is nothing to join.
+    func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) throws -> (FoundSnapshot, JoinedSnapshot)? {
+        let vector = try store.vector()
+        heldSnapshots = []
+        try forgetWaiting(scan)
+        for snapshot in try owner.coverage.snapshots(scan) where try brings(snapshot, beyond: vector, plan, scan) {
+            switch try store.joinability(of: snapshot.manifest) {
+            case .ready: break
+            case .ahead(let sequence):
+                // Others have what this store never recorded: it is an older state of itself.
+                owner.identity.noteSeenByOthers(sequence)
+                continue
+            case .nothingNew, .fork: continue
+            }
+            guard try library.snapshots.isIntact(snapshot.name, of: snapshot.peer) else { continue }
+            if snapshot.isPartial, let item = try waits(snapshot) {
+                heldSnapshots.append(item)
+                continue
+            }
+            do {
+                let joined = try store.join(blobs: { [blobs = library.blobs] in try blobs.read($0) }) {
+                    try library.snapshots.reader(snapshot.name, of: snapshot.peer)
+                }
+                try owner.identity.noteRecorded()
+                library.logs.forgetImported(try store.vector())
+                heldSnapshots = []
+                logJoined(snapshot, transactions: joined.transactions)
+                warn(of: joined, snapshot)
+                return (snapshot, joined)
+            } catch let error as LogFileError {
+                logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
+            } catch let error as LogSyncError where error.code == .malformedLog {
+                logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
+                if let item = try lackingBlob(snapshot) { heldSnapshots.append(item) }
+            }
+        }
+        return nil
+    }
+
+    /// What keeps a snapshot from being joined, where it is a blob.
+    private func lackingBlob(_ snapshot: FoundSnapshot) throws -> HeldItem? {
+        for id in library.blobIndex.blobs(of: snapshot.file, snapshot.peer) ?? [] {
+            guard let obstacle = try library.blobs.obstacle(id) else { continue }
+            return HeldItem(
+                peer: try owner.names()[snapshot.peer], sequence: snapshot.name.sequence, file: id.description,
+                reason: obstacle.reason, detail: "the snapshot \(snapshot.name) waits: \(obstacle.detail)")
+        }
+        return nil
+    }
+
+    // MARK: What a snapshot brings
+
+    /// Whether a snapshot has transactions that no log file here gives.
+    private func brings(
+        _ snapshot: FoundSnapshot, beyond vector: VersionVector, _ plan: ImportPlan, _ scan: ContainerScan
+    ) throws -> Bool {
+        try snapshot.vector.sequences.contains { id, sequence in
+            guard sequence > vector[id] else { return false }
+            if id == peer { return true }
+            switch plan.obstacle(of: id) {
+            case .none: return try isOld(snapshot) || hasNoFilesToCome(id, sequence, scan)
+            case .some(let reason): return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob].contains(reason)
+            }
+        }
+    }
+
+    private func isOld(_ snapshot: FoundSnapshot) -> Bool {
+        owner.configuration.clock.now() - snapshot.file.modified / 1_000_000 > Self.patience
+    }
+
+    /// Whether log files that are not here will hardly come: their author is no more, or its folder has gone, or says that it
+    /// has published them and has them no more.
+    private func hasNoFilesToCome(_ id: PeerID, _ sequence: UInt64, _ scan: ContainerScan) throws -> Bool {
+        // A retired peer says nothing any more, a former self of some store not even what it published last.
+        if try store.retiredPeers().contains(id) { return true }
+        guard let said = scan.peers[id]?.said else { return scan.peers[id]?.receipt != .outdated }
+        return said.published >= sequence
+    }
+
+    // MARK: Partial snapshots
+
+    /// Why a partial snapshot that would bring something is not joined yet; nil where it has been waited for long enough.
+    ///
+    /// What counts is how long this store has done without what the snapshot stands for: the sync engine may bring a snapshot
+    /// of last week before the log files of the week before.
+    private func waits(_ snapshot: FoundSnapshot) throws -> HeldItem? {
+        let now = owner.configuration.clock.now()
+        let name = snapshot.name.description
+        guard let state = owner.identity.state else { return nil }
+        // A clock that was set back begins anew.
+        let since = state.waiting?[name].flatMap { $0 <= now ? $0 : nil }
+        if let since, now - since > Self.patience { return nil }
+        if since == nil {
+            try owner.identity.update { $0.waiting = ($0.waiting ?? [:]).merging([name: now]) { $1 } }
+        }
+        let end = Timestamp(milliseconds: (since ?? now) + Self.patience)
+        return HeldItem(
+            peer: try owner.names()[snapshot.peer], sequence: snapshot.name.sequence, file: name, reason: .gap,
+            detail: "log files are missing, and the snapshot that has what was in them lacks values that are shown; "
+                + "it is joined after \(end) where neither they nor another snapshot have come")
+    }
+
+    /// Forgets for how long partial snapshots that have gone were waited for.
+    private func forgetWaiting(_ scan: ContainerScan) throws {
+        guard let waiting = owner.identity.state?.waiting else { return }
+        let names = Set(scan.peers.values.flatMap { $0.snapshots.map(\.name.description) })
+        let left = waiting.filter { names.contains($0.key) }
+        guard left.count < waiting.count else { return }
+        try owner.identity.update { $0.waiting = left.isEmpty ? nil : left }
+    }
+
+    // MARK: Logging
+
+    func logJoined(_ snapshot: FoundSnapshot, transactions: UInt64) {
+        logger.debug(
+            "Joined the snapshot \(library.content.peer(snapshot.peer).path(snapshot.name)) into \(owner.place.path)",
+            metadata: ["transactions": "\(transactions)"])
+    }
+
+    private func warn(of joined: JoinedSnapshot, _ snapshot: FoundSnapshot) {
+        guard !joined.lost.isEmpty else { return }
+        let columns = joined.lost.sorted().map(\.description).joined(separator: ", ")
+        logger.warning(
+            "\(owner.place.path) joined a snapshot whose author had dropped columns: their values may be missing here",
+            metadata: ["columns": "\(columns)", "file": "\(snapshot.name)"])
+    }
+}
+
+extension ImportPlan {
+    /// Why a peer's next transaction cannot be imported; nil where no file speaks of it.
+    fileprivate func obstacle(of peer: PeerID) -> HeldItem.Reason? {
+        held.first { $0.dot.peer == peer }?.reason
+    }
+}

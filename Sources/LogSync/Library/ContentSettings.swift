@@ -1,0 +1,195 @@
+import Foundation
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+
+/// The settings that a content already has, read from its logs before there is a store to import them into.
+///
+/// A store that joins has to identify rows as the others do from its first transaction on.
+struct ContentSettings {
+    private struct Entry {
+        var value: String?
+        var time: HybridTime
+        var dot: Dot
+    }
+
+    struct Key: Hashable, Comparable {
+        var kind: String
+        var target: String
+
+        init?(_ identity: RowIdentity) {
+            guard let parts = identity.naturalParts, parts.count == 2, case .text(let kind) = parts[0],
+                case .text(let target) = parts[1]
+            else { return nil }
+            self.init(
+                kind: String(decoding: kind, as: UTF8.self), target: String(decoding: target, as: UTF8.self))
+        }
+
+        init(kind: String, target: String) {
+            self.kind = kind
+            self.target = target
+        }
+
+        static func < (a: Key, b: Key) -> Bool { (a.kind, a.target) < (b.kind, b.target) }
+    }
+
+    private var entries: [Key: Entry] = [:]
+
+    static let table = "logsync_setting"
+
+    /// Reads the settings of the newest snapshot and the transactions after it that change settings; files that cannot
+    /// be read (yet) are passed over.
+    init(_ scan: ContainerScan, _ library: ContentLibrary) throws {
+        // Of settings, nothing is ever lost.
+        let vector = try readNewest(library.snapshots.found(scan).sorted { $0.reach > $1.reach }, library.snapshots)
+        for peer in scan.peers.values {
+            let files = peer.logFiles
+            var sequence = vector[peer.id] + 1
+            while sequence <= files.reach {
+                var isSound: Set<LogFileName> = []
+                for file in peer.logs where file.name.covers(sequence) {
+                    if case .sound = try library.logs.examine(file, of: peer.id) { isSound.insert(file.name) }
+                }
+                switch files.choice(for: sequence, where: isSound.contains) {
+                case .file(let name):
+                    try read(name, of: peer.id, library.logs)
+                    library.logs.forget(name, of: peer.id)
+                    sequence = name.last + 1
+                case .gap(let next): sequence = max(next, sequence + 1)
+                case .end: sequence = files.reach + 1
+                }
+            }
+        }
+    }
+
+    /// (kind, target, value), in order.
+    var rows: [(kind: String, target: String, value: String)] {
+        entries.sorted { $0.key < $1.key }.compactMap { key, entry in entry.value.map { (key.kind, key.target, $0) } }
+    }
+
+    func value(_ kind: String, _ target: String) -> String? {
+        entries[Key(kind: kind, target: target)]?.value
+    }
+
+    // MARK: Snapshots
+
+    /// Takes the settings of the first snapshot that can be read through; returns the vector that it covers.
+    private mutating func readNewest(
+        _ found: [FoundSnapshot], _ snapshots: SnapshotLibrary
+    ) throws -> VersionVector {
+        for snapshot in found {
+            do {
+                guard try snapshots.isIntact(snapshot.name, of: snapshot.peer) else { continue }
+                let reader = try snapshots.reader(snapshot.name, of: snapshot.peer)
+                while let rows = try reader.next() {
+                    if rows.table == Self.table { take(rows, reader.manifest) }
+                }
+                return snapshot.vector
+            } catch is LogFileError {
+                // The next one, or the logs, will do.
+                entries = [:]
+            }
+        }
+        return VersionVector()
+    }
+
+    private mutating func take(_ rows: SnapshotRows, _ manifest: SnapshotManifest) {
+        switch rows {
+        case .plain(let rows):
+            guard let column = rows.columns.first(where: { $0.name == "value" }) else { return }
+            for (index, identity) in rows.identities.enumerated() {
+                let stamp = column.exceptions.first { $0.row == index }?.stamp ?? rows.stamps[index]
+                take(column.values?[index], of: identity, stamp, manifest)
+            }
+        case .spelled(let rows):
+            for row in rows.rows where !row.inserts.isEmpty {
+                for version in row.cells.first(where: { $0.column == "value" })?.versions ?? [] {
+                    take(version.value, of: row.identity, version.stamp, manifest)
+                }
+            }
+        }
+    }
+
+    private mutating func take(
+        _ value: Value?, of identity: RowIdentity, _ stamp: EntryStamp, _ manifest: SnapshotManifest
+    ) {
+        guard let key = Key(identity), case .text(let bytes)? = value else { return }
+        let dot = Dot(manifest.peers[stamp.peer].id, stamp.sequence)
+        if let known = entries[key], (known.time, known.dot) > (stamp.time, dot) { return }
+        entries[key] = Entry(value: String(decoding: bytes, as: UTF8.self), time: stamp.time, dot: dot)
+    }
+
+    // MARK: Logs
+
+    private mutating func read(_ name: LogFileName, of peer: PeerID, _ logs: LogLibrary) throws {
+        var withSettings: Set<UInt64> = []
+        try logs.reader(name, of: peer).forEachSummary { summary in
+            if summary.counts[Self.table] != nil { withSettings.insert(summary.header.dot.sequence) }
+        }
+        guard !withSettings.isEmpty else { return }
+        let reader = try logs.reader(name, of: peer)
+        while let segment = try reader.nextTransaction() {
+            guard withSettings.contains(segment.header.dot.sequence) else { continue }
+            while let groups = try segment.nextFrame() {
+                for group in groups where group.table == Self.table { take(group, segment.header.dot) }
+            }
+        }
+    }
+
+    private mutating func take(_ group: RowGroup, _ dot: Dot) {
+        let column = group.columns.first { $0.name == "value" }
+        for row in 0..<group.rowCount {
+            guard let key = Key(group.identities[row]) else { continue }
+            if let known = entries[key], (known.time, known.dot) > (group.times[row], dot) { continue }
+            var value: String?
+            if group.kind != .delete, case .text(let bytes)? = column?.values[row] {
+                value = String(decoding: bytes, as: UTF8.self)
+            }
+            entries[key] = Entry(value: value, time: group.times[row], dot: dot)
+        }
+    }
+
+    // MARK: Flags
+
+    /// Refuses options that contradict what the content has settled.
+    ///
+    /// - Throws: `configuration`.
+    func check(_ options: InitializeOptions) throws {
+        for (table, identity) in options.identities {
+            guard let settled = value("identity", table), settled != identity.setting else { continue }
+            throw Self.contradiction("the rows of \(table) are identified as \(settled)")
+        }
+        for reference in options.references {
+            let target = "\(reference.table).\(reference.column)"
+            guard let settled = value("reference", target), settled != reference.parent else { continue }
+            throw Self.contradiction("\(target) refers to \(settled)")
+        }
+        for (target, policy) in options.policies {
+            guard let settled = value("policy", target), settled != policy else { continue }
+            throw Self.contradiction("the policy of \(target) is \(settled)")
+        }
+        for table in options.skip + options.local where value("identity", table) != nil {
+            throw Self.contradiction("\(table) is replicated")
+        }
+    }
+
+    private static func contradiction(_ what: String) -> LogSyncError {
+        LogSyncError(
+            .configuration, "the content has settled that \(what); nothing was done",
+            help: "Leave that option out, or use logsync policy set afterwards")
+    }
+}
+
+extension InitializeOptions.Identity {
+    /// As the setting has it.
+    fileprivate var setting: String {
+        switch self {
+        case .natural: return "natural"
+        case .surrogate: return "surrogate"
+        case .columns(let columns):
+            // An array of strings can always be encoded.
+            let list = (try? JSONEncoder().encode(columns)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+            return "columns=\(list)"
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+
+/// The receipt: what this peer has published, imported and holds.
+extension OwnFolder {
+    /// Writes the receipt where it would say anything new.
+    ///
+    /// - Parameter scan: what the container holds; nil for what the last scan found.
+    func acknowledge(_ scan: ContainerScan?) throws { try publishReceipt(scan ?? receiptScan, leaving: false) }
+
+    /// Says in the folder that this peer keeps it no longer: no other peer waits for its word there, and any peer may delete
+    /// what it published and a snapshot stands for.
+    ///
+    /// A peer that comes back says the opposite with its next receipt.
+    func leave() throws { try publishReceipt(nil, leaving: true) }
+
+    /// Keeps for the next process how far the other peers' receipts have come. This peer's own is in its state file.
+    private func keepReceiptCounters() throws {
+        let counters = library.scanner.receiptCounters
+        try store.keepReceiptCounters(counters.risen.filter { $0.key != peer })
+        library.scanner.receiptCounters.forgetRisen()
+    }
+
+    private func publishReceipt(_ scan: ContainerScan?, leaving: Bool) throws {
+        defer { receiptScan = nil }
+        try keepReceiptCounters()
+        let standing = try folder.readReceipt()
+        let vector = try store.vector()
+        let firstWaiting = try store.outbox(unpublishedOnly: true).first { $0.dot.peer == peer }
+        var said = Receipt.Content(
+            published: firstWaiting.map { $0.dot.sequence - 1 } ?? vector[peer],
+            chain: try firstWaiting?.chainBefore.description ?? store.chain(of: peer).description, imported: vector,
+            held: owner.inbox.held.map { $0.map(Receipt.Held.init).sorted() } ?? standing?.content.held ?? [],
+            digest: standing?.content.digest ?? "",
+            collectionEpoch: max(standing?.content.collectionEpoch ?? 0, try store.collection().epoch),
+            epochsSeen: standing?.content.epochsSeen ?? [:], hasLeft: leaving)
+        for (id, other) in scan?.peers ?? [:] where id != peer {
+            if let epoch = other.said?.collectionEpoch, epoch > 0 { said.epochsSeen[id] = epoch }
+        }
+        let identity = owner.identity
+        guard let state = identity.state else { return try describe() }
+        let next = Receipt.counter(after: state.receiptCounter, standing: standing?.counter)
+        if let standing, standing.counter >= state.receiptCounter, standing.counter < next,
+            standing.content.saysTheSame(as: said)
+        {
+            return
+        }
+        said.digest = try store.digest()
+        try describe()
+        // Before the folder: a receipt there of which the state file does not know is taken for another process's.
+        let nonce = owner.nonce
+        try identity.update { state in
+            state.receiptCounter = next
+            if state.nonces.last != nonce {
+                state.nonces = (state.nonces + [nonce]).suffix(StateFile.maximumNonces)
+            }
+        }
+        _ = try folder.publishReceipt(
+            said, counter: next - 1, nonce: nonce, written: owner.configuration.now.milliseconds)
+    }
+}
+
+extension Receipt.Held {
+    fileprivate init(_ item: HeldItem) {
+        self.init(peer: item.peer.id, sequence: item.sequence, file: item.file, reason: item.reason.rawValue)
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import LogSyncContainer
+import LogSyncModel
+import LogSyncStore
+import Logging
+
+extension Replicator {
+    /// Syncs as things happen, until the task is cancelled; what was done is kept.
+    ///
+    /// A store that is missing or locked, a container that is not there, a full disk: all are reported as
+    /// ``ReplicationEvent``, and tried again.
+    public func run() async throws {
+        let wakes = WakeQueue()
+        wakes.wake(.full)
+        let watchers = Watchers(configuration: configuration, wakes: wakes)
+        let (stateDirectory, path) = (stateDirectory, path)
+        let (moves, move) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await watchers.watchStore(path) }
+            group.addTask { await self.watchContainer(watchers, anewAfter: moves) }
+            group.addTask { await watchers.watchRequests(stateDirectory, path) }
+            group.addTask { await watchers.watchTime() }
+            await loop(wakes, move)
+            group.cancelAll()
+        }
+    }
+
+    /// Runs in the background until ``stop()``.
+    public func start() {
+        guard background == nil else { return }
+        background = Task {
+            do {
+                try await run()
+            } catch {
+                configuration.logger.error("\(path): \(error)")
+            }
+        }
+    }
+
+    /// Stops what ``start()`` started, after the step under way.
+    public func stop() async {
+        background?.cancel()
+        await background?.value
+        background = nil
+    }
+
+    /// Watches the content folder, and anew from when the content was found to be elsewhere or this to be another peer.
+    private nonisolated func watchContainer(_ watchers: Watchers, anewAfter moves: AsyncStream<Void>) async {
+        func watch() -> Task<Void, Never> { Task { await watchers.watchContainer { await self.contentPaths() } } }
+        var watching = watch()
+        for await _ in moves {
+            watching.cancel()
+            await watching.value
+            watching = watch()
+        }
+        watching.cancel()
+        await watching.value
+    }
+
+    /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
+    private func contentPaths() -> (path: String, own: String)? {
+        // The round says why the store cannot be opened.
+        try? look { ($0.content.path, $0.content.peer($0.peer).path) }
+    }
+
+    // MARK: The loop
+
+    private func loop(_ wakes: WakeQueue, _ move: AsyncStream<Void>.Continuation) async {
+        var state = DaemonState(wakes: wakes, receiptDelay: configuration.receiptDelay)
+        var own: String?
+        for await _ in wakes.signals {
+            if Task.isCancelled { break }
+            let start = ContinuousClock.now
+            let wake = wakes.take()
+            defer {
+                if let now = opened.map({ $0.content.peer($0.peer).path }), now != own {
+                    if own != nil { move.yield() }
+                    own = now
+                }
+            }
+            do {
+                if wake.reasons.contains(.request) { try await letGo(wakes) }
+                state.schedule(wake.reasons)
+                let result = try await respond(to: wake, &state)
+                if wake.reasons.contains(.acknowledge) { try await acknowledge(nil) }
+                state.noteReceipt(
+                    isWritten: !wake.reasons.isDisjoint(with: [.acknowledge, .full]), isOwed: result != nil)
+                guard let result else { continue }
+                announce(result, &state)
+                if wake.reasons.contains(.full) { try await upkeep(compacts: state.isTimeToCompact()) }
+                // What arrives meanwhile is done together.
+                try await Task.sleep(until: start + configuration.debounce)
+            } catch is CancellationError {
+                break
+            } catch {
+                announce(LogSyncError(wrapping: error, at: path), &state)
+            }
+        }
+        state.stop()
+        guard state.owesReceipt else { return }
+        // In a task that is not cancelled. What cannot be said now is said at the next start.
+        await Task { try? await acknowledge(nil) }.value
+    }
+
+    /// Does what a wake calls for. Returns nil where there was nothing to do.
+    private func respond(to wake: Wake, _ state: inout DaemonState) async throws -> SyncResult? {
+        if wake.reasons.contains(.full) { return try await round(.everything) }
+        if wake.reasons.contains(.folder) {
+            return try await round([.scan, .publish, .import], .changes(in: wake.peers))
+        }
+        let (version, isPending) = try look { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
+        guard isPending || version != state.version else { return nil }
+        state.version = version
+        let result = try await round(.publish)
+        // Where there was nothing to publish, the container was not looked at, and may not be there.
+        return result.published > 0 ? result : nil
+    }
+
+    /// Closes the store until another process, which needs it alone, has finished.
+    private func letGo(_ wakes: WakeQueue) async throws {
+        let limit = configuration.wait * 6
+        guard StoreLocks.isRequested(stateDirectory, store: path, age: limit) else { return }
+        isLettingGo = true
+        defer { isLettingGo = false }
+        close()
+        while StoreLocks.isRequested(stateDirectory, store: path, age: limit) {
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        wakes.wake(.full)
+    }
+
+    /// After this many transactions published one by one, the own folder is maintained.
+    private static let maintenanceInterval = 64
+
+    // MARK: Announcing
+
+    private func announce(_ result: SyncResult, _ state: inout DaemonState) {
+        state.succeed()
+        if state.trouble != nil || !state.hasBegun {
+            state.trouble = nil
+            state.hasBegun = true
+            hub.send(.ready(store: path))
+        }
+        state.published += result.published
+        if state.published >= Self.maintenanceInterval {
+            state.published = 0
+            state.wakes.wake(.folder, in: opened?.peer)
+        }
+        guard result.held != state.held else { return }
+        state.held = result.held
+        for item in result.held {
+            configuration.logger.notice(
+                "\(path) holds \(item.peer.name):\(item.sequence) (\(item.reason.rawValue))",
+                metadata: item.file.map { ["file": "\($0)"] })
+        }
+        hub.send(.held(store: path, items: result.held))
+    }
+
+    private func announce(_ error: LogSyncError, _ state: inout DaemonState) {
+        state.fail()
+        guard state.trouble != error.code else { return }
+        state.trouble = error.code
+        configuration.logger.error("\(path): \(error)")
+        if error.code == .containerUnavailable {
+            hub.send(.unavailable(store: path, error: error))
+        } else {
+            hub.send(.error(store: path, error: error))
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import LogSyncContainer
+import LogSyncStore
+
+/// What ``Replicator/move(to:content:)`` did.
+public struct MoveReport: Sendable, Encodable {
+    /// A content in a container.
+    public struct Place: Hashable, Sendable, Encodable {
+        public var content: String
+        public var container: String
+    }
+
+    public let format = 1
+    public var store: String
+    public var place: Place
+    public var former: Place
+    /// Log files copied from the former folder.
+    public var copied = 0
+    /// The snapshot that was written because the logs that could be copied would not give the whole state; nil where
+    /// none was needed.
+    public var snapshot: String?
+    /// What is in the store, and in neither logs nor snapshots in the new folder; normally nothing.
+    public var missing: [RebuildReport.Missing] = []
+    /// What the sync with the new container brought.
+    public var result: SyncResult
+
+    /// Whether the store was elsewhere before.
+    public var changed: Bool { place != former }
+
+    init(_ registration: StoreRegistration, store: String, _ target: ContentFolder) {
+        self.store = store
+        place = Place(content: target.name.description, container: target.container)
+        former = Place(content: registration.content, container: registration.container)
+        result = SyncResult(store: store)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, content, container, former, changed, copied, snapshot, missing, recorded, published,
+            imported, held
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var document = encoder.container(keyedBy: CodingKeys.self)
+        try document.encode(format, forKey: .format)
+        try document.encode(store, forKey: .store)
+        try document.encode(place.content, forKey: .content)
+        try document.encode(place.container, forKey: .container)
+        try document.encode(former, forKey: .former)
+        try document.encode(changed, forKey: .changed)
+        try document.encode(copied, forKey: .copied)
+        try document.encode(snapshot, forKey: .snapshot)
+        try document.encode(missing, forKey: .missing)
+        try document.encode(result.recorded, forKey: .recorded)
+        try document.encode(result.published, forKey: .published)
+        try document.encode(result.imported, forKey: .imported)
+        try document.encode(result.held, forKey: .held)
+    }
+}

@@ -1,0 +1,86 @@
+import LogSyncModel
+
+/// What a running replicator remembers from one wake to the next.
+struct DaemonState {
+    let wakes: WakeQueue
+    /// What the last look for commits saw.
+    var version: Int64?
+    /// Whether a round has succeeded.
+    var hasBegun = false
+    /// The error that was announced last, until a round succeeds.
+    var trouble: LogSyncError.Code?
+    /// What was announced last to be held.
+    var held: [HeldItem] = []
+    /// Transactions published since the own folder was last maintained.
+    var published = 0
+    /// The pauses before the next looks for a commit.
+    private var looks: ArraySlice<Duration> = []
+    private var nextLook: Task<Void, Never>?
+    private var retry: Task<Void, Never>?
+    /// How long after the next failure the round is tried again.
+    private var delay = DaemonState.firstDelay
+    private var lastCompaction: ContinuousClock.Instant?
+
+    private let receiptDelay: Duration
+    /// The wake that has the receipt written, while one is owed.
+    private var receipt: Task<Void, Never>?
+    var owesReceipt: Bool { receipt != nil }
+
+    /// How often at the most a running replicator looks for log files that may go.
+    private static let compactionInterval = Duration.seconds(3600)
+    private static let firstDelay = Duration.seconds(1)
+    private static let lastDelay = Duration.seconds(30)
+    /// The store's files are written before the commit can be seen, so it is looked for again: a writer may be synchronizing
+    /// its disk.
+    private static let lookPauses: [Duration] = [
+        .milliseconds(1), .milliseconds(5), .milliseconds(25), .milliseconds(100),
+    ]
+
+    init(wakes: WakeQueue, receiptDelay: Duration) {
+        self.wakes = wakes
+        self.receiptDelay = receiptDelay
+    }
+
+    /// Notes what a round did for the receipt: whether it was written, and whether there may be something to say.
+    mutating func noteReceipt(isWritten: Bool, isOwed: Bool) {
+        if isWritten {
+            receipt?.cancel()
+            receipt = nil
+        } else if isOwed, receipt == nil {
+            receipt = wakes.wake(.acknowledge, after: receiptDelay)
+        }
+    }
+
+    mutating func schedule(_ reasons: WakeReasons) {
+        if reasons.contains(.local) { looks = Self.lookPauses[...] }
+        guard reasons.contains(.local) || reasons.contains(.look) else { return }
+        nextLook?.cancel()
+        nextLook = looks.popFirst().map { wakes.wake(.look, after: $0) }
+    }
+
+    /// Whether an hour has passed since this was last so.
+    mutating func isTimeToCompact() -> Bool {
+        let now = ContinuousClock.now
+        if let lastCompaction, now - lastCompaction < Self.compactionInterval { return false }
+        lastCompaction = now
+        return true
+    }
+
+    mutating func succeed() {
+        delay = Self.firstDelay
+        retry?.cancel()
+        retry = nil
+    }
+
+    mutating func fail() {
+        retry?.cancel()
+        retry = wakes.wake(.full, after: delay)
+        delay = min(delay * 2, Self.lastDelay)
+    }
+
+    func stop() {
+        nextLook?.cancel()
+        retry?.cancel()
+        receipt?.cancel()
+    }
+}
