@@ -240,6 +240,10 @@ class CheckTests(unittest.TestCase):
         self.passes("lines", {"Sources/House/More.swift": "//\n" * 400})
         self.fails("lines", {"Sources/House/More.swift": "//\n" * 401}, "401 lines")
 
+    def test_large_files(self):
+        self.passes("lines", {"Fixtures/large.bin": " " * (1 << 20)})
+        self.fails("lines", {"Fixtures/core": " " * (1 << 20) + "."}, "Fixtures/core:1: 1 MiB in one file")
+
     # MARK: What they rest on
 
     def test_updating_writes_what_is_needed_and_lowers_ceilings(self):
