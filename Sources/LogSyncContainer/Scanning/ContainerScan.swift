@@ -79,16 +79,6 @@ package struct PeerScan: Sendable {
     }
 }
 
-/// One published file in a listing. That it is there does not mean that it is complete.
-package struct FoundFile<Name: PublishedName>: Hashable, Sendable {
-    package var name: Name
-    /// Bytes.
-    package var size: UInt64
-    /// Unix time in nanoseconds.
-    package var modified: Int64
-    package var inode: UInt64
-}
-
 /// What the folder says of a peer.
 package struct PeerOverview: Hashable, Sendable {
     package var id: PeerID

@@ -73,7 +73,14 @@ struct PayloadReader {
         guard isLog, payload.bytes.count == Limits.sharedFrameLength else { return Limits.frameLength }
         return payload.bytes.withUnsafeBytes { bytes in
             var reader = ByteReader(bytes, offset: payload.offset)
-            return (try? GroupDecoder.rowCount(from: &reader)) == 1 ? Limits.frameLength : Limits.sharedFrameLength
+            return (try? Self.rowCount(from: &reader)) == 1 ? Limits.frameLength : Limits.sharedFrameLength
         }
+    }
+
+    /// How many rows the first group of a frame says it has.
+    private static func rowCount(from reader: inout ByteReader) throws -> UInt64 {
+        _ = try reader.take(2)
+        _ = try reader.name("table")
+        return try reader.varint()
     }
 }

@@ -42,13 +42,6 @@ struct GroupDecoder {
         }
     }
 
-    /// How many rows the first group of a frame says it has.
-    static func rowCount(from reader: inout ByteReader) throws -> UInt64 {
-        _ = try reader.take(2)
-        _ = try reader.name("table")
-        return try reader.varint()
-    }
-
     private mutating func group(from reader: inout ByteReader) throws -> RowGroup {
         let rawKind = try reader.byte()
         guard let kind = RowGroup.Kind(rawValue: rawKind) else { throw reader.newer("kind of change \(rawKind)") }

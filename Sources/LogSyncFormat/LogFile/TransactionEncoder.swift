@@ -1,10 +1,5 @@
 package import LogSyncModel
 
-/// A block as it stands in a segment, its header included.
-package struct EncodedBlock: Hashable, Sendable {
-    package let bytes: [UInt8]
-}
-
 /// Turns one transaction into the blocks of its segment, a frame of about 1 MiB at a time.
 ///
 /// ```swift
