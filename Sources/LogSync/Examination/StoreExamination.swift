@@ -232,11 +232,15 @@ struct StoreExamination {
             case .damaged: "run logsync sync on the store of \(item.peer.name), which writes it again"
             case .clock: "set the clocks, or let it in with logsync peers accept-clock STORE \(item.peer.name)"
             case .newerFormat: "install a newer logsync on this machine"
+            case .refused:
+                "ask \(item.peer.name) what wrote it: it contradicts itself or the schema; all that does not depend on it "
+                    + "goes on"
+            case .tooLarge: "where it is meant, let it in with logsync peers accept-size STORE \(item.peer.name)"
             case .fork: "run logsync status on every store of this content to see which two share an id"
             }
         return Finding(
             "held-\(item.reason.rawValue)",
-            item.reason == .damaged || item.reason == .fork ? .damage : .trouble,
+            [.damaged, .fork, .refused].contains(item.reason) ? .damage : .trouble,
             "\(item.peer.name):\(item.sequence) cannot be imported",
             at: item.file.map { store.content.peer(item.peer.id).path(named: $0) } ?? store.content.path,
             why: item.detail ?? item.reason.rawValue, help: help)

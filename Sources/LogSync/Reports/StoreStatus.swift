@@ -67,9 +67,11 @@ public struct StoreStatus: Sendable, Encodable {
 
     /// What a snapshot of this store would lack of what live peers show, because its app dropped it.
     public var lacks: [LackedColumn]
+    /// What of the content's schema this store does not make or does not run, and settings that it cannot follow.
+    public var unmade: [UnmadeObject]
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, succeeds, identity, lacks
+        case keptForSchema, unenforced, succeeds, identity, lacks, unmade
     }
 }

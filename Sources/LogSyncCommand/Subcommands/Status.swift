@@ -45,6 +45,7 @@ struct Status: AsyncParsableCommand {
         facts.add("digest", status.digest)
         var lines = facts.lines
         if !status.lacks.isEmpty { lines += [""] + status.lacks.lines }
+        if !status.unmade.isEmpty { lines += [""] + status.unmade.map(\.line) }
         if !status.peers.isEmpty { lines += [""] + peerLines(status.peers) }
         if !status.held.isEmpty { lines += [""] + status.held.map(\.line) }
         return lines

@@ -14,8 +14,11 @@ struct TableRegistration {
     }
 
     /// The tables to track with their identities; throws `unsupportedTable` for one that cannot be.
-    func choices() throws -> (tracked: [Choice], left: [(table: String, why: String)]) {
+    ///
+    /// `unfit` are the content's settings that this schema cannot follow.
+    func choices() throws -> (tracked: [Choice], left: [(table: String, why: String)], unfit: [UnmadeObject]) {
         var tracked: [Choice] = []
+        var unfit: [UnmadeObject] = []
         var left: [(table: String, why: String)] = []
         let local = Set(plan.local.map { $0.lowercased() }).union(AppSchema.migrationTables)
         let skipped = Set(plan.skip.map { $0.lowercased() })
@@ -25,10 +28,10 @@ struct TableRegistration {
             } else if skipped.contains(name.lowercased()) {
                 left.append((name, "skipped"))
             } else if let schema = try TableSchema.read(name, on: connection) {
-                tracked.append(try choice(schema))
+                tracked.append(try choice(schema, unfit: &unfit))
             }
         }
-        return (tracked, left)
+        return (tracked, left, unfit)
     }
 
     /// Every table and column that a flag names has to be there.
@@ -50,8 +53,29 @@ struct TableRegistration {
     }
 
     func choice(_ schema: TableSchema) throws -> Choice {
+        var unfit: [UnmadeObject] = []
+        return try choice(schema, unfit: &unfit)
+    }
+
+    private func choice(_ schema: TableSchema, unfit: inout [UnmadeObject]) throws -> Choice {
         try checkWritable(schema)
-        let given = plan.identities.first { $0.key.lowercased() == schema.name.lowercased() }?.value
+        func given(_ identities: [String: IdentityChoice]) -> IdentityChoice? {
+            identities.first { $0.key.lowercased() == schema.name.lowercased() }?.value
+        }
+        if let settled = given(plan.settledIdentities) {
+            do {
+                return try choice(schema, settled)
+            } catch let error as LogSyncError where error.code == .usage {
+                unfit.append(
+                    UnmadeObject(
+                        object: "identity of \(schema.name)",
+                        reason: "the content's setting does not fit this schema: \(error.message)"))
+            }
+        }
+        return try choice(schema, given(plan.identities))
+    }
+
+    private func choice(_ schema: TableSchema, _ given: IdentityChoice?) throws -> Choice {
         switch given {
         case .surrogate:
             guard schema.integerKey != nil else {

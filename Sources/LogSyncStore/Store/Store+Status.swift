@@ -91,6 +91,11 @@ extension Store {
         }
     }
 
+    /// What of the content's schema this store does not have, or does not run.
+    package func unmadeObjects() throws -> [UnmadeObject] {
+        try database.read { try UnmadeObjects($0.connection).all() }
+    }
+
     /// Peers' names as the content's settings have them.
     package func peerNames() throws -> [PeerID: String] {
         try database.read { store in
