@@ -124,6 +124,30 @@ public struct RowIdentity: Hashable, Sendable {
     }
 }
 
+extension RowIdentity {
+    /// Whether this is the natural identity of a key without references, given its values in key order.
+    package func isSpelled(by values: some Collection<Value>, _ collations: [Collation]) -> Bool {
+        guard bytes.first == 1 else { return false }
+        var rest = bytes.dropFirst()
+        for (value, collation) in zip(values, collations) {
+            if case .text(let text) = value, collation == .binary {
+                // Nearly all keys that are no integers: nothing is made of them to be compared.
+                guard rest.count >= 5 + text.count, rest.first == 3,
+                    rest.dropFirst().prefix(4).reduce(0, { $0 << 8 | Int($1) }) == text.count,
+                    rest.dropFirst(5).prefix(text.count).elementsEqual(text)
+                else { return false }
+                rest = rest.dropFirst(5 + text.count)
+                continue
+            }
+            guard let part = KeyPart(value, collation: collation) else { return false }
+            let expected = RowIdentity(natural: [part]).bytes.dropFirst()
+            guard rest.starts(with: expected) else { return false }
+            rest = rest.dropFirst(expected.count)
+        }
+        return rest.isEmpty
+    }
+}
+
 extension RowIdentity: Comparable {
     public static func < (a: RowIdentity, b: RowIdentity) -> Bool {
         a.bytes.lexicographicallyPrecedes(b.bytes)

@@ -42,6 +42,10 @@ extension Inbox {
         } catch let reason as NotReady {
             plan.wait(reason, at: try store.vector())
             return .undone
+        } catch let other as OtherKey {
+            try store.keepIdentities(of: other.table)
+            try owner.identity.noteRecorded()
+            return .undone
         } catch let gone as RowGone {
             try record(gone)
             return .undone

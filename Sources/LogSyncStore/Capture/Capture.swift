@@ -41,7 +41,7 @@ enum Capture {
                 "INSERT INTO \(table.pending)\(targets) VALUES (\(kind.rawValue), \(row), \(SQL.milliseconds)\(key));"
         }
         let moved =
-            table.capturesKey
+            table.capturesKey && !names.isEmpty
             ? names.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
             : "OLD.\(table.rowid) IS NOT NEW.\(table.rowid)"
         func trigger(_ name: String, _ event: String, _ condition: String, _ body: String) -> String {
@@ -93,7 +93,8 @@ enum Capture {
         let targets = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
         let key =
             try table.hasRowid
-            ? [.integer(position)] : identity.flatMap { try ShownRows(store).localKey($0, in: table) } ?? []
+            ? [.integer(position)]
+            : identity.flatMap { try ShownRows(store).standingKey($0, at: position, in: table) } ?? []
         guard !key.isEmpty else { return }
         let statement = try store.connection.prepare(
             """

@@ -88,7 +88,7 @@ struct CapturedChanges {
 
     /// - Parameter value: the key's values as captured, by place in the key.
     static func key(in table: TrackedTable, rowid: Int64?, value: (Int) -> Value) -> RowKey? {
-        guard table.capturesKey else { return rowid.map { RowKey(rowid: $0) } }
+        guard table.capturesKey, !table.key.isEmpty else { return rowid.map { RowKey(rowid: $0) } }
         var parts: [KeyPart] = []
         for (index, key) in table.key.enumerated() {
             // A key with a NULL in it tells nothing apart: such a row is known by its rowid.

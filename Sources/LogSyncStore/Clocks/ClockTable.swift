@@ -152,6 +152,9 @@ struct ClockTable {
         statement.bind(row, at: 1)
         try statement.run()
         try removeUniques(uniques, row: row)
+        guard table.mapsKeys else { return }
+        try connection.run(
+            "DELETE FROM logsync_shown WHERE table_id = ? AND row = ?", .integer(table.id), .integer(row))
     }
 
     /// Follows a row whose rowid changed.
@@ -166,7 +169,7 @@ struct ClockTable {
     }
 
     private func moveShownKey(_ row: Int64, to target: Int64) throws {
-        guard table.keyHasReference else { return }
+        guard table.keyHasReference || table.mapsKeys else { return }
         try connection.run(
             "UPDATE OR REPLACE logsync_shown SET row = ?3 WHERE table_id = ?1 AND row = ?2", .integer(table.id),
             .integer(row), .integer(target))

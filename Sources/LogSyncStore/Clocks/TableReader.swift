@@ -71,8 +71,9 @@ struct TableReader {
     }
 
     /// The identity that a row's key columns make, given the values with references translated.
-    /// nil where a key column is NULL: such a row has a surrogate identity.
+    /// nil where a key column is NULL, or there is no key: such a row has a surrogate identity.
     func naturalIdentity(_ value: (Int) throws -> Value) rethrows -> RowIdentity? {
+        guard !table.key.isEmpty else { return nil }
         var parts: [KeyPart] = []
         for key in table.key {
             guard let part = KeyPart(try value(key.index), collation: key.collation) else { return nil }

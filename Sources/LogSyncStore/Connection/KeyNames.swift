@@ -15,6 +15,7 @@ struct KeyNames {
 
     /// nil for a table of which nobody here has heard, or whose rows have surrogate identities.
     func names(of table: String) -> [String]? {
+        if let first = store.catalog.keys.firstKey(of: table) { return first }
         if let table = store.catalog[table] { return table.key.isEmpty ? nil : table.orderedKeyNames }
         return store.absentKeys[table.lowercased()]
     }

@@ -160,7 +160,7 @@ struct Conflicts {
 
     /// - Parameter value: what a column shows: an identity says nothing of a key with a NULL in it.
     private func key(_ identity: RowIdentity, integer: Int64?, _ value: (Int) throws -> Value) throws -> [Value] {
-        if identity.isSurrogate, table.localInteger == nil, !table.key.isEmpty {
+        if identity.isSurrogate || table.keepsIdentities, table.localInteger == nil, !table.key.isEmpty {
             return try table.key.map { try value($0.index) }
         }
         if table.localInteger != nil || identity.isSurrogate { return [integer.map { .integer($0) } ?? .null] }

@@ -296,8 +296,9 @@ struct RowMerge {
         store.spellOutCounters(&state, shown: present.values, in: table)
         var record = ClockRecord(state, of: identity, shownAs: present, shownRows.reader(table))
         record.breaksCheck = written.breaksCheck
-        _ = try ClockTable(table: table, connection: connection).insert(record, at: written.rowid)
+        let place = try ClockTable(table: table, connection: connection).insert(record, at: written.rowid)
         try shownRows.redeemReservation(written.rowid, in: table)
+        try shownRows.keepKey(identity, shownAs: present, at: place, in: table)
         store.count(1, state, row: store.rowDigest(table, identity), table: table)
         notes.note(table.name, .insert, table.primaryKey(of: present, at: written.rowid))
     }
@@ -323,7 +324,7 @@ struct RowMerge {
             let reader = shownRows.reader(table)
             let back =
                 try rowid.map { try reader.row(at: $0) }
-                ?? reader.row(withKey: shownRows.localKey(identity, in: table) ?? [])
+                ?? reader.row(withKey: table.key.map { values[$0.index] ?? .null })
             if let back { return back }
         }
         return TableReader.Row(values: values.map { $0 ?? .null })

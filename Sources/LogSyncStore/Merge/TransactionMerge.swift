@@ -85,6 +85,9 @@ final class TransactionMerge {
         try advanceVector(to: incoming.chain)
         try reinsertEditedRows()
         try updateShownRows()
+        if counts["logsync_setting"] != nil, try KeyHistory(store.connection) != store.catalog.keys {
+            try store.reloadCatalog()
+        }
         return ImportedTransaction(
             dot: header.dot, time: header.time, author: header.author, context: header.context, tables: notes.tables)
     }

@@ -57,7 +57,8 @@ struct DisplacedRows {
 
     /// A row with the identity of one that is gone continues that one, under its own integer.
     private func addSameIdentity(_ row: TableReader.Row, at key: RowKey) throws {
-        guard let identity = try formerIdentity(of: row), let record = try clock.row(of: identity),
+        guard let identity = try formerIdentity(of: row),
+            let record = try FoldedKeys(store: store, table: table).row(of: identity),
             let touched = recording.captured.touched[key], record != touched.origin, !isAccounted(record),
             try !isPresent(record)
         else { return }
@@ -128,9 +129,14 @@ struct DisplacedRows {
             let known = try clock.name(at: record)
             if known == nil, !table.storesIdentity { return true }
             let identity = try formerIdentity(of: row)
-            return identity == nil ? known?.isSurrogate ?? true : identity == known
+            let spelled = try known.map { try FoldedKeys(store: store, table: table).identity(of: $0, at: record) }
+            return identity == nil ? known?.isSurrogate ?? true : identity == spelled
         }
-        guard let identity = try clock.identity(at: record), let key = try shownKey(identity) else { return false }
+        guard let identity = try clock.identity(at: record) else { return false }
+        if table.mapsKeys {
+            return try ShownRows(store).currentRow(identity, at: record, in: table) != nil
+        }
+        guard let key = try shownKey(identity) else { return false }
         return try reader.row(withKey: key) != nil
     }
 

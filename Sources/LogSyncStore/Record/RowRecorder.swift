@@ -87,6 +87,10 @@ struct RowRecorder {
             if let position { try clock.vacate(position) }
             place = try clock.insert(record, at: position)
         }
+        if table.mapsKeys {
+            let spelled = try reader.naturalIdentity { try recorder.translated(row[$0], $0, in: table) }
+            try FoldedKeys(store: store, table: table).keep(row.identity, at: place, spelled: spelled)
+        }
         store.count(1, state, row: store.rowDigest(table, row.identity), table: table)
         try transaction.append(
             table, .insert, row.identity, time: time, integer: table.localInteger == nil ? nil : position,

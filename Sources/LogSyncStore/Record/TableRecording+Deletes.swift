@@ -9,15 +9,30 @@ extension TableRecording {
     func releaseFormerIdentities() throws {
         for key in captured.sortedKeys() {
             guard let touched = captured.touched[key], let row = try currentRow(key, touched) else { continue }
-            let identity =
-                try touched.identity
-                ?? reader.naturalIdentity { try recorder.translated(row.values[$0], $0, in: table) }
-            guard let identity else { continue }
+            guard let identity = try touched.identity ?? naturalIdentity(of: row, touched) else { continue }
             staged.append(
                 StagedRow(
                     key: key, touched: touched, identity: identity,
                     released: try releaseFormer(of: touched, nowCalled: identity)))
         }
+    }
+
+    /// The identity that a row has by its key, or that it was given when the key was another.
+    private func naturalIdentity(of row: TableReader.Row, _ touched: TouchedRow) throws -> RowIdentity? {
+        let spelled = try reader.naturalIdentity { try recorder.translated(row.values[$0], $0, in: table) }
+        guard table.keepsIdentities, let spelled else { return spelled }
+        let origin = touched.origin ?? touched.formerRecord
+        if let origin, let given = try clock.identity(at: origin) {
+            // Of a table whose key is the rowid, the place says that it is the same.
+            let former = try table.mapsKeys ? FoldedKeys(store: store, table: table).identity(of: given, at: origin) : spelled
+            if former == spelled { return given }
+        }
+        let name = table.epoch.map { RowIdentity(natural: [$0] + (spelled.naturalParts ?? [])) } ?? spelled
+        // A row that was given this identity may live on under another key.
+        if let holder = try clock.row(of: name), holder != origin {
+            return surrogates.identity(number: touched.number, milliseconds: touched.insertMilliseconds)
+        }
+        return name
     }
 
     /// Returns the record that stood under the former identity; nil where the row has none or keeps it.

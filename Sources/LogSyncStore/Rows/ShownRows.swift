@@ -29,6 +29,39 @@ final class ShownRows {
         return try TableReader(table: table, store: store).rowid(withKey: parts.map(\.value))
     }
 
+    /// What a row's key spells, by the identities of the rows that it names; nil for a key with a NULL in it.
+    func spelledIdentity(_ row: TableReader.Row, in table: TrackedTable) throws -> RowIdentity? {
+        try reader(table).naturalIdentity { try identityValue(row.values[$0], $0, in: table) }
+    }
+
+    /// Sees to it that a row is found by its identity and by its key, where these are two things.
+    ///
+    /// - Throws: ``OtherKey`` where they are and the table is none of which that is known.
+    func keepKey(
+        _ identity: RowIdentity, shownAs row: TableReader.Row, at place: Int64?, in table: TrackedTable,
+        replacing replaced: [Int: Value] = [:]
+    ) throws {
+        guard table.kind == .natural else { return }
+        if table.keepsIdentities {
+            guard let place, table.mapsKeys else { return }
+            let keys = FoldedKeys(store: store, table: table)
+            return try keys.keep(identity, at: place, spelled: spelledIdentity(row, in: table))
+        }
+        if identity.isSurrogate {
+            // Of a row with a NULL in its key, or of one that had none when it was inserted.
+            if try spelledIdentity(row, in: table) != nil { throw OtherKey(table: table.name) }
+            return
+        }
+        guard !table.key.contains(where: { replaced[$0.index] != nil }) else { return }
+        // A reference in the key stands for itself until the rows that it names are all here.
+        guard !table.keyHasReference else {
+            if identity.naturalParts?.count != table.key.count { throw OtherKey(table: table.name) }
+            return
+        }
+        let spelled = reader(table).naturalIdentity { row.values[$0] }
+        if spelled != identity { throw OtherKey(table: table.name) }
+    }
+
     /// The key's values as this store has them; nil where a referenced row has no integer here.
     func localKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
         guard let parts = identity.naturalParts, parts.count == table.key.count else { return nil }
@@ -94,6 +127,18 @@ final class ShownRows {
             let row = try currentRow(identity, at: position, in: table)
         else { return nil }
         return table.primaryKey(of: row, at: position)
+    }
+
+    /// A row that was refused may be so for its key, which is no constraint where it says nothing but which row it is.
+    ///
+    /// - Throws: ``OtherKey`` where it says something else.
+    private func checkKey(_ identity: RowIdentity, _ values: [Value?], in table: TrackedTable) throws {
+        guard table.kind != .surrogate, !table.keepsIdentities,
+            !(table.keyHasReference && identity.naturalParts?.count == table.key.count),
+            let spelled = try reader(table).naturalIdentity({ try identityValue(values[$0] ?? .null, $0, in: table) }),
+            spelled != identity
+        else { return }
+        throw OtherKey(table: table.name)
     }
 
     // MARK: Shown rows as full rows
@@ -216,7 +261,8 @@ final class ShownRows {
     }
 
     private func logicalValues(_ full: RowState, in table: TrackedTable) -> [Value?] {
-        let parts = full.identity.naturalParts
+        let named = full.identity.naturalParts
+        let parts = named?.count == table.key.count ? named : nil
         return table.columns.enumerated().map { position, column in
             if let cell = full.state.cellsByName[column.name]
                 ?? full.state.cellsByName.first(where: {
@@ -240,7 +286,10 @@ final class ShownRows {
     /// - Parameter replaced: what references show instead.
     func show(_ full: RowState, in table: TrackedTable, replacing replaced: [Int: Value] = [:]) throws -> Bool {
         let values = try shownValues(full, in: table, replacing: replaced)
-        guard let position = try insert(values, full.identity, integer: full.integer, in: table) else { return false }
+        guard let position = try insert(values, full.identity, integer: full.integer, in: table) else {
+            try checkKey(full.identity, values, in: table)
+            return false
+        }
         guard
             let row = try position.rowid.map({ try reader(table).row(at: $0) })
                 ?? reader(table).row(withKey: table.key.map { values[$0.index] ?? .null })
@@ -252,6 +301,7 @@ final class ShownRows {
         mark(&record, replaced)
         let place = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
         try redeemReservation(position.rowid, in: table)
+        try keepKey(full.identity, shownAs: row, at: place, in: table, replacing: replaced)
         try FoldedKeys(store: store, table: table).keep(full.identity, at: place, replacing: replaced)
         return true
     }
@@ -327,7 +377,10 @@ final class ShownRows {
             let statement = try connection.prepare(table.update(changed.map(\.position)))
             for (index, value) in (changed.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
             let written = try statement.write()
-            guard written != .refused else { return false }
+            guard written != .refused else {
+                try checkKey(full.identity, shown, in: table)
+                return false
+            }
             breaksCheck = written == .breakingCheck
         }
         let present =
@@ -341,6 +394,7 @@ final class ShownRows {
         let formerUniques = former.uniques.isEmpty && table.findsByKeyDigest ? record.uniques : former.uniques
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: formerUniques)
+        try keepKey(full.identity, shownAs: row, at: position, in: table, replacing: replaced)
         try FoldedKeys(store: store, table: table).keep(full.identity, at: position, replacing: replaced)
         return true
     }

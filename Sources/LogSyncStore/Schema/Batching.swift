@@ -65,8 +65,8 @@ extension Batching {
         add(.hasKeyWithoutReference, where: !table.keyHasReference)
         add(.hasBinaryKey, where: table.key.allSatisfy { $0.collation == .binary })
         switch table.kind {
-        case .natural: insert(.hasOwnIdentity)
-        case .surrogate: add(.hasOwnIdentity, where: table.localInteger != nil)
+        case .natural: add(.hasOwnIdentity, where: !table.keepsIdentities)
+        case .surrogate: add(.hasOwnIdentity, where: table.localInteger != nil && !table.keepsIdentities)
         case .columns: break
         }
         let enforced = rules.of(table).filter { $0.strength != .unenforced }

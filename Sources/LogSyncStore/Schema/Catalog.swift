@@ -7,8 +7,11 @@ struct Catalog {
     /// Referenced tables before tables that refer to them, as far as cycles allow.
     let tables: [TrackedTable]
     private let byName: [String: TrackedTable]
+    /// What the tables' keys were.
+    let keys: KeyHistory
 
-    init(_ tables: [TrackedTable]) {
+    init(_ tables: [TrackedTable], _ keys: KeyHistory) {
+        self.keys = keys
         self.tables = Self.sorted(tables)
         byName = Dictionary(tables.map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -67,7 +70,8 @@ extension Catalog {
                 registered.map { ($0.name.lowercased(), $0.local) }, uniquingKeysWith: { first, _ in first }),
             declared: try declaredReferences(among: registered, on: connection))
         let names = Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first })
-        return Catalog(registered.map { table($0, resolver: resolver, names: names) })
+        let keys = try KeyHistory(connection)
+        return Catalog(registered.map { table($0, resolver: resolver, names: names, keys: keys) }, keys)
     }
 
     /// Registered tables that are not there any more, as far as their registration says what they were: which columns they
@@ -119,7 +123,7 @@ extension Catalog {
 
     /// - Parameter names: tables' names in logs, by their lower-case names in the database.
     private static func table(
-        _ row: Registered, resolver: ReferenceResolver, names: [String: String]
+        _ row: Registered, resolver: ReferenceResolver, names: [String: String], keys: KeyHistory
     ) -> TrackedTable {
         var ids: [String: Int] = [:]
         for (id, column) in row.columns.enumerated() where !column.isDropped { ids[column.local.lowercased()] = id }
@@ -146,7 +150,9 @@ extension Catalog {
         }
         return TrackedTable(
             id: row.id, name: row.name, kind: row.kind, schema: row.schema, columns: columns,
-            columnNames: row.columns.map(\.name), key: key, recorded: row.recorded, high: row.high)
+            columnNames: row.columns.map(\.name), key: key, keepsIdentities: keys.tables.contains(row.id),
+            epoch: row.kind == .natural ? keys.epoch(of: row.name, key: key.map { columns[$0.index].name }) : nil,
+            recorded: row.recorded, high: row.high)
     }
 
     /// The collation under which a key column is unique: its index's, which may differ from the column's.

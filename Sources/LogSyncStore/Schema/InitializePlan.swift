@@ -8,6 +8,8 @@ package struct InitializePlan: Sendable {
     /// The same as the content has settled it: passed over where this schema cannot follow it, for anybody may write
     /// settings.
     var settledIdentities: [String: IdentityChoice] = [:]
+    /// The columns of tables' first keys, where they have others by now (``KeyHistory``); by tables' names in lower case.
+    var firstKeys: [String: [String]] = [:]
     /// (child table, column, parent table) of undeclared references.
     package var references: [(table: String, column: String, parent: String)] = []
     /// (`TABLE` or `TABLE.COLUMN`, policy), in the order given.
@@ -57,6 +59,7 @@ extension InitializePlan {
                     let column = String(setting.target[setting.target.index(after: dot)...])
                     plan.references.append((table, column, setting.value))
                 }
+            case KeyHistory.setting: plan.firstKeys[setting.target.lowercased()] = try? KeyList.decode(setting.value)
             case "skip": plan.skip.append(setting.target)
             case "local": plan.local.append(setting.target)
             default: break
@@ -66,6 +69,9 @@ extension InitializePlan {
         for setting in settings where setting.kind == "rename" {
             if let identity = plan.settledIdentities[setting.value] {
                 plan.settledIdentities[setting.target] = identity
+            }
+            if let key = plan.firstKeys[setting.value.lowercased()] {
+                plan.firstKeys[setting.target.lowercased()] = key
             }
             if plan.skip.contains(setting.value) { plan.skip.append(setting.target) }
             if plan.local.contains(setting.value) { plan.local.append(setting.target) }

@@ -63,6 +63,7 @@ struct TableRegistration {
             identities.first { $0.key.lowercased() == schema.name.lowercased() }?.value
         }
         if let settled = given(plan.settledIdentities) {
+            if let choice = try choiceUnderAnotherKey(schema, settled) { return choice }
             do {
                 return try choice(schema, settled)
             } catch let error as LogSyncError where error.code == .usage {
@@ -73,6 +74,23 @@ struct TableRegistration {
             }
         }
         return try choice(schema, given(plan.identities))
+    }
+
+    /// What a peer of another schema has settled, in the terms of this one: the same as for who went from that schema to
+    /// this (``SchemaReconciliation/reconcileKinds()``).
+    private func choiceUnderAnotherKey(_ schema: TableSchema, _ settled: IdentityChoice) throws -> Choice? {
+        func natural() -> Choice { Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name)) }
+        switch settled {
+        case .surrogate: return schema.integerKey == nil && !schema.keyColumns.isEmpty ? natural() : nil
+        case .columns(let columns):
+            guard (try? columnsChoice(schema, columns)) == nil, !schema.keyColumns.isEmpty else { return nil }
+            return schema.integerKey == nil ? natural() : Choice(schema: schema, kind: .surrogate, key: [])
+        case .natural:
+            guard let first = plan.firstKeys[schema.name.lowercased()], let integer = schema.integerKey,
+                first.map({ $0.lowercased() }) != [integer.lowercased()]
+            else { return nil }
+            return (try? columnsChoice(schema, first)) ?? Choice(schema: schema, kind: .surrogate, key: [])
+        }
     }
 
     private func choice(_ schema: TableSchema, _ given: IdentityChoice?) throws -> Choice {

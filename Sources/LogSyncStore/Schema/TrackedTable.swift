@@ -52,13 +52,17 @@ final class TrackedTable {
     let positions: [String: Int]
     /// Positions in ``columns`` by lower-case name in the database.
     let localPositions: [String: Int]
+    /// Whether identities and keys of its rows are two things, because the key was another once, here or at another peer:
+    /// each record keeps the identity that its row was given, and the key is a constraint like any other.
+    let keepsIdentities: Bool
+    /// What stands before a new row's key in its identity: nil where the key is the table's first one.
+    let epoch: KeyPart?
     var recorded: Int64
     var high: Int64
 
     init(
         id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String],
-        key: [KeyColumn],
-        recorded: Int64, high: Int64
+        key: [KeyColumn], keepsIdentities: Bool = false, epoch: KeyPart? = nil, recorded: Int64, high: Int64
     ) {
         self.id = id
         self.name = name
@@ -67,6 +71,8 @@ final class TrackedTable {
         self.columns = columns
         self.columnNames = columnNames
         self.key = key
+        self.keepsIdentities = keepsIdentities
+        self.epoch = epoch
         self.recorded = recorded
         self.high = high
         var positions: [String: Int] = [:]
@@ -83,8 +89,9 @@ final class TrackedTable {
                 opaque = true
                 continue
             }
-            if index.isPrimaryKey && kind == .natural { continue }
-            if kind != .surrogate && Set(parts.map { $0.name.lowercased() }) == identityColumns { continue }
+            if index.isPrimaryKey && kind == .natural && !keepsIdentities { continue }
+            let isIdentity = kind != .surrogate && Set(parts.map { $0.name.lowercased() }) == identityColumns
+            if isIdentity && !keepsIdentities { continue }
             let slot = parts.compactMap { part in
                 localPositions[part.name.lowercased()].map { (index: $0, collation: part.collation) }
             }
@@ -117,8 +124,10 @@ final class TrackedTable {
 
     /// Whether clock records keep the identity; otherwise the key columns say it.
     var storesIdentity: Bool {
-        kind != .natural || !hasRowid || keyHasReference || hasSecondaryUnique
+        kind != .natural || !hasRowid || keyHasReference || hasSecondaryUnique || keepsIdentities
     }
+    /// Whether keys and identities may differ in a table whose rows are captured by their keys.
+    var mapsKeys: Bool { keepsIdentities && kind == .natural && capturesKey }
     /// Whether the records of this table are found through the digest of their natural key.
     var findsByKeyDigest: Bool { !storesIdentity && schema.integerKey == nil }
     var hasUniqueDigests: Bool { findsByKeyDigest || !uniqueSlots.isEmpty }

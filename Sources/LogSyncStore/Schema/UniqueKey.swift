@@ -29,13 +29,13 @@ extension UniqueKey {
     /// The keys of which no two rows of a table may share one, beside the identity's own.
     ///
     /// A primary key with references in it is among them: rows of two identities show the same key where one referenced
-    /// row is folded into another.
+    /// row is folded into another. So is any where identities were given under another key.
     static func read(_ table: TrackedTable, on connection: Connection) throws -> [UniqueKey] {
         let identity = Set(table.keyColumnNames.map { $0.lowercased() })
         return try table.schema.uniqueIndexes.compactMap { index in
             if let columns = index.columns {
                 let isOwn = table.kind != .surrogate && Set(columns.map { $0.name.lowercased() }) == identity
-                if isOwn && !table.keyHasReference { return nil }
+                if isOwn && !table.keyHasReference && !table.keepsIdentities { return nil }
                 return UniqueKey(terms: columns.map { Term(sql: SQL.name($0.name), collation: $0.collation) })
             }
             return try declared(index.name, on: connection)

@@ -6,6 +6,8 @@ import LogSyncSQLite
 struct ClockLayoutChange {
     let store: OpenStore
     let table: TrackedTable
+    /// How records were found until now, where the key was another.
+    var former: FormerKey?
 
     private var connection: Connection { store.connection }
     private var old: String { "logsync_old_clock" }
@@ -17,7 +19,7 @@ struct ClockLayoutChange {
     /// - Returns: whether the layout has changed.
     func applyIfNeeded() throws -> Bool {
         let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
-        guard case .text? = shape, let shape, String(text: shape) != table.shape else { return false }
+        guard case .text? = shape, let shape, String(text: shape) != table.shape || former != nil else { return false }
         // By their former layout: "hasRowid storesIdentity findsByKeyDigest …".
         let parts = String(text: shape).split(separator: " ")
         guard parts.count >= 3 else { return false }
@@ -61,25 +63,105 @@ struct ClockLayoutChange {
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
         let formerly = FormerRecords(table: table, name: old, keepsKey: byDigest)
+        if table.mapsKeys {
+            try connection.run("DELETE FROM logsync_shown WHERE table_id = ?", .integer(table.id))
+        }
         var moved: Set<Int64> = []
+        /// Rows whose former keys lead to no record.
+        var left: [(rowid: Int64?, row: TableReader.Row)] = []
+        func move(_ origin: Int64, _ given: RowIdentity?, _ row: TableReader.Row, _ natural: RowIdentity?, _ rowid: Int64?) throws {
+            guard var record = try formerly.record(at: origin, connection) else { return }
+            let identity = record.identity ?? record.key ?? given ?? natural
+            let isStored = table.storesIdentity || identity?.isSurrogate ?? false
+            record.identity = isStored ? identity : nil
+            record.key = !isStored && table.findsByKeyDigest ? identity : nil
+            record.uniques = identity.map { table.uniques(of: $0) { row.values[$0] } } ?? []
+            let place = try clock.insert(record, at: rowid)
+            if let identity { try FoldedKeys(store: store, table: table).keep(identity, at: place, spelled: natural) }
+        }
         try reader.forEachRow { rowid, values in
             let row = TableReader.Row(values: values)
             let natural =
                 table.kind == .surrogate
                 ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
-            guard
-                let origin = try record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid),
-                moved.insert(origin).inserted, var record = try formerly.record(at: origin, connection)
-            else { return }
-            let identity = record.identity ?? natural
-            let isStored = table.storesIdentity || identity?.isSurrogate ?? false
-            record.identity = isStored ? identity : nil
-            record.key = !isStored && table.findsByKeyDigest ? identity : nil
-            record.uniques =
-                identity.map { table.uniques(of: $0) { row.values[$0] } } ?? []
-            _ = try clock.insert(record, at: rowid)
+            let found =
+                try former == nil
+                ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid).map { ($0, natural) }
+                : origin(of: row, rowid: rowid, byDigest: byDigest, shownRows)
+            guard let found, moved.insert(found.0).inserted else { return left.append((rowid, row)) }
+            try move(found.0, found.1, row, natural, rowid)
+        }
+        if former != nil {
+            for (index, origin) in try matchByContent(left.map(\.row), except: moved, formerly) {
+                moved.insert(origin)
+                let row = left[index].row
+                let natural =
+                    table.kind == .surrogate
+                    ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
+                try move(origin, nil, row, natural, left[index].rowid)
+            }
         }
         try moveOrphans(except: moved, formerly, clock, byDigest: byDigest)
+    }
+
+    /// The record of a row by its former key, with the identity that this spells.
+    private func origin(
+        of row: TableReader.Row, rowid: Int64?, byDigest: Bool, _ shownRows: ShownRows
+    ) throws -> (Int64, RowIdentity?)? {
+        guard let former else { return nil }
+        func exists(_ record: Int64) throws -> Bool {
+            try connection.integer("SELECT 1 FROM \(old) WHERE row = ?", .integer(record)) != nil
+        }
+        let names = try former.identities { name -> Value? in
+            guard let position = table.positions[name.lowercased()] else { return nil }
+            return try shownRows.knownValue(row.values[position], position, in: table)
+        }
+        for identity in names {
+            if let record = try connection.integer("SELECT row FROM \(old) WHERE identity = ?", .blob(identity.bytes)) {
+                return (record, identity)
+            }
+            guard byDigest else { continue }
+            let digest = Int64(TrackedTable.keyDigest(identity))
+            for found in try connection.rows("SELECT row FROM \(oldUnique) WHERE digest = ?", .integer(digest)) {
+                if try exists(found[0].asInteger) { return (found[0].asInteger, identity) }
+            }
+        }
+        guard former.kind != .natural || former.isInteger else { return nil }
+        // Records stood under the integers of their rows, which may be texts by now.
+        var integer = rowid
+        if table.localInteger == nil {
+            guard table.key.count == 1, let key = table.key.first else { return nil }
+            integer = FormerKey.integer(row.values[key.index])
+        }
+        guard let integer, try exists(integer) else { return nil }
+        return (integer, former.kind == .natural ? RowIdentity(natural: [.integer(integer)]) : nil)
+    }
+
+    /// Matches rows to records by what both say of the columns beside the key, where that is said once.
+    ///
+    /// - Returns: rows' indexes with their records.
+    private func matchByContent(
+        _ rows: [TableReader.Row], except moved: Set<Int64>, _ formerly: FormerRecords
+    ) throws -> [(Int, Int64)] {
+        guard !rows.isEmpty, let former else { return [] }
+        let keys = Set(former.names.map { $0.lowercased() } + table.orderedKeyNames.map { $0.lowercased() })
+        let columns = table.columns.indices.filter { !keys.contains(table.columns[$0].name.lowercased()) }
+        guard !columns.isEmpty else { return [] }
+        var records: [[UInt32]: [Int64]] = [:]
+        for found in try connection.rows("SELECT row FROM \(old)") where !moved.contains(found[0].asInteger) {
+            guard let record = try formerly.record(at: found[0].asInteger, connection),
+                columns.allSatisfy({ table.columns[$0].id < record.digests.count })
+            else { continue }
+            records[columns.map { record.digests[table.columns[$0].id] }, default: []].append(found[0].asInteger)
+        }
+        var indexes: [[UInt32]: [Int]] = [:]
+        for (index, row) in rows.enumerated() {
+            indexes[columns.map { UInt32(truncatingIfNeeded: row.digests[$0]) }, default: []].append(index)
+        }
+        return indexes.compactMap { digests, indexes in
+            guard indexes.count == 1, let found = records[digests], found.count == 1 else { return nil }
+            return (indexes[0], found[0])
+        }
     }
 
     private func record(of natural: RowIdentity?, rowid: Int64?, byDigest: Bool, byRowid: Bool) throws -> Int64? {
@@ -95,6 +177,12 @@ struct ClockLayoutChange {
         }
         guard byRowid, let rowid else { return nil }
         return try connection.integer("SELECT row FROM \(old) WHERE row = ?", .integer(rowid))
+    }
+
+    /// A natural key that was an integer is the record's place.
+    private func nameOfOrphan(_ origin: Int64) -> RowIdentity? {
+        guard let former, former.kind == .natural, former.isInteger else { return nil }
+        return RowIdentity(natural: [.integer(origin)])
     }
 
     /// Moves records whose rows are gone, with the identity where the record or a pending deletion says it.
@@ -120,7 +208,7 @@ struct ClockLayoutChange {
         for row in try connection.rows("SELECT row FROM \(old)") where !moved.contains(row[0].asInteger) {
             let origin = row[0].asInteger
             guard var record = try formerly.record(at: origin, connection) else { continue }
-            record.identity = record.named ?? keys[origin]
+            record.identity = record.named ?? keys[origin] ?? nameOfOrphan(origin)
             record.key = nil
             record.uniques = []
             // Under a number that no row has; but an integer that says which row it was stays.

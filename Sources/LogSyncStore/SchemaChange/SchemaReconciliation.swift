@@ -19,12 +19,16 @@ struct SchemaReconciliation {
         try hideRowsOfDroppedTables()
         // A process that has just begun does not know a renamed table yet.
         if try reconcileNames() { try store.reloadCatalog() }
+        let kinds = try reconcileKinds()
+        if !kinds.isEmpty { try store.reloadCatalog() }
         let columns = try reconcileColumns()
         try store.reloadCatalog()
+        let keys = try reconcileKeys(kinds)
+        if !keys.isEmpty { try store.reloadCatalog() }
         findings.newColumns = columns.mapValues { Set($0.added) }
         findings.newTables = try trackNewTables()
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
-            if try ClockLayoutChange(store: store, table: table).applyIfNeeded() {
+            if try ClockLayoutChange(store: store, table: table, former: keys[table.id]).applyIfNeeded() {
                 findings.orphanScans.insert(table.id)
             } else if try !Capture.isInstalled(table, on: connection) {
                 // A rebuild dropped the triggers, so that writes to the rows since then were not captured.
@@ -155,7 +159,9 @@ struct SchemaReconciliation {
                 row.clock.cellsByName.values.allSatisfy { $0.versions.allSatisfy { $0.value != nil } }
             }
             for var row in rows.sorted(by: { ($0.integer ?? 0) < ($1.integer ?? 0) }) {
-                if !table.key.isEmpty { row = try KeyNames(store).complete(row, table.orderedKeyNames) }
+                if !table.key.isEmpty {
+                    row = try KeyNames(store).complete(row, KeyNames(store).names(of: table.name) ?? table.orderedKeyNames)
+                }
                 row.state = row.clock.inserts.isEmpty ? .dead : .parked
                 try hidden.put(row)
                 guard row.state == .parked, table.localInteger != nil,

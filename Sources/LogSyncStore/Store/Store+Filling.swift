@@ -23,17 +23,19 @@ extension Store {
         _ open: () throws -> SnapshotReader,
         progress: (_ frames: Int) throws -> Void = { _ in }
     ) throws {
-        let reader = try open()
-        var place = try database.read { try FillingPlace(of: hash, $0) }
-        try reader.skip(place.frames)
-        try withRollbackJournal(&place) { place in
-            var isDone = false
-            while !isDone {
-                isDone = try fillStep(reader, &place, step, blobs)
-                try progress(place.frames)
+        try keepingIdentities {
+            let reader = try open()
+            var place = try database.read { try FillingPlace(of: hash, $0) }
+            try reader.skip(place.frames)
+            try withRollbackJournal(&place) { place in
+                var isDone = false
+                while !isDone {
+                    isDone = try fillStep(reader, &place, step, blobs)
+                    try progress(place.frames)
+                }
             }
+            try finish(place, try open(), blobs)
         }
-        try finish(place, try open(), blobs)
     }
 
     /// Runs `body` with a rollback journal in place of WAL: pages that are new go into the database at once, and are not

@@ -72,6 +72,10 @@ extension Store {
     package func join(
         blobs: BlobSource? = nil, _ open: () throws -> SnapshotReader
     ) throws -> JoinedSnapshot {
+        try keepingIdentities { try joinOnce(blobs, open) }
+    }
+
+    private func joinOnce(_ blobs: BlobSource?, _ open: () throws -> SnapshotReader) throws -> JoinedSnapshot {
         for _ in 0..<Self.joinsToTry {
             let reader = try open()
             guard try adoptBranches(of: reader.manifest) else {

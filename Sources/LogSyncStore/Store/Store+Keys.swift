@@ -67,3 +67,32 @@ extension KeyNames {
         }
     }
 }
+
+extension Store {
+    /// Makes a table ready for rows whose identities are not what their keys spell (``OtherKey``).
+    ///
+    /// - Parameter table: the name in logs.
+    package func keepIdentities(of table: String) throws {
+        try database.write { store in
+            guard let id = store.catalog[table]?.id else { return }
+            try KeyHistory.keepIdentities(of: id, on: store.connection)
+            try store.reloadCatalog()
+            var findings = SchemaFindings()
+            for table in store.catalog.tables where table.id == id {
+                if try ClockLayoutChange(store: store, table: table).applyIfNeeded() { findings.orphanScans.insert(id) }
+            }
+            _ = try RecordStep(store, findings: findings).run()
+        }
+    }
+
+    /// Runs `body` again each time that a table turns out not to be ready for a row; once a table at most.
+    func keepingIdentities<Result>(_ body: () throws -> Result) throws -> Result {
+        while true {
+            do {
+                return try body()
+            } catch let other as OtherKey {
+                try keepIdentities(of: other.table)
+            }
+        }
+    }
+}

@@ -177,7 +177,11 @@ extension Store {
         for choice in tracked { try registering.register(choice) }
         try writeSettings(connection, plan: plan, peer: peer, tracked: tracked, left: left)
 
-        let catalog = try Catalog.load(on: connection)
+        var catalog = try Catalog.load(on: connection)
+        for table in catalog.tables where table.epoch != nil {
+            try KeyHistory.keepIdentities(of: table.id, on: connection)
+        }
+        catalog = try Catalog.load(on: connection)
         try Capture.equip(catalog.tables, on: connection)
         let store = try OpenStore(connection, configuration: configuration)
         try checkKeys(store.catalog)

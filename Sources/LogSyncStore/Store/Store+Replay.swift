@@ -33,6 +33,9 @@ extension Store {
                     """
                     INSERT INTO logsync_store(key, value)
                         SELECT 'reference ' || target, value FROM logsync_setting WHERE kind = 'reference';
+                    INSERT INTO logsync_store(key, value)
+                        SELECT '\(KeyHistory.known)' || target, value FROM logsync_setting
+                        WHERE kind = '\(KeyHistory.setting)';
                     DELETE FROM logsync_setting
                     """)
             }

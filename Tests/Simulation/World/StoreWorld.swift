@@ -188,9 +188,15 @@ final class StoreWorld: World {
         while true {
             var batch = nextBatch(peer)
             if batch.isEmpty { return }
-            let step = try peer.store.importStep {
-                guard !batch.isEmpty else { return nil }
-                return ledger.incoming(batch.removeFirst())
+            let step: ImportStep
+            do {
+                step = try peer.store.importStep {
+                    guard !batch.isEmpty else { return nil }
+                    return ledger.incoming(batch.removeFirst())
+                }
+            } catch let other as OtherKey {
+                try peer.store.keepIdentities(of: other.table)
+                continue
             }
             try harvest(index)
             if step.imported.isEmpty { throw Failure(.error, "\(peer.model.name) imported nothing of what was ready") }

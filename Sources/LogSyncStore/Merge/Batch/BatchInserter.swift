@@ -20,6 +20,7 @@ final class BatchInserter {
     /// The values of the row at hand by position.
     private var values: [Value]
     private let key: [Int]
+    private let collations: [Collation]
     /// The position of the column that is the rowid, where it is one of the replicated ones.
     private let integerKey: Int?
     private let refersToItself: Bool
@@ -65,6 +66,7 @@ final class BatchInserter {
         parents = try ParentIntegerCache(table, store)
         values = [Value](repeating: .null, count: table.columns.count)
         key = table.key.map(\.index)
+        collations = table.key.map(\.collation)
         refersToItself = table.columns.contains { $0.reference == table.name }
         if table.localInteger != nil { try lookAgain() }
     }
@@ -111,7 +113,8 @@ final class BatchInserter {
         _ identity: RowIdentity, _ token: Int, hint: Int64?, _ stamp: Stamp, cells: [Int: Stamp] = [:],
         omitsKey: Bool, value: (Int) -> Value
     ) throws -> Int64? {
-        guard identity.isSurrogate == (table.kind == .surrogate), try gather(omitsKey ? identity : nil, value)
+        guard identity.isSurrogate == (table.kind == .surrogate), try gather(omitsKey ? identity : nil, value),
+            omitsKey || table.kind != .natural || identity.isSpelled(by: key.lazy.map { self.values[$0] }, collations)
         else { return nil }
         if waiting.isEmpty { try lookAgain() }
         guard let rowid = try rowid(hint) else { return nil }

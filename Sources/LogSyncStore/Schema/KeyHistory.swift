@@ -1,0 +1,57 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Which keys tables had, as far as it has to be known.
+///
+/// A row's identity is given once, by what its key was then (Documentation/model.md, keys that change). The content's
+/// setting `key` says which columns a table's key consisted of at first; where it consists of others by now, new rows are
+/// named by these and a part before them that tells the two apart. That a table's rows have identities which their keys do
+/// not spell, each store notes for itself.
+struct KeyHistory: Equatable {
+    /// The tables whose rows keep their identities, by id.
+    let tables: Set<Int64>
+    /// The names in logs of a table's first key, by the table's lower-case name in logs.
+    private let first: [String: [String]]
+
+    /// The kind of the setting.
+    static let setting = "key"
+    private static let prefix = "identities "
+    /// Before the name of a table of which the setting is known before it comes with the transaction that made it.
+    static let known = "first key "
+
+    init(_ connection: Connection) throws {
+        tables = Set(
+            try connection.rows(
+                "SELECT substr(key, ?2 + 1) FROM logsync_store WHERE substr(key, 1, ?2) = ?1", .text(Self.prefix),
+                .integer(Int64(Self.prefix.utf8.count))
+            ).compactMap { Int64(String(text: $0[0])) })
+        var first: [String: [String]] = [:]
+        for row in try connection.rows(
+            """
+            SELECT substr(key, ?2 + 1), value FROM logsync_store WHERE substr(key, 1, ?2) = ?1
+            UNION ALL SELECT target, value FROM logsync_setting WHERE kind = ?3
+            """, .text(Self.known), .integer(Int64(Self.known.utf8.count)), .text(Self.setting))
+        {
+            // Anybody writes settings; what is no list says nothing.
+            first[String(text: row[0]).lowercased()] = try? KeyList.decode(String(text: row[1]))
+        }
+        self.first = first
+    }
+
+    func firstKey(of table: String) -> [String]? { first[table.lowercased()] }
+
+    /// - Parameter key: of names in logs.
+    func epoch(of table: String, key: [String]) -> KeyPart? {
+        let key = key.map { $0.lowercased() }
+        guard let first = firstKey(of: table), first.map({ $0.lowercased() }) != key else { return nil }
+        let digest = Digest.of(key.joined(separator: "\u{1F}"))
+        return .blob(withUnsafeBytes(of: digest.bigEndian) { Array($0)[...] })
+    }
+
+    /// From now on the table's records keep the identities of their rows.
+    static func keepIdentities(of table: Int64, on connection: Connection) throws {
+        try connection.run(
+            "INSERT OR IGNORE INTO logsync_store(key, value) VALUES(?, 1)", .text(prefix + String(table)))
+    }
+}

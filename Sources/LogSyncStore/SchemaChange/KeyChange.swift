@@ -1,0 +1,225 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+// What becomes of rows when the key of their table becomes another.
+//
+// The problem. A row's identity is made of its key, and every log that was ever written names rows by identities. A
+// program's next release may give a table another key: a column joins it, two change places, a collation or a type
+// changes, an integer takes the place of a name, or the other way round. Other peers migrate sooner, later or never, and
+// go on writing rows under the key that they know.
+//
+// The rule. An identity is given once. The rows that are there keep the identities that they have, whatever their key
+// becomes; from then on the table's records say them (`TrackedTable.keepsIdentities`), and the key is a constraint like any
+// UNIQUE: where two rows come to have the same, one is shown and one is parked. What the key says by now is only how a new
+// row is named. Where it consists of other columns than the content's first one, a part before it keeps such names from
+// meaning older rows (`KeyHistory`).
+//
+// The steps, at the first write transaction after the schema has changed:
+//
+//   1. `reconcileKinds`, before columns are looked at: an integer came to be the key, or is it no more. Which columns are
+//      replicated depends on that.
+//   2. `reconcileKeys`, when columns have their names in logs: the key consists of others, or compares in another way.
+//   3. `ClockLayoutChange` lays the table's records out anew, and finds each one's row by its former key
+//      (`FormerKey.origin`).
+//
+// An example. `w(name PRIMARY KEY, v)` becomes `w(id INTEGER PRIMARY KEY, name UNIQUE, v)`. The table is one of columns
+// from then on, (name), and goes on naming rows by them. `n(id INTEGER PRIMARY KEY, v)` becomes `n(id TEXT PRIMARY KEY, v)`:
+// its rows keep the identities that they were given at their inserts, and new ones are named by their texts.
+
+/// How the records of a table were found before its key changed.
+struct FormerKey {
+    var kind: TrackedTable.IdentityKind
+    /// By names in logs.
+    var names: [String]
+    /// In the same order.
+    var collations: [Collation]
+    /// Whether records stood under the integers of their rows.
+    var isInteger: Bool
+}
+
+extension SchemaReconciliation {
+    /// What `logsync_table` says of a table's key.
+    private struct Registered {
+        var id: Int64
+        var logName: String
+        var schema: TableSchema
+        var kind: TrackedTable.IdentityKind
+        /// By names in logs.
+        var key: [String]
+        /// The same by names in the database, as far as the columns are there.
+        var local: [String]
+        var shape: String
+
+        /// As they were when records were laid out.
+        var collations: [Collation] {
+            guard let start = shape.firstIndex(of: "["), let end = shape.firstIndex(of: "]"), start < end else { return [] }
+            return shape[shape.index(after: start)..<end].split(separator: ",").map { part in
+                Collation(rawValue: part.filter { $0.isLetter }) ?? .binary
+            }
+        }
+
+        var former: FormerKey {
+            let collations = collations
+            return FormerKey(
+                kind: kind, names: key,
+                collations: key.indices.map { $0 < collations.count ? collations[$0] : .binary },
+                isInteger: shape.split(separator: " ").dropFirst().first == "false" && collations.isEmpty)
+        }
+
+        /// Whether no two rows can have the same values in the key's columns.
+        var isUnique: Bool {
+            let wanted = Set(local.map { $0.lowercased() })
+            return !wanted.isEmpty && local.count == key.count
+                && schema.uniqueIndexes.contains { index in
+                    index.columns.map { Set($0.map { $0.name.lowercased() }) == wanted } ?? false
+                }
+        }
+
+        var isIntegerKey: Bool {
+            schema.integerKey.map { local.map { $0.lowercased() } == [$0.lowercased()] } ?? false
+        }
+    }
+
+    private func registered() throws -> [Registered] {
+        try connection.rows("SELECT id, name, log_name, identity, key_columns, shape FROM logsync_table ORDER BY id")
+            .compactMap { row in
+                guard let schema = try TableSchema.read(String(text: row[1]), on: connection), !row[5].isNull else {
+                    return nil
+                }
+                let key = row[4].isNull ? [] : try KeyList.decode(String(text: row[4]))
+                let names = try connection.rows(
+                    "SELECT name, log_name FROM logsync_column WHERE table_id = ? AND NOT dropped", row[0])
+                let local = key.compactMap { name in
+                    names.first { String(text: $0[1]).lowercased() == name.lowercased() }
+                        .flatMap { schema.column(String(text: $0[0]))?.name }
+                }
+                return Registered(
+                    id: row[0].asInteger, logName: String(text: row[2]), schema: schema,
+                    kind: TrackedTable.IdentityKind(rawValue: String(text: row[3])) ?? .natural, key: key, local: local,
+                    shape: String(text: row[5]))
+            }
+    }
+
+    /// Tables of which an integer has come to be the key, or is it no more, and those whose chosen columns are unique no
+    /// more.
+    ///
+    /// - Returns: how their records were found until now, by table id.
+    func reconcileKinds() throws -> [Int64: FormerKey] {
+        var changes: [Int64: FormerKey] = [:]
+        for table in try registered() where table.logName != "logsync_setting" {
+            let kind: TrackedTable.IdentityKind
+            var key: [String] = []
+            switch table.kind {
+            case .surrogate:
+                guard table.schema.integerKey == nil else { continue }
+                kind = .natural
+                key = table.schema.keyColumns.map(\.name)
+            case .columns:
+                guard table.schema.integerKey == nil || !table.isUnique else { continue }
+                kind = table.schema.integerKey == nil ? .natural : .surrogate
+                if kind == .natural { key = table.schema.keyColumns.map(\.name) }
+            case .natural:
+                guard table.schema.integerKey != nil, !table.isIntegerKey else { continue }
+                kind = table.isUnique ? .columns : .surrogate
+                if kind == .columns { key = table.key }
+            }
+            changes[table.id] = table.former
+            try change(table, to: kind, key: key)
+        }
+        return changes
+    }
+
+    /// Tables whose natural keys consist of other columns, or compare in another way.
+    ///
+    /// - Parameter changes: those of which that is known already.
+    /// - Returns: all of them.
+    func reconcileKeys(_ changes: [Int64: FormerKey]) throws -> [Int64: FormerKey] {
+        var changes = changes
+        for table in try registered() where table.kind == .natural && table.logName != "logsync_setting" {
+            let present = table.schema.integerKey.map { [$0] } ?? table.schema.keyColumns.map(\.name)
+            let names = try connection.rows(
+                "SELECT name, log_name FROM logsync_column WHERE table_id = ? AND NOT dropped", .integer(table.id))
+            let key = present.compactMap { name in
+                names.first { String(text: $0[0]).lowercased() == name.lowercased() }.map { String(text: $0[1]) }
+            }
+            guard key.count == present.count else { continue }
+            let collations = table.collations
+            let isSame = key.map { $0.lowercased() } == table.key.map { $0.lowercased() }
+            let comparesAlike =
+                table.schema.integerKey != nil || collations.count != key.count
+                || store.catalog.tables.first { $0.id == table.id }?.key.map(\.collation) == collations
+            if isSame && comparesAlike, try !hasOtherTypes(table, present) { continue }
+            if changes[table.id] == nil { changes[table.id] = table.former }
+            try change(table, to: .natural, key: key)
+        }
+        return changes
+    }
+
+    /// Whether a column of the key makes something else of its values than it did.
+    private func hasOtherTypes(_ table: Registered, _ columns: [String]) throws -> Bool {
+        var isOther = false
+        for name in columns {
+            guard let type = table.schema.column(name)?.declaredType,
+                let known = try connection.scalar(
+                    "SELECT type FROM logsync_column WHERE table_id = ? AND name = ? COLLATE NOCASE AND NOT dropped",
+                    .integer(table.id), .text(name))
+            else { continue }
+            guard Affinity(String(text: known)) != Affinity(type) else { continue }
+            isOther = true
+            try connection.run(
+                "UPDATE logsync_column SET type = ?3 WHERE table_id = ?1 AND name = ?2 COLLATE NOCASE AND NOT dropped",
+                .integer(table.id), .text(name), .text(type))
+        }
+        return isOther
+    }
+
+    private func change(_ table: Registered, to kind: TrackedTable.IdentityKind, key: [String]) throws {
+        try connection.run(
+            "UPDATE logsync_table SET identity = ?2, key_columns = ?3 WHERE id = ?1", .integer(table.id),
+            .text(kind.rawValue), key.isEmpty ? .null : .text(try KeyList.encode(key)))
+        try KeyHistory.keepIdentities(of: table.id, on: connection)
+        guard table.kind == .natural, !table.key.isEmpty,
+            try KeyHistory(connection).firstKey(of: table.logName) == nil
+        else { return }
+        try Settings(store).set(KeyHistory.setting, table.logName, KeyList.encode(table.key))
+    }
+}
+
+extension FormerKey {
+    /// The identities that a row may have been given under the former key: its values as they are, or, where the key's
+    /// type has changed, as numbers or texts.
+    ///
+    /// - Parameter value: what a column of this name in logs holds; nil where it has gone.
+    func identities(_ value: (String) throws -> Value?) rethrows -> [RowIdentity] {
+        var values: [Value] = []
+        for name in names {
+            guard let value = try value(name) else { return [] }
+            values.append(value)
+        }
+        guard !values.isEmpty, values.count == collations.count else { return [] }
+        let texts = values.map { value in
+            if case .integer(let integer) = value { Value.text(Array(String(integer).utf8)[...]) } else { value }
+        }
+        let integers = values.map { value in
+            if case .text(let bytes) = value, let integer = Int64(String(decoding: bytes, as: UTF8.self)) {
+                Value.integer(integer)
+            } else {
+                value
+            }
+        }
+        return [values, texts, integers].compactMap { values in
+            let parts = zip(values, collations).compactMap { KeyPart($0, collation: $1) }
+            return parts.count == values.count ? RowIdentity(natural: parts) : nil
+        }
+    }
+
+    /// The integer that a value of the present key spells.
+    static func integer(_ value: Value) -> Int64? {
+        switch value {
+        case .integer(let integer): integer
+        case .text(let bytes): Int64(String(decoding: bytes, as: UTF8.self))
+        default: nil
+        }
+    }
+}
