@@ -29,6 +29,10 @@ public actor Replicator {
     var locks: StoreLocks?
     /// Whether another process needs the store alone: then it stays closed, whatever is asked of this replicator.
     var isLettingGo = false
+    /// Whether ``run()`` is under way.
+    var isRunning = false
+    /// Since the store was found missing or replaced, while ``run()`` is under way: nil once it is open again.
+    var storeReturn: StoreReturn?
     /// What ``start()`` started.
     var background: Task<Void, Never>?
 

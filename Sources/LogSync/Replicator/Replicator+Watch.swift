@@ -10,6 +10,11 @@ extension Replicator {
     /// A store that is missing or locked, a container that is not there, a full disk: all are reported as
     /// ``ReplicationEvent``, and tried again.
     public func run() async throws {
+        isRunning = true
+        defer {
+            isRunning = false
+            storeReturn = nil
+        }
         let wakes = WakeQueue()
         wakes.wake(.full)
         let watchers = Watchers(configuration: configuration, wakes: wakes)
@@ -93,7 +98,8 @@ extension Replicator {
             } catch is CancellationError {
                 break
             } catch {
-                announce(LogSyncError(wrapping: error, at: path), &state)
+                let error = LogSyncError(wrapping: error, at: path)
+                if storeReturn?.isWaiting ?? false { announceReturn(error, &state) } else { announce(error, &state) }
             }
         }
         state.stop()
@@ -137,6 +143,7 @@ extension Replicator {
     private func announce(_ result: SyncResult, _ state: inout DaemonState) {
         state.succeed()
         if state.trouble != nil || !state.hasBegun {
+            if state.trouble != nil { configuration.logger.notice("\(path) is in step again") }
             state.trouble = nil
             state.hasBegun = true
             hub.send(.ready(store: path))
@@ -154,6 +161,15 @@ extension Replicator {
                 metadata: item.file.map { ["file": "\($0)"] })
         }
         hub.send(.held(store: path, items: result.held))
+    }
+
+    /// A store that was missing or replaced is there, and not yet to be opened: said once, and no trouble of its own.
+    private func announceReturn(_ error: LogSyncError, _ state: inout DaemonState) {
+        state.lookAgain()
+        state.trouble = state.trouble ?? error.code
+        guard storeReturn?.isSaid == false else { return }
+        storeReturn?.isSaid = true
+        configuration.logger.notice("\(error.message)")
     }
 
     private func announce(_ error: LogSyncError, _ state: inout DaemonState) {

@@ -78,6 +78,12 @@ struct DaemonState {
         delay = min(delay * 2, Self.lastDelay)
     }
 
+    /// Looks again soon at a store that is being put into place.
+    mutating func lookAgain() {
+        retry?.cancel()
+        retry = wakes.wake(.full, after: StoreReturn.pause)
+    }
+
     func stop() {
         nextLook?.cancel()
         retry?.cancel()

@@ -55,6 +55,9 @@ package final class Store: Sendable {
         try database.close()
     }
 
+    /// Whether the files that are open are still those of the path: neither the database nor its log was replaced or removed.
+    package func isInPlace() throws -> Bool { try database.isInPlace() }
+
     // MARK: Who this is
 
     package func registration() throws -> StoreRegistration {
