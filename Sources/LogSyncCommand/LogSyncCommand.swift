@@ -27,6 +27,7 @@ struct LogSyncCommand: AsyncParsableCommand {
     static func main() async {
         Allocation.givesLargeValuesBack()
         Allocation.leavesOutStatistics()
+        Descriptors.raiseLimit()
         let arguments = Array(CommandLine.arguments.dropFirst())
         await Foundation.exit(run(arguments).rawValue)
     }

@@ -45,7 +45,11 @@ struct Session: Sendable {
     let logger: Logger
 
     init(_ options: CommonOptions) throws {
-        settings = try Settings(file: options.config)
+        try self.init(options, settings: Settings(file: options.config))
+    }
+
+    init(_ options: CommonOptions, settings: Settings) {
+        self.settings = settings
         isJSON = options.json
         isQuiet = !options.verbose && (options.quiet || settings.quiet ?? false)
         let isVerbose = !options.quiet && (options.verbose || settings.verbose ?? false)
