@@ -28,8 +28,7 @@ struct LogSyncCommand: AsyncParsableCommand {
         Allocation.givesLargeValuesBack()
         Allocation.leavesOutStatistics()
         Descriptors.raiseLimit()
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        await Foundation.exit(run(arguments).rawValue)
+        await Foundation.exit(run(Arguments.given).rawValue)
     }
 
     private static func run(_ arguments: [String]) async -> ExitCode {

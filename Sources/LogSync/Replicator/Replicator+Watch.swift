@@ -25,6 +25,7 @@ extension Replicator {
             group.addTask { await self.watchContainer(watchers, anewAfter: moves) }
             group.addTask { await watchers.watchRequests(stateDirectory, path) }
             group.addTask { await watchers.watchTime() }
+            group.addTask { await watchers.watchFolderCalls(self.folderCalls, path) }
             await loop(wakes, move)
             group.cancelAll()
         }

@@ -72,6 +72,33 @@ struct Watchers: Sendable {
         while (try? await Task.sleep(for: .seconds(60))) != nil { wakes.wake(.full) }
     }
 
+    /// How long the folder may take to answer before that is said.
+    private static let folderPatience = Duration.seconds(5)
+
+    /// Says, once each time, that the folder does not answer, and that it does again: who waits for it cannot say so.
+    func watchFolderCalls(_ calls: PendingCalls, _ store: String) async {
+        var silent: PendingCalls.Call?
+        // A sleep fails when the task is cancelled, and only then.
+        while (try? await Task.sleep(for: Self.retry)) != nil {
+            let oldest = calls.oldest
+            if let silent, oldest?.start != silent.start {
+                let seconds = silent.start.duration(to: .now).components.seconds
+                configuration.logger.notice(
+                    "\(store): \(silent.path) answers again, after \(seconds) seconds")
+            }
+            let isSilent = oldest.map { $0.start.duration(to: .now) >= Self.folderPatience } ?? false
+            if isSilent, silent == nil, let oldest {
+                configuration.logger.warning(
+                    """
+                    \(store): the folder has not answered for \(Self.folderPatience.components.seconds) seconds (to \
+                    \(oldest.operation) \(oldest.path)): its mount hangs, or its disk is slow. Changes wait in the store; \
+                    look at the mount
+                    """)
+            }
+            silent = isSilent ? oldest : nil
+        }
+    }
+
     /// Watches a directory until the task is cancelled, again and again where it goes away and comes back.
     ///
     /// - Parameter body: is told each hint, and nil when a watch begins.
@@ -84,11 +111,11 @@ struct Watchers: Sendable {
         while !Task.isCancelled {
             if let directory = await directory() {
                 do {
-                    let hints = try hints(directory, recursive, names, polling, polls)
+                    let hints = try await hints(directory, recursive, names, polling, polls)
                     (reportsFailure, isMissing) = (true, false)
                     await body(nil)
                     for await hint in hints { await body(hint) }
-                } catch  where error.code != .containerUnavailable && reportsFailure {
+                } catch let error as LogSyncError where error.code != .containerUnavailable && reportsFailure {
                     configuration.logger.warning("\(error)")
                     reportsFailure = false
                 } catch {
@@ -102,8 +129,20 @@ struct Watchers: Sendable {
         }
     }
 
-    /// Hints from the kernel where it hears of every change, otherwise by polling.
+    /// The same on a thread of its own, for a mount that hangs keeps whoever looks at it.
     private func hints(
+        _ directory: String, _ recursive: Bool, _ names: Set<String>?, _ polling: Duration, _ polls: Bool
+    ) async throws -> AsyncStream<FolderHint> {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(
+                    with: Result { try hintsNow(directory, recursive, names, polling, polls) })
+            }
+        }
+    }
+
+    /// Hints from the kernel where it hears of every change, otherwise by polling.
+    private func hintsNow(
         _ directory: String, _ recursive: Bool, _ names: Set<String>?, _ polling: Duration, _ polls: Bool
     ) throws(LogSyncError) -> AsyncStream<FolderHint> {
         if !polls, let events = configuration.events, reportsRemoteChanges(directory) {
@@ -113,7 +152,8 @@ struct Watchers: Sendable {
                 configuration.logger.notice("\(directory) is polled: \(error)")
             }
         }
-        return try PollingFolderEvents(interval: polling).watch(
-            directory: directory, recursive: recursive, only: names)
+        return try PollingFolderEvents(
+            interval: polling, fileSystem: configuration.fileSystem, clock: ContinuousClock()
+        ).watch(directory: directory, recursive: recursive, only: names)
     }
 }
