@@ -26,6 +26,7 @@ extension Replicator {
             group.addTask { await watchers.watchRequests(stateDirectory, path) }
             group.addTask { await watchers.watchTime() }
             group.addTask { await watchers.watchFolderCalls(self.folderCalls, path) }
+            group.addTask { await watchers.watchWriter(path) { await self.commits() } }
             await loop(wakes, move)
             group.cancelAll()
         }
@@ -62,6 +63,9 @@ extension Replicator {
         watching.cancel()
         await watching.value
     }
+
+    /// A number that changes with every commit of others; nil where the store cannot be asked.
+    private func commits() -> Int64? { try? look { try $0.store.dataVersion() } }
 
     /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
     private func contentPaths() -> (path: String, own: String)? {
@@ -175,6 +179,14 @@ extension Replicator {
 
     private func announce(_ error: LogSyncError, _ state: inout DaemonState) {
         state.fail()
+        if error.code == .noStore, let span = state.isTimeToMissStore() {
+            configuration.logger.warning(
+                """
+                there has been no store at \(path) for \(span.components.seconds) seconds; it is watched for. \
+                Check the path, where it is not to come
+                """)
+            hub.send(.unavailable(store: path, error: error))
+        }
         guard state.trouble != error.code else { return }
         state.trouble = error.code
         configuration.logger.error("\(path): \(error)")

@@ -99,6 +99,43 @@ struct Watchers: Sendable {
         }
     }
 
+    /// How long a program may keep the store locked before that is said, and how often it is looked for.
+    private static let writerPatience = Duration.seconds(10)
+    private static let writerPolling = Duration.seconds(3)
+
+    /// Says, once each time, that a program has a write transaction open for long, and that it has ended.
+    ///
+    /// - Parameter commits: a number that changes with every commit: many short transactions are none that lasts.
+    func watchWriter(_ store: String, commits: () async -> Int64?) async {
+        var writer: (id: pid_t, since: ContinuousClock.Instant, commits: Int64?)?
+        var isSaid = false
+        // A sleep fails when the task is cancelled, and only then.
+        while (try? await Task.sleep(for: Self.writerPolling)) != nil {
+            let id = KernelLocks.shared.writer(of: store)
+            if let known = writer, known.id == id, !isSaid {
+                guard known.since.duration(to: .now) >= Self.writerPatience else { continue }
+                let now = await commits()
+                if now == known.commits {
+                    isSaid = true
+                    configuration.logger.warning(
+                        """
+                        \(store) has been locked by another program (process \(known.id)) for \
+                        \(known.since.duration(to: .now).components.seconds) seconds; nothing can be imported meanwhile
+                        """)
+                } else {
+                    writer = (known.id, .now, now)
+                }
+            } else if let known = writer, known.id != id {
+                if isSaid {
+                    configuration.logger.notice(
+                        "\(store) is locked no more, after \(known.since.duration(to: .now).components.seconds) seconds")
+                }
+                (writer, isSaid) = (nil, false)
+            }
+            if writer == nil, let id { writer = (id, .now, await commits()) }
+        }
+    }
+
     /// Watches a directory until the task is cancelled, again and again where it goes away and comes back.
     ///
     /// - Parameter body: is told each hint, and nil when a watch begins.

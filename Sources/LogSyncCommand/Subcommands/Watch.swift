@@ -49,6 +49,12 @@ struct Watch: AsyncParsableCommand {
         signal(SIGPIPE, SIG_IGN)
         // It may come before the daemon listens for it, and is never to end it.
         signal(SIGHUP, SIG_IGN)
+        // NB: libdispatch ends the process where it cannot count its threads there. May go when it does without.
+        guard access("/proc/self/stat", R_OK) == 0 else {
+            throw LogSyncError(
+                .configuration, "/proc is not there, and without it the daemon would not last; nothing was done",
+                help: "Mount it: mount -t proc proc /proc")
+        }
         // Before anything is open that could take the descriptors that it can use.
         InotifyFolderEvents.shared.prepare()
         try await Daemon { [self] in try plan() }.run()

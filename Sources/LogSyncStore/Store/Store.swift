@@ -204,7 +204,11 @@ package final class Store: Sendable {
     /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent,
     /// all in one SQLite transaction. Each must be ready; one that throws while streaming undoes the whole step.
     package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep {
-        try database.write { try ImportStep.run(in: $0, path: path, next: next) }
+        try database.write { store in
+            let step = try ImportStep.run(in: store, path: path, next: next)
+            if !step.imported.isEmpty { try store.noteImport() }
+            return step
+        }
     }
 
     /// Lets transactions of this peer in, however far ahead their times lie.
