@@ -169,6 +169,143 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
+    // MARK: All stores
+
+    @Test func `all stores of a user are listed, and how they are`() async throws {
+        let tool = try Tool()
+        #expect(try await tool.succeed("list").output.contains("knows of no store"))
+        #expect(try await tool.succeed("list", "--json").output == "{\"format\":1,\"stores\":[]}\n")
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let other = try await tool.database("other.db")
+        try await tool.succeed("init", other, "--container", tool.path("shared"), "--content", "music", "--peer", "x")
+        func stores() async throws -> [String: JSON] {
+            let listed = try JSON(try await tool.succeed("list", "--json").output)["stores"]?.array ?? []
+            return Dictionary(listed.compactMap { store in store["store"]?.string.map { ($0, store) } }) { $1 }
+        }
+        var now = try await stores()
+        #expect(now.keys.sorted() == [a, b, other].sorted() && now.values.allSatisfy { $0["state"]?.string == "ok" })
+        #expect(now[a]?["peer"]?["name"]?.string == "here" && now[a]?["content"]?.string == "notes")
+        #expect(now[a]?["container"]?.string == tool.path("shared") && now[a]?["conflicts"]?.int == 0)
+        #expect(now[a]?["parked"]?.int == 0 && now[a]?["lastImport"]?.string == nil)
+        #expect(now[b]?["lastImport"]?.string?.hasSuffix("Z") == true, "the clone has imported")
+
+        try await tool.sql("b.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", b)
+        now = try await stores()
+        #expect(now[a]?["state"]?.string == "behind" && now[a]?["behind"]?.int == 1, "\(now)")
+        try await tool.succeed("sync", a)
+        now = try await stores()
+        #expect(now[a]?["state"]?.string == "ok" && now[a]?["lastImport"]?.string != nil, "\(now)")
+
+        try FileManager.default.moveItem(atPath: tool.path("shared/music"), toPath: tool.path("away"))
+        try FileManager.default.removeItem(atPath: b)
+        now = try await stores()
+        #expect(now[other]?["state"]?.string == "unavailable" && now[other]?["lastImport"]?.string == nil)
+        #expect(now[b]?["state"]?.string == "missing" && now[b]?["behind"]?.int == nil, "\(now)")
+        try await tool.succeed("leave", a)
+        #expect(try await stores()[a] == nil)
+        let lines = try await tool.succeed("list").lines
+        #expect(lines.count == 3 && lines[0].hasPrefix("STORE"), "\(lines)")
+    }
+
+    // MARK: What is not there, or not meant
+
+    @Test func `a store that stays missing is said to be, as an event and in the log`() async throws {
+        let tool = try Tool()
+        let daemon = try tool.start(["watch", "--json", tool.path("typo.db")])
+        try await daemon.line { $0.contains("\"event\":\"error\"") && $0.contains("no-store") }
+        let missing = try JSON(try await daemon.line { $0.contains("\"event\":\"unavailable\"") })
+        #expect(missing["store"]?.string?.hasSuffix("typo.db") == true)
+        #expect(missing["error"]?["code"]?.string == "no-store")
+        #expect(daemon.errors.contains("there has been no store at"), "\(daemon.errors)")
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+    }
+
+    @Test func `a program that keeps a store locked is named in the log, and so is its end`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let daemon = try tool.start(["watch", a])
+        try await daemon.line { $0 == "\(a) is ready" }
+        let writer = try tool.start(
+            program: "/usr/bin/env",
+            [
+                "python3", "-c",
+                """
+                import sqlite3, sys, time
+                c = sqlite3.connect(sys.argv[1], isolation_level=None)
+                c.execute("BEGIN IMMEDIATE"); print("holding", flush=True); time.sleep(300)
+                """, a,
+            ])
+        try await writer.line { $0 == "holding" }
+        try await eventually("it is said") { daemon.errors.contains("has been locked by another program (process") }
+        writer.signal(SIGKILL)
+        _ = await writer.end()
+        try await eventually("its end is said") { daemon.errors.contains("is locked no more") }
+        daemon.signal(SIGTERM)
+        let ended = await daemon.end()
+        #expect(ended.errors.components(separatedBy: "has been locked").count == 2, "\(ended)")
+    }
+
+    @Test func `a content that is not there is told from those that are`() async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        let shared = tool.path("shared")
+        let misspelt = try await tool.run("clone", "--container", shared, "--content", "ntoes", "b.db")
+        #expect(misspelt.code == 69 && misspelt.errors.contains("did you mean \"notes\"?"), "\(misspelt)")
+        let unlike = try await tool.run("clone", "--container", shared, "--content", "recipes", "b.db")
+        #expect(unlike.code == 69 && unlike.errors.contains("The contents in \(shared) are notes."), "\(unlike)")
+        let upper = try await tool.run("clone", "--container", shared, "--content", "Notes", "b.db")
+        #expect(upper.code == 64 && upper.errors.contains("Did you mean \"notes\"?"), "\(upper)")
+        let moved = try await tool.run("move", "a.db", "--container", tool.path("nope"))
+        #expect(moved.code == 69 && !moved.errors.contains("logsync attach"), "\(moved)")
+    }
+
+    @Test(arguments: [
+        ("int", "'logsync init'"), ("syn", "'logsync sync'"), ("conflict", "'logsync conflicts'"),
+        ("version", "'logsync --version'"),
+    ])
+    func `a subcommand that is misspelt is told which was meant`(given: String, meant: String) async throws {
+        let ended = try await Tool().run(given, "a.db")
+        #expect(ended.code == 64 && ended.errors.contains("Did you mean \(meant)?"), "\(ended)")
+    }
+
+    @Test func `what is given without its option is told which options there are`() async throws {
+        let ended = try await Tool().run("clone", "Sync", "notes", "c.db")
+        #expect(ended.code == 64 && ended.errors.contains("--container DIR"), "\(ended)")
+    }
+
+    @Test func `a filter that nothing passes says so`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let ended = try await tool.run("log", a, "--author", "nobody")
+        #expect(ended.code == 0 && ended.output.isEmpty, "\(ended)")
+        #expect(ended.errors.contains("has no transaction by the author \"nobody\""), "\(ended)")
+    }
+
+    @Test(arguments: [true, false])
+    func `a database that joins a content of other tables is warned of`(dryRun: Bool) async throws {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        try await tool.sql("b.db", "CREATE TABLE recipe (id INTEGER PRIMARY KEY)")
+        let arguments = ["init", "b.db", "--container", tool.path("shared"), "--content", "notes", "--peer", "b", "--json"]
+        let ended = try await tool.run(arguments + (dryRun ? ["--dry-run"] : []))
+        #expect(ended.code == 0 && ended.errors.contains("none of the tables of notes (notes)"), "\(ended)")
+        #expect(try JSON(ended.output)["warnings"]?.array.count == 1)
+        try await tool.database("c.db")
+        let related = try await tool.run("init", "c.db", "--container", tool.path("shared"), "--content", "notes", "--peer", "c")
+        #expect(related.code == 0 && related.errors.isEmpty, "\(related)")
+    }
+
+    @Test func `without proc the command line is read all the same`() async throws {
+        let tool = try Tool()
+        let script = "mount -t tmpfs none /proc && exec \(Tool.path) sync /nope"
+        let ended = try await tool.program("/usr/bin/env", ["unshare", "-rm", "sh", "-c", script])
+        // Where no namespace may be made, nothing can be said of it.
+        guard !ended.errors.contains("unshare") && !ended.errors.contains("mount:") else { return }
+        #expect(ended.code == 66 && ended.errors.contains("/nope"), "\(ended)")
+    }
+
     // MARK: Waiting
 
     @Test(arguments: [["sync"], ["import"], ["export"], ["snapshot"], ["compact"], ["rescan"]])
