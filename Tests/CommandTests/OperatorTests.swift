@@ -178,6 +178,7 @@ import Testing
         let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
         let other = try await tool.database("other.db")
         try await tool.succeed("init", other, "--container", tool.path("shared"), "--content", "music", "--peer", "x")
+        try await tool.succeed("sync", a)
         func stores() async throws -> [String: JSON] {
             let listed = try JSON(try await tool.succeed("list", "--json").output)["stores"]?.array ?? []
             return Dictionary(listed.compactMap { store in store["store"]?.string.map { ($0, store) } }) { $1 }
@@ -186,7 +187,7 @@ import Testing
         #expect(now.keys.sorted() == [a, b, other].sorted() && now.values.allSatisfy { $0["state"]?.string == "ok" })
         #expect(now[a]?["peer"]?["name"]?.string == "here" && now[a]?["content"]?.string == "notes")
         #expect(now[a]?["container"]?.string == tool.path("shared") && now[a]?["conflicts"]?.int == 0)
-        #expect(now[a]?["parked"]?.int == 0 && now[a]?["lastImport"]?.string == nil)
+        #expect(now[a]?["parked"]?.int == 0 && now[other]?["lastImport"]?.string == nil)
         #expect(now[b]?["lastImport"]?.string?.hasSuffix("Z") == true, "the clone has imported")
 
         try await tool.sql("b.db", "INSERT INTO notes VALUES (2, 'two')")
@@ -288,12 +289,15 @@ import Testing
         let tool = try Tool()
         try await tool.store("a.db")
         try await tool.sql("b.db", "CREATE TABLE recipe (id INTEGER PRIMARY KEY)")
-        let arguments = ["init", "b.db", "--container", tool.path("shared"), "--content", "notes", "--peer", "b", "--json"]
+        let arguments = [
+            "init", "b.db", "--container", tool.path("shared"), "--content", "notes", "--peer", "b", "--json",
+        ]
         let ended = try await tool.run(arguments + (dryRun ? ["--dry-run"] : []))
         #expect(ended.code == 0 && ended.errors.contains("none of the tables of notes (notes)"), "\(ended)")
         #expect(try JSON(ended.output)["warnings"]?.array.count == 1)
         try await tool.database("c.db")
-        let related = try await tool.run("init", "c.db", "--container", tool.path("shared"), "--content", "notes", "--peer", "c")
+        let related = try await tool.run(
+            "init", "c.db", "--container", tool.path("shared"), "--content", "notes", "--peer", "c")
         #expect(related.code == 0 && related.errors.isEmpty, "\(related)")
     }
 

@@ -88,7 +88,8 @@ extension Founder {
             "\(report.store) has none of the tables of \(report.content) (\(shown)): both are in one content now, which "
             + "may not be the one that was meant; logsync leave takes the store out of it"
         report.warnings.append(
-            report.dryRun ? warning.replacing("both are in one content now", with: "both would be in one content") : warning)
+            report.dryRun
+                ? warning.replacing("both are in one content now", with: "both would be in one content") : warning)
     }
 
     /// The database is a store already: says so, and finishes what an `init` that was killed had left.

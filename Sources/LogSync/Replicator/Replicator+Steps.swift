@@ -89,7 +89,10 @@ extension Replicator {
         guard isRunning else { return }
         storeReturn = storeReturn ?? StoreReturn(path)
         configuration.logger.warning(
-            "\(path) was replaced or removed, or its -wal or -shm was, while it was open; it is opened again when it is whole")
+            """
+            \(path) was replaced or removed, or its -wal or -shm was, while it was open; \
+            it is opened again when it is whole
+            """)
     }
 
     /// Where the store has come back, or may yet, while ``run()`` is under way, sees to it that it is not opened half.
@@ -102,10 +105,11 @@ extension Replicator {
             guard !FileManager.default.fileExists(atPath: path) else { return }
             storeReturn = StoreReturn(path)
         }
-        guard let isSettled = storeReturn?.look() else { return }
+        guard let isSettled = storeReturn?.observe() else { return }
         guard isSettled else {
             throw LogSyncError(
-                .locked, "\(path) is being put into place; it is opened when nothing beside it has changed for two seconds",
+                .locked,
+                "\(path) is being put into place; it is opened when nothing beside it has changed for two seconds",
                 help: "Stop the daemon before a restore")
         }
     }

@@ -170,7 +170,7 @@ extension Replicator {
 
     /// A store that was missing or replaced is there, and not yet to be opened: said once, and no trouble of its own.
     private func announceReturn(_ error: LogSyncError, _ state: inout DaemonState) {
-        state.lookAgain()
+        state.retrySoon()
         state.trouble = state.trouble ?? error.code
         guard storeReturn?.isSaid == false else { return }
         storeReturn?.isSaid = true

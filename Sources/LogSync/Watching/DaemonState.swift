@@ -99,7 +99,7 @@ struct DaemonState {
     }
 
     /// Looks again soon at a store that is being put into place.
-    mutating func lookAgain() {
+    mutating func retrySoon() {
         retry?.cancel()
         retry = wakes.wake(.full, after: StoreReturn.pause)
     }

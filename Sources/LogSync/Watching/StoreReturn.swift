@@ -9,7 +9,7 @@ import LogSyncModel
 /// where for half a minute no file has come, gone or been replaced and the database has kept its size.
 struct StoreReturn {
     /// What is seen of a file without opening it.
-    private struct Look: Equatable {
+    private struct FileState: Equatable {
         var device: UInt64
         var inode: UInt64
         var size: Int64
@@ -27,11 +27,11 @@ struct StoreReturn {
         }
 
         /// The same without what a program changes that writes a database.
-        func without(content isContent: Bool) -> Look {
+        func without(content isContent: Bool) -> FileState {
             guard isContent else { return self }
-            var look = self
-            look.modified = []
-            return look
+            var state = self
+            state.modified = []
+            return state
         }
     }
 
@@ -39,7 +39,7 @@ struct StoreReturn {
     let path: String
     /// Files whose names begin with the store's, or are hidden and hold it: what SQLite keeps, and what is still being
     /// copied.
-    private var looks: [String: Look] = [:]
+    private var files: [String: FileState] = [:]
     private var isThere = false
     private var lastChange: ContinuousClock.Instant
     private var lastReplacement: ContinuousClock.Instant
@@ -62,27 +62,27 @@ struct StoreReturn {
     /// Looks again.
     ///
     /// - Returns: whether the store may be opened: it is whole, or not there at all.
-    mutating func look(now: ContinuousClock.Instant = .now) -> Bool {
-        let found = Self.looks(path)
+    mutating func observe(now: ContinuousClock.Instant = .now) -> Bool {
+        let found = Self.files(beside: path)
         isThere = found[path] != nil
-        if found != looks { lastChange = now }
-        if lasting(found) != lasting(looks) { lastReplacement = now }
-        looks = found
+        if found != files { lastChange = now }
+        if lasting(found) != lasting(files) { lastReplacement = now }
+        files = found
         guard isThere else { return true }
         return now - lastChange >= Self.quiet || now - lastReplacement >= Self.patience
     }
 
     /// What writing a database does not change of its files.
-    private func lasting(_ looks: [String: Look]) -> [String: Look] {
-        looks.reduce(into: [:]) { result, entry in
+    private func lasting(_ files: [String: FileState]) -> [String: FileState] {
+        files.reduce(into: [:]) { result, entry in
             let isBeside = ["-wal", "-shm", "-journal"].contains { entry.key == path + $0 }
-            var look = entry.value.without(content: isBeside || entry.key == path)
-            if isBeside { look.size = 0 }
-            result[entry.key] = look
+            var state = entry.value.without(content: isBeside || entry.key == path)
+            if isBeside { state.size = 0 }
+            result[entry.key] = state
         }
     }
 
-    private static func looks(_ path: String) -> [String: Look] {
+    private static func files(beside path: String) -> [String: FileState] {
         let url = URL(fileURLWithPath: path)
         let (directory, name) = (url.deletingLastPathComponent().path, url.lastPathComponent)
         // A directory that may not be listed still shows the files whose names are known.
@@ -90,6 +90,6 @@ struct StoreReturn {
             $0.hasPrefix(name) || $0.hasPrefix(".") && $0.contains(name)
         }
         let names = Set(listed ?? []).union(["", "-wal", "-shm", "-journal"].map { name + $0 })
-        return names.reduce(into: [:]) { $0["\(directory)/\($1)"] = Look("\(directory)/\($1)") }
+        return names.reduce(into: [:]) { $0["\(directory)/\($1)"] = FileState("\(directory)/\($1)") }
     }
 }

@@ -128,7 +128,8 @@ struct Watchers: Sendable {
             } else if let known = writer, known.id != id {
                 if isSaid {
                     configuration.logger.notice(
-                        "\(store) is locked no more, after \(known.since.duration(to: .now).components.seconds) seconds")
+                        "\(store) is locked no more, after \(known.since.duration(to: .now).components.seconds) seconds"
+                    )
                 }
                 (writer, isSaid) = (nil, false)
             }
@@ -166,7 +167,7 @@ struct Watchers: Sendable {
         }
     }
 
-    /// The same on a thread of its own, for a mount that hangs keeps whoever looks at it.
+    /// The same on a thread of its own, for a mount that hangs keeps the thread that asks it.
     private func hints(
         _ directory: String, _ recursive: Bool, _ names: Set<String>?, _ polling: Duration, _ polls: Bool
     ) async throws -> AsyncStream<FolderHint> {

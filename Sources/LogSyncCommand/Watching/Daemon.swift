@@ -100,7 +100,8 @@ final class Daemon: Sendable {
             next = try read()
         } catch {
             former.session.logger.error(
-                "The configuration was not read anew, and what it said before holds: \(LogSyncError(describing: error))")
+                "The configuration was not read anew, and what it said before holds: \(LogSyncError(describing: error))"
+            )
             return
         }
         let isChanged = next.session.settings != former.session.settings

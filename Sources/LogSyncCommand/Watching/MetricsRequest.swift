@@ -1,6 +1,6 @@
 import Foundation
 
-/// What somebody asks the metrics' server for.
+/// What a client asks the metrics' server for.
 struct MetricsRequest {
     let method: String
     /// Without what follows a question mark.

@@ -16,13 +16,13 @@ final class WatchedStores: Service {
     /// Watches these from now on, and no others. What is watched already in the same way goes on.
     func watch(_ watches: [StoreWatch]) { plan.yield(watches) }
 
-    private struct Running {
+    private struct Watcher {
         var revision: Int
         var task: Task<Void, Never>
     }
 
     func run() async throws {
-        var running: [String: Running] = [:]
+        var running: [String: Watcher] = [:]
         var ending: [Task<Void, Never>] = []
         await withTaskCancellationOrGracefulShutdownHandler {
             for await watches in plans {
@@ -39,7 +39,7 @@ final class WatchedStores: Service {
                         await former?.value
                         await watch.run()
                     }
-                    running[watch.store] = Running(revision: watch.revision, task: task)
+                    running[watch.store] = Watcher(revision: watch.revision, task: task)
                 }
             }
         } onCancelOrGracefulShutdown: { [plan] in

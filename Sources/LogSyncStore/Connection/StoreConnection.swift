@@ -67,7 +67,8 @@ final class StoreConnection: Sendable {
             try queue.close()
         }
         throw LogSyncError(
-            .locked, "\(path) is being replaced; nothing was changed", help: "Run the command again when it is in place.")
+            .locked, "\(path) is being replaced; nothing was changed",
+            help: "Run the command again when it is in place.")
     }
 
     private static func checkFile(_ path: String) throws {
