@@ -209,6 +209,35 @@ import Testing
         #expect(lines.count == 3 && lines[0].hasPrefix("STORE"), "\(lines)")
     }
 
+    // MARK: Repairing
+
+    @Test func `the doctor does what it advises, tells it first, and looks again`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let peer = try JSON(try await tool.succeed("status", a, "--json").output)["peer"]?["id"]?.string ?? ""
+        let copy = tool.path("shared/notes/peers/\(peer)/receipt.sync-conflict-20250101-120000-ABC.json")
+        try Data([1]).write(to: URL(fileURLWithPath: copy))
+        // What a program does that turns triggers off.
+        let triggers = try await tool.sql("a.db", "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'notes'")
+        for trigger in triggers.split(separator: "\n") { try await tool.sql("a.db", "DROP TRIGGER \"\(trigger)\"") }
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+
+        let dry = try await tool.run("doctor", a, "--repair", "--dry-run", "--json")
+        #expect(dry.code == 3, "\(dry)")
+        let planned = try JSON(dry.output)["repairs"]?.array ?? []
+        #expect(planned.compactMap { $0["action"]?.string } == ["rescan", "sync", "remove"], "\(dry)")
+        #expect(planned.allSatisfy { $0["done"]?.bool == false } && FileManager.default.fileExists(atPath: copy))
+
+        let done = try await tool.run("doctor", a, "--repair")
+        #expect(done.code == 0 && done.lines.last?.hasSuffix("nothing is wrong.") == true, "\(done)")
+        #expect(done.lines.first == "repair: logsync rescan \(a) (no-triggers)", "\(done)")
+        #expect(done.lines.contains("repair: delete \(copy) (conflict-copy)"), "\(done)")
+        #expect(!FileManager.default.fileExists(atPath: copy))
+        try await tool.clone("b.db")
+        #expect(try await tool.sql("b.db", "SELECT group_concat(text) FROM notes") == "one,two\n")
+        #expect(try await tool.run("doctor", a, "--dry-run").code == 64)
+    }
+
     // MARK: What is not there, or not meant
 
     @Test func `a store that stays missing is said to be, as an event and in the log`() async throws {
@@ -303,10 +332,10 @@ import Testing
 
     @Test func `without proc the command line is read all the same`() async throws {
         let tool = try Tool()
-        let script = "mount -t tmpfs none /proc && exec \(Tool.path) sync /nope"
-        let ended = try await tool.program("/usr/bin/env", ["unshare", "-rm", "sh", "-c", script])
-        // Where no namespace may be made, nothing can be said of it.
-        guard !ended.errors.contains("unshare") && !ended.errors.contains("mount:") else { return }
+        // Where no namespace may be made this shows nothing; where one may be, it is bound to show it.
+        let script = "mount -t tmpfs none /proc || exit 99; exec \(Tool.path) sync /nope"
+        let ended = try await tool.program("/usr/bin/env", ["unshare", "-m", "sh", "-c", script])
+        guard ended.code != 99, !ended.errors.hasPrefix("unshare") else { return }
         #expect(ended.code == 66 && ended.errors.contains("/nope"), "\(ended)")
     }
 
