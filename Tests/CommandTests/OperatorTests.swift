@@ -218,7 +218,8 @@ import Testing
         let copy = tool.path("shared/notes/peers/\(peer)/receipt.sync-conflict-20250101-120000-ABC.json")
         try Data([1]).write(to: URL(fileURLWithPath: copy))
         // What a program does that turns triggers off.
-        let triggers = try await tool.sql("a.db", "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'notes'")
+        let triggers = try await tool.sql(
+            "a.db", "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'notes'")
         for trigger in triggers.split(separator: "\n") { try await tool.sql("a.db", "DROP TRIGGER \"\(trigger)\"") }
         try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
 

@@ -3,7 +3,7 @@ import GRDB
 import InotifyEvents
 import LogSync
 import LogSyncModel
-import LogSyncSQLite
+import LogSyncStore
 import Logging
 import Synchronization
 import Testing
@@ -143,6 +143,26 @@ struct RestoreTests {
         await replicator.close()
         #expect(try Self.suffixes.map { try Data(contentsOf: URL(fileURLWithPath: a.path + $0)) } == files)
         #expect(try a.ids() == ["one", "two"])
+    }
+
+    @Test("A write into a store whose log was replaced is refused before it is made", arguments: ["", "-shm", "-wal"])
+    func refusedWrite(suffix: String) async throws {
+        try await a.sync()
+        let store = try Store.open(a.path, configuration: StoreConfiguration())
+        try store.setLocation(path: a.path, inode: 1, machineID: "a")
+        try FileManager.default.copyItem(atPath: a.path + suffix, toPath: "\(away)/notes.db\(suffix)")
+        try putBack(suffix)
+        // The index of the log is made anew from it.
+        let lasting = ["", "-wal"]
+        let files = try lasting.map { try Data(contentsOf: URL(fileURLWithPath: a.path + $0)) }
+        let error = #expect(throws: LogSyncError.self) {
+            try store.setLocation(path: a.path, inode: 2, machineID: "a")
+        }
+        #expect(
+            error?.code == .locked && error?.message.contains(a.path + suffix) == true, "\(String(describing: error))")
+        #expect(try !store.isInPlace())
+        try store.close()
+        #expect(try lasting.map { try Data(contentsOf: URL(fileURLWithPath: a.path + $0)) } == files)
     }
 
     @Test("Another program's change of the journal's mode is none of these")

@@ -27,7 +27,9 @@ struct Doctor: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        if dryRun, !repair { throw ValidationError("--dry-run goes with --repair; without it nothing is changed anyway.") }
+        if dryRun, !repair {
+            throw ValidationError("--dry-run goes with --repair; without it nothing is changed anyway.")
+        }
     }
 
     func run() async throws {
@@ -42,7 +44,9 @@ struct Doctor: AsyncParsableCommand {
     }
 
     private func repair(_ session: Session) async throws -> ExitStatus {
-        let report = try await Replicator.repair(path, dryRun: dryRun, configuration: session.configuration()) { repair in
+        let report = try await Replicator.repair(
+            path, dryRun: dryRun, configuration: session.configuration()
+        ) { repair in
             guard !session.isJSON, !session.isQuiet else { return }
             try Terminal.print(Terminal.printable(line(repair)))
         }

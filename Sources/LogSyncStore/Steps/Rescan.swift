@@ -79,8 +79,10 @@ struct Rescan {
             let digests = TableReader.Row(values: table.columns.indices.map { statement.value($0 + 1) }).digests
             let record = try clock.record(at: row)
             // A record that does not know all columns says nothing of the others.
-            let agrees = record.map { $0.digests.count >= table.columnCount && reader.digest(digests) == $0.digest } ?? false
-            if !agrees { next.differing.append(row) }
+            let agrees = record.map {
+                $0.digests.count >= table.columnCount && reader.digest(digests) == $0.digest
+            }
+            if agrees != true { next.differing.append(row) }
             next.last = row
         }
         next.isLast = count < Self.portion
