@@ -79,7 +79,7 @@ struct Watchers: Sendable {
     func watchFolderCalls(_ calls: PendingCalls, _ store: String) async {
         var silent: PendingCalls.Call?
         // A sleep fails when the task is cancelled, and only then.
-        while (try? await Task.sleep(for: Self.retry)) != nil {
+        while (try? await Task.sleep(for: Self.folderPolling)) != nil {
             let oldest = calls.oldest
             if let silent, oldest?.start != silent.start {
                 let seconds = silent.start.duration(to: .now).components.seconds
