@@ -70,10 +70,12 @@ struct HungFolderTests {
         let peer = try await b.peer()
         fileSystem.hold(true)
         try await eventually("it is said") { lines.all.contains { $0.contains("the folder has not answered for") } }
+        #expect(running.map(\.isContainerSilent) == [true, false, false])
         try b.insert("two")
         try await eventually("another store goes on") { try elsewhere.logs(peer).count == 1 }
         fileSystem.hold(false)
         try await eventually("it is said that it answers") { lines.all.contains { $0.contains("answers again") } }
+        try await eventually("it answers") { !running[0].isContainerSilent }
         for replicator in running { await replicator.stop() }
         #expect(lines.all.filter { $0.contains("the folder has not answered for") }.count == 1, "\(lines.all)")
     }

@@ -32,6 +32,11 @@ extension Replicator {
         }
     }
 
+    /// Whether the container has not answered for seconds, as a mount that hangs; then neither does this replicator.
+    public nonisolated var isContainerSilent: Bool {
+        folderCalls.oldest.map { $0.start.duration(to: .now) >= Watchers.folderPatience } ?? false
+    }
+
     /// Runs in the background until ``stop()``.
     public func start() {
         guard background == nil else { return }

@@ -73,7 +73,7 @@ struct Watchers: Sendable {
     }
 
     /// How long the folder may take to answer before that is said.
-    private static let folderPatience = Duration.seconds(5)
+    static let folderPatience = Duration.seconds(5)
 
     /// Says, once each time, that the folder does not answer, and that it does again: who waits for it cannot say so.
     func watchFolderCalls(_ calls: PendingCalls, _ store: String) async {

@@ -69,7 +69,10 @@ final class Metrics: Sendable {
             page.add(count.isOpen ? 1 : 0, to: .open, store)
             page.add(Double(count.errors), to: .errors, store)
             if let time = count.lastImport { page.add(time.timeIntervalSince1970, to: .lastImport, store) }
-            if let status = count.status { page.add(status, store) }
+            if var status = count.status {
+                if count.replicator?.isContainerSilent ?? false { status.container.available = false }
+                page.add(status, store)
+            }
         }
         return page.text
     }
