@@ -29,6 +29,20 @@ import Testing
         #expect(ended.code == 0 && ended.errors.isEmpty, "\(ended)")
     }
 
+    @Test func `the command after imports has the limit that the daemon was started with`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), try await tool.clone("b.db"))
+        let daemon = try shell(
+            tool, "ulimit -Sn 77; exec logsync watch \(b) --on-import 'ulimit -Sn > limit.tmp; mv limit.tmp limit'")
+        try await daemon.line { $0 == "\(b) is ready" }
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", a)
+        try await eventually("the command has run") { FileManager.default.fileExists(atPath: tool.path("limit")) }
+        #expect(try String(contentsOfFile: tool.path("limit"), encoding: .utf8) == "77\n")
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+    }
+
     @Test func `stores beyond the hard limit are refused by name, and the others are watched`() async throws {
         let tool = try Tool()
         let paths = try await stores(tool, 4)

@@ -1,5 +1,6 @@
 import Foundation
 import LogSync
+import Synchronization
 
 /// How many files the process may have open.
 enum Descriptors {
@@ -20,9 +21,19 @@ enum Descriptors {
     /// Source: <https://0pointer.net/blog/file-descriptor-limits.html>.
     static func raiseLimit() {
         guard var limit = limit(), limit.rlim_cur < min(limit.rlim_max, ceiling) else { return }
+        former.withLock { $0 = Int(clamping: limit.rlim_cur) }
         limit.rlim_cur = min(limit.rlim_max, ceiling)
         // Where it is refused, the limit stays, and stores are counted by it.
         _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+
+    /// The soft limit before it was raised; nil where it was not.
+    private static let former = Mutex<Int?>(nil)
+
+    /// What a shell does first so that its commands have the limit that this process was started with: programs that use
+    /// `select` do not survive a higher one, and some close every number below it.
+    static var restoringLimit: String {
+        former.withLock { $0 }.map { "ulimit -S -n \($0)\n" } ?? ""
     }
 
     /// How many stores can be watched at a time, given `limit` files.
