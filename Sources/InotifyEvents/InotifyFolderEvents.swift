@@ -16,6 +16,12 @@ public final class InotifyFolderEvents: FolderEvents {
 
     private init() {}
 
+    /// Takes what it needs of the system now, rather than with the first watch: descriptors from 1024 up are of no use to it.
+    public func prepare() {
+        // What it cannot have the first watch says.
+        try? inbox.start()
+    }
+
     public func watch(directory: String, recursive: Bool, only names: Set<String>?) throws(LogSyncError)
         -> AsyncStream<FolderHint>
     {

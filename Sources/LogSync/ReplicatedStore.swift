@@ -62,10 +62,10 @@ final class ReplicatedStore {
             fileSystem: configuration.fileSystem, permissions: place.permissions)
     }
 
-    /// Whether the path still leads to the file that is open.
+    /// Whether the path still leads to the files that are open.
     var isCurrent: Bool {
-        // A path that leads nowhere leads elsewhere.
-        (try? StorePlace(place.path)) == place
+        // A path that leads nowhere leads elsewhere; a store that cannot be asked is opened anew.
+        (try? StorePlace(place.path)) == place && (try? store.isInPlace()) ?? false
     }
 
     /// Reads again what other processes, or this one, may have changed in the registration since the last step.

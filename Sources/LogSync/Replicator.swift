@@ -18,6 +18,8 @@ public actor Replicator {
     /// The store's absolute path.
     public nonisolated let path: String
     nonisolated let configuration: SyncConfiguration
+    /// What is being asked of the container's file system.
+    nonisolated let folderCalls = PendingCalls()
     nonisolated let hub = EventHub<ReplicationEvent>()
     private nonisolated let executor = QueueExecutor(label: "logsync.replicator")
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -29,6 +31,10 @@ public actor Replicator {
     var locks: StoreLocks?
     /// Whether another process needs the store alone: then it stays closed, whatever is asked of this replicator.
     var isLettingGo = false
+    /// Whether ``run()`` is under way.
+    var isRunning = false
+    /// Since the store was found missing or replaced, while ``run()`` is under way: nil once it is open again.
+    var storeReturn: StoreReturn?
     /// What ``start()`` started.
     var background: Task<Void, Never>?
 
@@ -40,6 +46,8 @@ public actor Replicator {
     public init(store path: String, configuration: SyncConfiguration, opensNow: Bool = true) throws {
         // Without a file there is nothing to resolve; the store may come later.
         self.path = (try? StorePlace(path))?.path ?? StorePlace.absolute(path)
+        var configuration = configuration
+        configuration.fileSystem = TimedFileSystem(configuration.fileSystem, calls: folderCalls)
         self.configuration = configuration
         stateDirectory = StateDirectory(configuration.stateDirectory)
         nonce = String(configuration.random(), radix: 16)

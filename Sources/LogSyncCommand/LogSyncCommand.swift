@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import LogSync
+import LogSyncModel
 
 /// The tool's entry: takes the command line apart, runs the subcommand, ends with its code.
 @main
@@ -19,7 +20,8 @@ struct LogSyncCommand: AsyncParsableCommand {
             """,
         version: Version.current,
         subcommands: [
-            Init.self, Clone.self, Sync.self, Import.self, Export.self, Watch.self, Status.self, Log.self, Show.self,
+            Init.self, Clone.self, Sync.self, Import.self, Export.self, Watch.self, Status.self, List.self, Log.self,
+            Show.self,
             Conflicts.self, Policy.self, Peers.self, Snapshot.self, Compact.self, Seed.self, Migrate.self, Move.self,
             Attach.self, Rescan.self, Rebuild.self, Doctor.self, Verify.self, Leave.self, Destroy.self,
         ])
@@ -27,8 +29,8 @@ struct LogSyncCommand: AsyncParsableCommand {
     static func main() async {
         Allocation.givesLargeValuesBack()
         Allocation.leavesOutStatistics()
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        await Foundation.exit(run(arguments).rawValue)
+        Descriptors.raiseLimit()
+        await Foundation.exit(run(Arguments.given).rawValue)
     }
 
     private static func run(_ arguments: [String]) async -> ExitCode {
@@ -49,7 +51,7 @@ struct LogSyncCommand: AsyncParsableCommand {
         } catch  where exitCode(for: error).isSuccess {
             return show(fullMessage(for: error))
         } catch {
-            return complain(clearer(error, arguments), isJSON: isJSON)
+            return complain(clearer(error, arguments), arguments, isJSON: isJSON)
         }
     }
 
@@ -63,9 +65,11 @@ struct LogSyncCommand: AsyncParsableCommand {
         }
     }
 
+    /// What may stand before the subcommand.
+    private static let flags = ["--json", "--verbose", "-v", "--quiet", "-q"]
+
     /// Blames a subcommand that is none, instead of the options after it, which only a subcommand would know.
     private static func clearer(_ error: any Error, _ arguments: [String]) -> any Error {
-        let flags = ["--json", "--verbose", "-v", "--quiet", "-q"]
         guard exitCode(for: error) == .validationFailure,
             let name = arguments.drop(while: flags.contains).first, !name.hasPrefix("-"), name != "help",
             !configuration.subcommands.contains(where: { $0._commandName == name })
@@ -78,7 +82,20 @@ struct LogSyncCommand: AsyncParsableCommand {
         }
     }
 
-    private static func complain(_ error: any Error, isJSON: Bool) -> ExitCode {
+    /// What was most likely meant by a command line that is wrong.
+    private static func suggestion(_ arguments: [String], _ message: String) -> String? {
+        guard let name = arguments.drop(while: flags.contains).first, !name.hasPrefix("-") else { return nil }
+        let names = configuration.subcommands.map { $0._commandName }
+        if names.contains(name) {
+            let isPlace = ["init", "clone"].contains(name) && message.lowercased().contains("unexpected argument")
+            return isPlace ? "The shared folder is given as --container DIR, and the content as --content NAME." : nil
+        }
+        if name == "version" { return "Did you mean 'logsync --version'?" }
+        let longer = names.filter { name.count > 2 && $0.hasPrefix(name) }
+        return (longer.count == 1 ? longer[0] : name.nearest(among: names)).map { "Did you mean 'logsync \($0)'?" }
+    }
+
+    private static func complain(_ error: any Error, _ arguments: [String], isJSON: Bool) -> ExitCode {
         var known = LogSyncError(describing: error)
         if exitCode(for: error) == .validationFailure {
             // The last line of what argument-parser would say names the help of the subcommand that was meant.
@@ -86,7 +103,10 @@ struct LogSyncCommand: AsyncParsableCommand {
                 $0.trimmingCharacters(in: .whitespaces)
             }
             let help = last.flatMap { $0.hasPrefix("See '") ? $0 : nil }
-            known = LogSyncError(.usage, message(for: error), help: help)
+            let text = message(for: error)
+            known = LogSyncError(
+                .usage, text,
+                help: [suggestion(arguments, text), help].compactMap { $0 }.joined(separator: " "))
         }
         Complaint.print(known, isJSON: isJSON)
         return ExitCode(ExitStatus(known.code).rawValue)

@@ -48,4 +48,16 @@ import Testing
             #expect(error.number != ENOSPC)
         }
     }
+
+    /// As rclone's mounts say it: a billion files, and none free.
+    @Test(arguments: [(true, true), (false, false)])
+    func `a mount that counts no files is not full for want of them`(countsFiles: Bool, isFull: Bool) {
+        var status = statvfs()
+        status.f_frsize = 4096
+        (status.f_blocks, status.f_bfree, status.f_bavail) = (1 << 20, 1 << 19, 1 << 19)
+        (status.f_files, status.f_ffree, status.f_favail) = (1_000_000_000, 0, 0)
+        #expect(Posix.isFull(status, countsFiles: countsFiles) == isFull)
+        (status.f_bfree, status.f_bavail) = (0, 0)
+        #expect(Posix.isFull(status, countsFiles: countsFiles), "no room is no room")
+    }
 }

@@ -109,6 +109,39 @@ import Testing
         }
     }
 
+    @Test func rowsOfEveryPortionAreFound() throws {
+        // More than two portions, with rows at the ends of the integers.
+        let schema = """
+            CREATE TABLE many(id INTEGER PRIMARY KEY, x);
+            INSERT INTO many VALUES(-9223372036854775808, 'least'), (9223372036854775807, 'greatest');
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 45000)
+            INSERT INTO many SELECT i * 2, 'row ' || i FROM n;
+            """
+        let a = try TestPeer(folder, "a", sql: schema)
+        try quietly(
+            a,
+            """
+            UPDATE many SET x = 'new' WHERE id IN (-9223372036854775808, 2, 40000, 40002, 79998, 90000, 9223372036854775807);
+            DELETE FROM many WHERE id IN (4, 60000);
+            INSERT INTO many VALUES(1, 'between'), (90001, 'after')
+            """)
+        let (found, left) = try a.store.rescan(a.store.prepareRescan(), naming: [:])
+        #expect(left.isEmpty)
+        #expect(found?.counts == ["many": ChangeCounts(inserted: 2, updated: 7, deleted: 2)])
+        #expect(try a.store.audit().problems == [])
+        #expect(try a.store.rescan(a.store.prepareRescan(), naming: [:]).found == nil)
+    }
+
+    @Test func aColumnThatRecordsDoNotKnowIsCompared() throws {
+        let a = try TestPeer(
+            folder, "a", sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES(1, 1), (2, 2)")
+        try a.write("ALTER TABLE t ADD COLUMN y")
+        _ = try a.store.record()
+        try quietly(a, "UPDATE t SET y = 'new' WHERE id = 2")
+        let found = try a.store.rescan(a.store.prepareRescan(), naming: [:]).found
+        #expect(found?.counts["t"] == ChangeCounts(updated: 1))
+    }
+
     @Test func whatNobodyNamesIsCountedAndKept() throws {
         let a = try TestPeer(folder, "a", sql: Self.schema)
         let b = try TestPeer(folder, "b", cloning: a)

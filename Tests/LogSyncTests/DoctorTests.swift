@@ -60,6 +60,29 @@ struct DoctorTests {
         #expect(report.outcome == .held)
     }
 
+    @Test("However many files are on their way, they are one finding, with their number and age")
+    func onTheirWay() async throws {
+        let folder = "\(world.contentPath)/peers/\(try await a.peer())/logs"
+        for index in 0..<30 {
+            let path = "\(folder)/.syncthing.\(index).tlog.tmp"
+            try Data([1]).write(to: URL(fileURLWithPath: path))
+            let age = Double(index) * 3600 + 60
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -age)], ofItemAtPath: path)
+        }
+        let found = try await examine().findings.filter { $0.code == "temporary-file" }
+        #expect(found.count == 1 && found[0].severity == .note)
+        #expect(found[0].what == "30 files are on their way, since 29 hours" && found[0].help != nil, "\(found)")
+    }
+
+    @Test("Two versions of a receipt are not said to be two stores of one id")
+    func receiptConflict() async throws {
+        let path = "\(world.contentPath)/peers/\(try await a.peer())/receipt.sync-conflict-20250101-120000-ABC.json"
+        try Data([1]).write(to: URL(fileURLWithPath: path))
+        let finding = try #require(try await examine().findings.first { $0.code == "conflict-copy" })
+        #expect(finding.why.contains("reverted") && finding.help == "delete this file", "\(finding)")
+    }
+
     @Test("Strange files, conflict copies and files on their way are told apart")
     func strangers() async throws {
         let peer = try await a.peer()

@@ -14,4 +14,8 @@ sqlite3_destructor_type logsync_sqlite_transient(void);
 /// of SQLite (`sqlite3_config` is variadic); returns SQLITE_MISUSE where it came too late.
 int logsync_leave_out_memory_statistics(void);
 
+/// The arguments that the process was started with, its name the first; NULL from the last on. They are read without /proc.
+int logsync_argument_count(void);
+const char *logsync_argument(int index);
+
 #endif

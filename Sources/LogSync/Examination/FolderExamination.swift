@@ -33,7 +33,9 @@ struct FolderExamination {
             examination.names.names[id] = peer.description.value?.name
         }
         examination.retired.formUnion(scan.peersThatLeft)
-        var findings = scan.strange.map(examination.strange) + scan.failures.map(examination.failure)
+        var findings = scan.strange.filter { $0.kind != .temporary }.map(examination.strange)
+        findings += examination.temporaries(scan.strange.filter { $0.kind == .temporary })
+        findings += scan.failures.map(examination.failure)
         findings += examination.fileSystem()
         let library = ContentLibrary(folder)
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
@@ -59,13 +61,47 @@ struct FolderExamination {
 
     // MARK: What does not belong there
 
+    /// All files under a name that they do not keep, as one finding: a sync engine may leave any number for a day.
+    private func temporaries(_ entries: [StrangeEntry]) -> [Finding] {
+        guard !entries.isEmpty else { return [] }
+        let times = entries.compactMap { entry in
+            // One that has vanished meanwhile has arrived, most likely.
+            try? folder.fileSystem.status("\(folder.path)/\(entry.path)", followingLinks: false).modified
+        }
+        let age = times.min().map { max(0, configuration.clock.now() - $0 / 1_000_000) }
+        let place = entries.count == 1 ? "\(folder.path)/\(entries[0].path)" : folder.path
+        let what = entries.count == 1 ? "a file is on its way" : "\(entries.count) files are on their way"
+        return [
+            Finding(
+                "temporary-file", .note, age.map { "\(what), since \(Self.span($0))" } ?? what, at: place,
+                why: "a sync engine or logsync writes it under this name first; it is not read",
+                help: age.map { $0 > Self.longest } ?? false
+                    ? "delete what is older than a day, where nothing writes it any more" : nil)
+        ]
+    }
+
+    /// A file that has been on its way for this long, in milliseconds, was most likely given up.
+    private static let longest: Int64 = 24 * 3_600_000
+
+    /// For people: 3 minutes, 4 hours, 2 days.
+    private static func span(_ milliseconds: Int64) -> String {
+        let minutes = milliseconds / 60_000
+        let (count, unit) =
+            minutes < 60 ? (minutes, "minute") : minutes < 48 * 60 ? (minutes / 60, "hour") : (minutes / 1440, "day")
+        return "\(count) \(unit)\(count == 1 ? "" : "s")"
+    }
+
     private func strange(_ entry: StrangeEntry) -> Finding {
         let path = "\(folder.path)/\(entry.path)"
         switch entry.kind {
-        case .temporary:
+        case .temporary: return temporaries([entry])[0]
+        case .conflictCopy where entry.path.split(separator: "/").last?.hasPrefix("receipt.") ?? false:
             return Finding(
-                "temporary-file", .note, "a file is on its way", at: path,
-                why: "a sync engine or logsync writes it under this name first; it is not read")
+                "conflict-copy", .trouble, "a sync engine kept two versions of a receipt", at: path,
+                why: "its folder was reverted, or only received for a while; or two machines write under one id, which "
+                    + "logsync status then says. Neither loses anything: the peer writes its receipt anew, and this one is not "
+                    + "read",
+                help: "delete this file")
         case .conflictCopy:
             return Finding(
                 "conflict-copy", .trouble, "a sync engine kept two versions of one file", at: path,

@@ -61,6 +61,25 @@ struct StateDirectory {
         return state
     }
 
+    /// All state files that can be read, in order of their peers.
+    ///
+    /// - Throws: `ioError` where the directory cannot be listed; one that is not there has none.
+    func all() throws -> [StateFile] {
+        let names: [String]
+        do {
+            names = try FileManager.default.contentsOfDirectory(atPath: stores)
+        } catch  where !FileManager.default.fileExists(atPath: stores) {
+            return []
+        } catch {
+            throw LogSyncError(
+                .ioError, "the state directory \(stores) could not be listed: \(error.localizedDescription)",
+                help: "Give this user access to it, and check the disk")
+        }
+        // One that is of a newer format, or cannot be read, is another logsync's or nobody's: its store can be asked by itself.
+        return names.filter { $0.hasSuffix(".json") }.compactMap { PeerID($0.dropLast(5)) }.sorted()
+            .compactMap { try? load($0) }
+    }
+
     /// Writes a state file so that it survives a power loss, whole or not at all.
     ///
     /// - Throws: `ioError`.

@@ -14,6 +14,11 @@ final class StoreLock {
         self.path = path
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else {
+            if errno == EMFILE || errno == ENFILE {
+                throw LogSyncError(
+                    .ioError, "the lock \(path) could not be opened: \(String(cString: strerror(errno)))",
+                    help: "Raise the limit on open files (ulimit -n, or LimitNOFILE= of the unit)")
+            }
             throw LogSyncError(
                 .cannotCreate, "the lock \(path) could not be made: \(String(cString: strerror(errno)))",
                 help: "Give this user write access to the state directory")

@@ -49,6 +49,7 @@ extension Founder {
         let plan = try plan(options, name: try peerName(options.peerName, scan), scan, folder)
         if options.dryRun {
             report.tables = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
+            warnOfUnrelatedTables(plan, &report)
             return report
         }
         let stateDirectory = StateDirectory(configuration.stateDirectory)
@@ -64,6 +65,7 @@ extension Founder {
         try made.store.setLocation(path: place.path, inode: place.inode, machineID: configuration.machineID)
         try saveState(of: made.store, at: place, in: stateDirectory)
         report.tables = made.tables
+        warnOfUnrelatedTables(plan, &report)
         report.recorded = try made.store.vector()[made.store.registration().peer] > 0 ? 1 : 0
         configuration.logger.info(
             "\(place.path) is a store of \(content) now, and has recorded what it holds",
@@ -71,6 +73,23 @@ extension Founder {
                 "tables": "\(made.tables.count)", "rows": "\(made.tables.reduce(0) { $0 + $1.rows })",
             ])
         return report
+    }
+
+    /// A database none of whose tables the content has was most likely meant for another one.
+    private func warnOfUnrelatedTables(_ plan: InitializePlan, _ report: inout InitializeReport) {
+        let others = plan.settings.filter { $0.kind == "identity" }.map(\.target).sorted()
+        let own = Set(report.tables.map { $0.table.lowercased() })
+        guard report.joined, !own.isEmpty, !others.isEmpty, others.allSatisfy({ !own.contains($0.lowercased()) }) else {
+            return
+        }
+        let limit = 10
+        let shown = others.prefix(limit).joined(separator: ", ") + (others.count > limit ? ", …" : "")
+        let warning =
+            "\(report.store) has none of the tables of \(report.content) (\(shown)): both are in one content now, which "
+            + "may not be the one that was meant; logsync leave takes the store out of it"
+        report.warnings.append(
+            report.dryRun
+                ? warning.replacing("both are in one content now", with: "both would be in one content") : warning)
     }
 
     /// The database is a store already: says so, and finishes what an `init` that was killed had left.

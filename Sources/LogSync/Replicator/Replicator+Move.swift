@@ -33,7 +33,7 @@ extension Replicator {
         let (target, isThere) = try await step(settles: true) { store in
             let target = ContentFolder(
                 container: container, name: name ?? store.content.name, fileSystem: store.configuration.fileSystem,
-                permissions: store.place.permissions)
+                purpose: .founding, permissions: store.place.permissions)
             try store.checkMove(to: target)
             return (target, store.isAt(target))
         }

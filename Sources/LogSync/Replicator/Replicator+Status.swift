@@ -36,7 +36,7 @@ extension ReplicatedStore {
             peer: names[peer], pending: summary.pending,
             outbox: try store.outbox(unpublishedOnly: true).count, vector: summary.vector,
             peers: try peers(scan, summary.vector, names), held: try scan.map(inbox.heldItems) ?? [],
-            conflicts: summary.conflicts,
+            lastImport: summary.lastImport.map { Timestamp(milliseconds: $0) }, conflicts: summary.conflicts,
             parked: summary.parked, digest: summary.digest, keptForSchema: summary.keptForUnknownSchema,
             unenforced: summary.unenforced, succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
             lacks: try scan.map(coverage.lackedColumns) ?? [], unmade: try store.unmadeObjects())

@@ -1,3 +1,4 @@
+import Foundation
 import LogSyncModel
 import LogSyncStore
 import Logging
@@ -15,9 +16,11 @@ extension Replicator {
         guard let locks else { throw CancellationError() }
         try await locks.step.acquire(wait: configuration.wait, of: path)
         defer { locks.step.release() }
-        try store.refresh()
-        guard settles || store.identity.state != nil, store.isCurrent else {
-            if !store.isCurrent { close() }
+        // Files that were replaced are not to be read either.
+        let isCurrent = store.isCurrent
+        if isCurrent { try store.refresh() }
+        guard settles || store.identity.state != nil, isCurrent else {
+            if !isCurrent { closeReplaced() }
             throw LogSyncError(
                 .locked, "\(path) was replaced or became another peer in the middle of the work; what was done is kept",
                 help: "Run the command again")
@@ -56,12 +59,16 @@ extension Replicator {
                 .locked, "another logsync process has \(path) for itself; nothing was changed",
                 help: "Try again when it has finished")
         }
-        if let opened, opened.isCurrent { return opened }
-        close()
+        if let opened {
+            if opened.isCurrent { return opened }
+            closeReplaced()
+        }
+        try awaitReturn()
         let store = try ReplicatedStore(
             path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: nonce)
         locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
         opened = store
+        storeReturn = nil
         return store
     }
 
@@ -74,6 +81,37 @@ extension Replicator {
         }
         opened = nil
         locks = nil
+    }
+
+    /// Lets go of files that are no longer those of the store's path, and writes nothing into what has taken their place.
+    private func closeReplaced() {
+        close()
+        guard isRunning else { return }
+        storeReturn = storeReturn ?? StoreReturn(path)
+        configuration.logger.warning(
+            """
+            \(path) was replaced or removed, or its -wal or -shm was, while it was open; \
+            it is opened again when it is whole
+            """)
+    }
+
+    /// Where the store has come back, or may yet, while ``run()`` is under way, sees to it that it is not opened half.
+    ///
+    /// - Throws: `locked` where its files are still being put into place.
+    private func awaitReturn() throws {
+        guard isRunning else { return }
+        if storeReturn == nil {
+            // Nobody has been told that it was missing: it is opened as at the start.
+            guard !FileManager.default.fileExists(atPath: path) else { return }
+            storeReturn = StoreReturn(path)
+        }
+        guard let isSettled = storeReturn?.observe() else { return }
+        guard isSettled else {
+            throw LogSyncError(
+                .locked,
+                "\(path) is being put into place; it is opened when nothing beside it has changed for two seconds",
+                help: "Stop the daemon before a restore")
+        }
     }
 
     /// Waits until no other process has the store open; ``giveBack()`` lets them in again.

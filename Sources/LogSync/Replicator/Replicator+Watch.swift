@@ -10,6 +10,11 @@ extension Replicator {
     /// A store that is missing or locked, a container that is not there, a full disk: all are reported as
     /// ``ReplicationEvent``, and tried again.
     public func run() async throws {
+        isRunning = true
+        defer {
+            isRunning = false
+            storeReturn = nil
+        }
         let wakes = WakeQueue()
         wakes.wake(.full)
         let watchers = Watchers(configuration: configuration, wakes: wakes)
@@ -20,9 +25,16 @@ extension Replicator {
             group.addTask { await self.watchContainer(watchers, anewAfter: moves) }
             group.addTask { await watchers.watchRequests(stateDirectory, path) }
             group.addTask { await watchers.watchTime() }
+            group.addTask { await watchers.watchFolderCalls(self.folderCalls, path) }
+            group.addTask { await watchers.watchWriter(path) { await self.commits() } }
             await loop(wakes, move)
             group.cancelAll()
         }
+    }
+
+    /// Whether the container has not answered for seconds, as a mount that hangs; then neither does this replicator.
+    public nonisolated var isContainerSilent: Bool {
+        folderCalls.oldest.map { $0.start.duration(to: .now) >= Watchers.folderPatience } ?? false
     }
 
     /// Runs in the background until ``stop()``.
@@ -56,6 +68,9 @@ extension Replicator {
         watching.cancel()
         await watching.value
     }
+
+    /// A number that changes with every commit of others; nil where the store cannot be asked.
+    private func commits() -> Int64? { try? look { try $0.store.dataVersion() } }
 
     /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
     private func contentPaths() -> (path: String, own: String)? {
@@ -93,7 +108,8 @@ extension Replicator {
             } catch is CancellationError {
                 break
             } catch {
-                announce(LogSyncError(wrapping: error, at: path), &state)
+                let error = LogSyncError(wrapping: error, at: path)
+                if storeReturn?.isWaiting ?? false { announceReturn(error, &state) } else { announce(error, &state) }
             }
         }
         state.stop()
@@ -137,6 +153,7 @@ extension Replicator {
     private func announce(_ result: SyncResult, _ state: inout DaemonState) {
         state.succeed()
         if state.trouble != nil || !state.hasBegun {
+            if state.trouble != nil { configuration.logger.notice("\(path) is in step again") }
             state.trouble = nil
             state.hasBegun = true
             hub.send(.ready(store: path))
@@ -156,8 +173,25 @@ extension Replicator {
         hub.send(.held(store: path, items: result.held))
     }
 
+    /// A store that was missing or replaced is there, and not yet to be opened: said once, and no trouble of its own.
+    private func announceReturn(_ error: LogSyncError, _ state: inout DaemonState) {
+        state.retrySoon()
+        state.trouble = state.trouble ?? error.code
+        guard storeReturn?.isSaid == false else { return }
+        storeReturn?.isSaid = true
+        configuration.logger.notice("\(error.message)")
+    }
+
     private func announce(_ error: LogSyncError, _ state: inout DaemonState) {
         state.fail()
+        if error.code == .noStore, let span = state.isTimeToMissStore() {
+            configuration.logger.warning(
+                """
+                there has been no store at \(path) for \(span.components.seconds) seconds; it is watched for. \
+                Check the path, where it is not to come
+                """)
+            hub.send(.unavailable(store: path, error: error))
+        }
         guard state.trouble != error.code else { return }
         state.trouble = error.code
         configuration.logger.error("\(path): \(error)")

@@ -8,6 +8,9 @@ public struct DoctorReport: Sendable, Encodable {
         didSet { findings = Self.sorted(findings) }
     }
 
+    /// What was done about findings, or would be; nil where that was not asked for.
+    public var repairs: [Repair]?
+
     public var outcome: Outcome { Outcome(findings: findings) }
 
     init(path: String) {
@@ -20,6 +23,6 @@ public struct DoctorReport: Sendable, Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, path, findings
+        case format, path, findings, repairs
     }
 }

@@ -15,6 +15,8 @@ public struct InitializeReport: Sendable, Encodable {
     /// The content was there already, and what it holds was merged.
     public var joined = false
     public var tables: [TableReport] = []
+    /// What may not be as it was meant, as sentences.
+    public var warnings: [String] = []
     /// How many transactions were recorded, published and imported.
     public var recorded = 0
     public var published = 0
@@ -24,7 +26,7 @@ public struct InitializeReport: Sendable, Encodable {
     public var outcome: Outcome { Outcome(held: held) }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, peer, dryRun, alreadyInitialized, joined, tables, recorded, published
-        case imported, held
+        case format, store, content, container, peer, dryRun, alreadyInitialized, joined, tables, warnings, recorded
+        case published, imported, held
     }
 }

@@ -52,6 +52,8 @@ public struct StoreStatus: Sendable, Encodable {
     public var vector: VersionVector
     public var peers: [Peer]
     public var held: [HeldItem]
+    /// When transactions of other peers were last imported, by this machine's clock; nil where none were.
+    public var lastImport: Timestamp?
     public var conflicts: Int
     public var parked: Int
     /// Of the replicated state; the same on peers with the same vector.
@@ -72,6 +74,6 @@ public struct StoreStatus: Sendable, Encodable {
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, succeeds, identity, lacks, unmade
+        case keptForSchema, unenforced, succeeds, identity, lacks, unmade, lastImport
     }
 }

@@ -9,6 +9,8 @@ struct DaemonState {
     var hasBegun = false
     /// The error that was announced last, until a round succeeds.
     var trouble: LogSyncError.Code?
+    /// Since when the store has not been there, and when that is to be said again.
+    private var absence: (start: ContinuousClock.Instant, notice: ContinuousClock.Instant)?
     /// What was announced last to be held.
     var held: [HeldItem] = []
     /// Transactions published since the own folder was last maintained.
@@ -28,6 +30,8 @@ struct DaemonState {
 
     /// How often at the most a running replicator looks for log files that may go.
     private static let compactionInterval = Duration.seconds(3600)
+    private static let firstAbsence = Duration.seconds(5)
+    private static let laterAbsence = Duration.seconds(3600)
     private static let firstDelay = Duration.seconds(1)
     private static let lastDelay = Duration.seconds(30)
     /// The store's files are written before the commit can be seen, so it is looked for again: a writer may be synchronizing
@@ -52,6 +56,10 @@ struct DaemonState {
     }
 
     mutating func schedule(_ reasons: WakeReasons) {
+        if reasons.contains(.full) {
+            retry?.cancel()
+            retry = nil
+        }
         if reasons.contains(.local) { looks = Self.lookPauses[...] }
         guard reasons.contains(.local) || reasons.contains(.look) else { return }
         nextLook?.cancel()
@@ -67,15 +75,33 @@ struct DaemonState {
     }
 
     mutating func succeed() {
+        absence = nil
         delay = Self.firstDelay
         retry?.cancel()
         retry = nil
     }
 
+    /// Whether it is time to say once more that the store is not there: soon after the start, so that a path that is wrong is
+    /// seen, and then rarely.
+    mutating func isTimeToMissStore(now: ContinuousClock.Instant = .now) -> Duration? {
+        let known = absence ?? (now, now + Self.firstAbsence)
+        absence = known
+        guard now >= known.notice else { return nil }
+        absence?.notice = now + Self.laterAbsence
+        return now - known.start
+    }
+
+    /// Has the round tried again after a while; where that is to be done already, it is enough.
     mutating func fail() {
-        retry?.cancel()
+        guard retry == nil else { return }
         retry = wakes.wake(.full, after: delay)
         delay = min(delay * 2, Self.lastDelay)
+    }
+
+    /// Looks again soon at a store that is being put into place.
+    mutating func retrySoon() {
+        retry?.cancel()
+        retry = wakes.wake(.full, after: StoreReturn.pause)
     }
 
     func stop() {

@@ -72,6 +72,71 @@ struct Watchers: Sendable {
         while (try? await Task.sleep(for: .seconds(60))) != nil { wakes.wake(.full) }
     }
 
+    /// How long the folder may take to answer before that is said.
+    static let folderPatience = Duration.seconds(5)
+
+    /// Says, once each time, that the folder does not answer, and that it does again: who waits for it cannot say so.
+    func watchFolderCalls(_ calls: PendingCalls, _ store: String) async {
+        var silent: PendingCalls.Call?
+        // A sleep fails when the task is cancelled, and only then.
+        while (try? await Task.sleep(for: Self.folderPolling)) != nil {
+            let oldest = calls.oldest
+            if let silent, oldest?.start != silent.start {
+                let seconds = silent.start.duration(to: .now).components.seconds
+                configuration.logger.notice(
+                    "\(store): \(silent.path) answers again, after \(seconds) seconds")
+            }
+            let isSilent = oldest.map { $0.start.duration(to: .now) >= Self.folderPatience } ?? false
+            if isSilent, silent == nil, let oldest {
+                configuration.logger.warning(
+                    """
+                    \(store): the folder has not answered for \(Self.folderPatience.components.seconds) seconds (to \
+                    \(oldest.operation) \(oldest.path)): its mount hangs, or its disk is slow. Changes wait in the store; \
+                    look at the mount
+                    """)
+            }
+            silent = isSilent ? oldest : nil
+        }
+    }
+
+    /// How long a program may keep the store locked before that is said, and how often it is looked for.
+    private static let writerPatience = Duration.seconds(10)
+    private static let writerPolling = Duration.seconds(3)
+
+    /// Says, once each time, that a program has a write transaction open for long, and that it has ended.
+    ///
+    /// - Parameter commits: a number that changes with every commit: many short transactions are none that lasts.
+    func watchWriter(_ store: String, commits: () async -> Int64?) async {
+        var writer: (id: pid_t, since: ContinuousClock.Instant, commits: Int64?)?
+        var isSaid = false
+        // A sleep fails when the task is cancelled, and only then.
+        while (try? await Task.sleep(for: Self.writerPolling)) != nil {
+            let id = KernelLocks.shared.writer(of: store)
+            if let known = writer, known.id == id, !isSaid {
+                guard known.since.duration(to: .now) >= Self.writerPatience else { continue }
+                let now = await commits()
+                if now == known.commits {
+                    isSaid = true
+                    configuration.logger.warning(
+                        """
+                        \(store) has been locked by another program (process \(known.id)) for \
+                        \(known.since.duration(to: .now).components.seconds) seconds; nothing can be imported meanwhile
+                        """)
+                } else {
+                    writer = (known.id, .now, now)
+                }
+            } else if let known = writer, known.id != id {
+                if isSaid {
+                    configuration.logger.notice(
+                        "\(store) is locked no more, after \(known.since.duration(to: .now).components.seconds) seconds"
+                    )
+                }
+                (writer, isSaid) = (nil, false)
+            }
+            if writer == nil, let id { writer = (id, .now, await commits()) }
+        }
+    }
+
     /// Watches a directory until the task is cancelled, again and again where it goes away and comes back.
     ///
     /// - Parameter body: is told each hint, and nil when a watch begins.
@@ -84,11 +149,11 @@ struct Watchers: Sendable {
         while !Task.isCancelled {
             if let directory = await directory() {
                 do {
-                    let hints = try hints(directory, recursive, names, polling, polls)
+                    let hints = try await hints(directory, recursive, names, polling, polls)
                     (reportsFailure, isMissing) = (true, false)
                     await body(nil)
                     for await hint in hints { await body(hint) }
-                } catch  where error.code != .containerUnavailable && reportsFailure {
+                } catch let error as LogSyncError where error.code != .containerUnavailable && reportsFailure {
                     configuration.logger.warning("\(error)")
                     reportsFailure = false
                 } catch {
@@ -102,8 +167,20 @@ struct Watchers: Sendable {
         }
     }
 
-    /// Hints from the kernel where it hears of every change, otherwise by polling.
+    /// The same on a thread of its own, for a mount that hangs keeps the thread that asks it.
     private func hints(
+        _ directory: String, _ recursive: Bool, _ names: Set<String>?, _ polling: Duration, _ polls: Bool
+    ) async throws -> AsyncStream<FolderHint> {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(
+                    with: Result { try hintsNow(directory, recursive, names, polling, polls) })
+            }
+        }
+    }
+
+    /// Hints from the kernel where it hears of every change, otherwise by polling.
+    private func hintsNow(
         _ directory: String, _ recursive: Bool, _ names: Set<String>?, _ polling: Duration, _ polls: Bool
     ) throws(LogSyncError) -> AsyncStream<FolderHint> {
         if !polls, let events = configuration.events, reportsRemoteChanges(directory) {
@@ -113,7 +190,8 @@ struct Watchers: Sendable {
                 configuration.logger.notice("\(directory) is polled: \(error)")
             }
         }
-        return try PollingFolderEvents(interval: polling).watch(
-            directory: directory, recursive: recursive, only: names)
+        return try PollingFolderEvents(
+            interval: polling, fileSystem: configuration.fileSystem, clock: ContinuousClock()
+        ).watch(directory: directory, recursive: recursive, only: names)
     }
 }

@@ -21,6 +21,12 @@ struct CommonOptions: ParsableArguments {
             "The configuration file; otherwise $XDG_CONFIG_HOME/logsync/config.toml.", valueName: "file"))
     var config: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "How long to wait for a daemon, another logsync or a long writer, then end with 75; 10 unless told (LOGSYNC_WAIT).",
+            valueName: "seconds"))
+    var wait: Seconds?
+
     func validate() throws {
         if verbose, quiet { throw ValidationError("--verbose and --quiet exclude each other.") }
     }
@@ -43,9 +49,16 @@ struct Session: Sendable {
     /// Whether people want to read no more than they must.
     let isQuiet: Bool
     let logger: Logger
+    /// How long to wait for locks; nil for the library's choice.
+    let wait: Seconds?
 
     init(_ options: CommonOptions) throws {
-        settings = try Settings(file: options.config)
+        try self.init(options, settings: Settings(file: options.config))
+    }
+
+    init(_ options: CommonOptions, settings: Settings) {
+        self.settings = settings
+        wait = options.wait ?? settings.wait
         isJSON = options.json
         isQuiet = !options.verbose && (options.quiet || settings.quiet ?? false)
         let isVerbose = !options.quiet && (options.verbose || settings.verbose ?? false)

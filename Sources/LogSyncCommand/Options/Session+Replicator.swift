@@ -4,17 +4,17 @@ import LogSync
 
 extension Session {
     /// What the library takes from outside.
-    func configuration(wait: Seconds? = nil) -> SyncConfiguration {
+    func configuration() -> SyncConfiguration {
         var configuration = SyncConfiguration()
         configuration.logger = logger
         configuration.events = InotifyFolderEvents.shared
-        if let wait = wait ?? settings.wait { configuration.wait = wait.duration }
+        if let wait { configuration.wait = wait.duration }
         return configuration
     }
 
     /// Opens a store, waiting for SQLite off Swift's threads.
-    func open(_ store: String, wait: Seconds? = nil) async throws -> Replicator {
-        let configuration = configuration(wait: wait)
+    func open(_ store: String) async throws -> Replicator {
+        let configuration = configuration()
         return try await blocking { try Replicator(store: store, configuration: configuration) }
     }
 }

@@ -6,10 +6,10 @@ import LogSync
 ///
 /// Everything is read and checked at once, so that a mistake is found by the first command and not by the one that
 /// happens to need the setting.
-struct Settings: Sendable {
+struct Settings: Equatable, Sendable {
     /// The configuration file's keys; in the environment `on-import` is `LOGSYNC_ON_IMPORT`.
     enum Key: String, CaseIterable {
-        case container, content, peer, poll, debounce, wait, metrics, verbose, quiet
+        case container, content, peer, stores, poll, debounce, wait, metrics, verbose, quiet
         case onImport = "on-import"
         case logFormat = "log-format"
 
@@ -20,6 +20,7 @@ struct Settings: Sendable {
             switch self {
             case .poll, .debounce, .wait: .number
             case .verbose, .quiet: .boolean
+            case .stores: .list
             default: .text
             }
         }
@@ -28,6 +29,8 @@ struct Settings: Sendable {
     private(set) var container: String?
     private(set) var content: String?
     private(set) var peer: String?
+    /// The stores of `watch`, where it is given none.
+    private(set) var stores: [String]
     private(set) var poll: Seconds?
     private(set) var debounce: Milliseconds?
     private(set) var wait: Seconds?
@@ -54,6 +57,10 @@ struct Settings: Sendable {
         container = found[.container].map { Self.expandingHome($0.text, environment) }
         content = found[.content]?.text
         peer = found[.peer]?.text
+        // In the environment as in $PATH; in the file they cannot be taken apart wrongly.
+        stores =
+            (found[.stores]?.list ?? found[.stores]?.text.split(separator: ":").map(String.init) ?? [])
+            .map { Self.expandingHome($0, environment) }
         poll = try found[.poll]?.parsed(as: "a number of seconds")
         debounce = try found[.debounce]?.parsed(as: "a whole number of milliseconds")
         wait = try found[.wait]?.parsed(as: "a number of seconds")
@@ -75,11 +82,14 @@ enum SettingKind: String {
     case text = "text in quotes"
     case number = "a number"
     case boolean = "true or false"
+    case list = "a list of texts in quotes"
 }
 
 /// A setting's text, and where it stands.
 struct GivenSetting {
     var text: String
+    /// The texts of a list; nil where it is none.
+    var list: [String]?
     var source: String
 
     fileprivate func parsed<T: ExpressibleByArgument>(as form: String) throws -> T {

@@ -48,7 +48,8 @@ enum SettingsFile {
                     "the key \(name.debugDescription) in the configuration file \(file) has the wrong "
                         + "type: it takes \(key.kind.rawValue)", help: "Correct it, or name another file with --config")
             }
-            found[key] = GivenSetting(text: text, source: "the key \(name.debugDescription) in \(file)")
+            found[key] = GivenSetting(
+                text: text, list: list(value), source: "the key \(name.debugDescription) in \(file)")
         }
         return found
     }
@@ -58,7 +59,15 @@ enum SettingsFile {
         case .text: value.string
         case .number: value.int.map { String($0) } ?? value.double.map { String($0) }
         case .boolean: value.bool.map { String($0) }
+        case .list: list(value)?.joined(separator: ":")
         }
+    }
+
+    /// The texts of a list; nil where it is none, or holds something else.
+    private static func list(_ value: any TOMLValueConvertible) -> [String]? {
+        guard let array = value.array else { return nil }
+        let texts = array.compactMap(\.string)
+        return texts.count == array.count ? texts : nil
     }
 
     private static func reason(_ error: any Error) -> String {

@@ -4,7 +4,7 @@ import LogSync
 import Synchronization
 import UnixSignals
 
-/// SIGINT and SIGTERM for subcommands that do one thing: the step under way is given up, what was done is kept.
+/// SIGINT, SIGTERM and SIGQUIT for subcommands that do one thing: the step under way is given up, what was done is kept.
 enum Interruption {
     /// How long a step may take to come to its end: a few times as long as one that looks whether it is to go on. Ending
     /// any other in its middle does no harm: a store and a container can be left anywhere.
@@ -14,7 +14,7 @@ enum Interruption {
     static func watch(
         isJSON: Bool, _ body: @escaping @Sendable () async throws -> ExitStatus
     ) async throws -> ExitStatus {
-        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sigquit)
         let received = Mutex<UnixSignal?>(nil)
         let work = Task { try await body() }
         let watcher = Task {

@@ -8,7 +8,8 @@ struct Doctor: AsyncParsableCommand {
         discussion: """
             Looks at the database, at what logsync keeps in it, and at every file in the folder, and changes nothing.
             Ends with 0 where nothing is wrong, with 3 where something waits or wants to be done, with 4 where something is
-            damaged.
+            damaged. With --repair it does what the findings advise as far as that can lose nothing (a rescan, a sync, deleting
+            conflict copies), tells each first, and looks again.
 
             EXAMPLE
               logsync doctor music.db
@@ -17,16 +18,50 @@ struct Doctor: AsyncParsableCommand {
     @Argument(help: "The store; or a container, or a content folder in it.")
     var path: String
 
+    @Flag(help: "Do what the findings advise, each told first.")
+    var repair = false
+
+    @Flag(help: "Of --repair: only say what would be done.")
+    var dryRun = false
+
     @OptionGroup var common: CommonOptions
+
+    func validate() throws {
+        if dryRun, !repair {
+            throw ValidationError("--dry-run goes with --repair; without it nothing is changed anyway.")
+        }
+    }
 
     func run() async throws {
         try await common.run { session in
+            if repair { return try await repair(session) }
             let report = try await Progress.show("Examining", in: session) { _ in
                 try await Replicator.doctor(path, configuration: session.configuration())
             }
             try session.answer(report) { lines(report) }
             return ExitStatus(report.outcome)
         }
+    }
+
+    private func repair(_ session: Session) async throws -> ExitStatus {
+        let report = try await Replicator.repair(
+            path, dryRun: dryRun, configuration: session.configuration()
+        ) { repair in
+            guard !session.isJSON, !session.isQuiet else { return }
+            try Terminal.print(Terminal.printable(line(repair)))
+        }
+        try session.answer(report) { lines(report) }
+        return ExitStatus(report.outcome)
+    }
+
+    private func line(_ repair: Repair) -> String {
+        let deed =
+            switch repair.action {
+            case .rescan: "logsync rescan \(repair.place)"
+            case .sync: "logsync sync \(repair.place)"
+            case .remove: "delete \(repair.place)"
+            }
+        return "\(dryRun ? "would repair" : "repair"): \(deed) (\(repair.findings.joined(separator: ", ")))"
     }
 
     private func lines(_ report: DoctorReport) -> [String] {

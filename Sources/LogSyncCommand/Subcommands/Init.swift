@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import Logging
 
 /// Makes an existing database a store.
 struct Init: AsyncParsableCommand {
@@ -61,6 +62,7 @@ struct Init: AsyncParsableCommand {
                     store, container: container, content: content, options: options,
                     configuration: session.configuration())
             }
+            for warning in report.warnings { session.logger.warning("\(warning)") }
             try session.report(report) { lines(report) }
             return ExitStatus(report.outcome)
         }

@@ -19,10 +19,6 @@ struct Leave: AsyncParsableCommand {
     @Flag(help: "Only say what would be done.")
     var dryRun = false
 
-    @Option(
-        help: ArgumentHelp("How long to wait for a daemon or a long writer, then end with 75.", valueName: "seconds"))
-    var wait: Seconds?
-
     @OptionGroup var common: CommonOptions
 
     private struct Report: Encodable {
@@ -41,7 +37,7 @@ struct Leave: AsyncParsableCommand {
 
     func run() async throws {
         try await common.run { session in
-            let replicator = try await session.open(store, wait: wait)
+            let replicator = try await session.open(store)
             let status = try await replicator.status()
             if !dryRun { try await replicator.leave() }
             let report = Report(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import Logging
 
 /// Lists a store's transactions.
 struct Log: AsyncParsableCommand {
@@ -48,9 +49,20 @@ struct Log: AsyncParsableCommand {
             } else {
                 let transactions = try await list(replicator, limit: limit, after: after)
                 try session.answer(LogReport(transactions: transactions)) { lines(transactions) }
+                if transactions.isEmpty { session.logger.notice("\(nothing)") }
             }
             return .done
         }
+    }
+
+    /// Says, beside an empty list, that nothing went wrong.
+    private var nothing: String {
+        let filters = [
+            author.map { "by the author \($0.debugDescription)" }, peer.map { "of the peer \($0.debugDescription)" },
+            table.map { "that changed the table \($0.debugDescription)" }, after.map { "after \($0)" },
+        ].compactMap { $0 }
+        guard limit != 0 else { return "--limit 0 asks for no transaction" }
+        return "\(store) has no transaction" + filters.map { " " + $0 }.joined()
     }
 
     private func list(_ replicator: Replicator, limit: Int?, after: Int64?) async throws -> [LoggedTransaction] {

@@ -31,16 +31,12 @@ struct Migrate: AsyncParsableCommand {
     @Flag(help: "Only say what would be recorded.")
     var dryRun = false
 
-    @Option(
-        help: ArgumentHelp("How long to wait for a daemon or a long writer, then end with 75.", valueName: "seconds"))
-    var wait: Seconds?
-
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
         try await common.run { session in
             let script = try script()
-            let replicator = try await session.open(store, wait: wait)
+            let replicator = try await session.open(store)
             let report = try await Progress.show("Migrating", in: session) { _ in
                 try await replicator.migrate(script, renames: rename, dryRun: dryRun)
             }

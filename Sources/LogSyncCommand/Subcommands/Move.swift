@@ -23,15 +23,11 @@ struct Move: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The content's name there; otherwise the present one.", valueName: "name"))
     var content: String?
 
-    @Option(
-        help: ArgumentHelp("How long to wait for a daemon or a long writer, then end with 75.", valueName: "seconds"))
-    var wait: Seconds?
-
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
         try await common.run { session in
-            let replicator = try await session.open(store, wait: wait)
+            let replicator = try await session.open(store)
             let report = try await Progress.show("Moving", in: session) { _ in
                 try await replicator.move(to: container, content: content)
             }

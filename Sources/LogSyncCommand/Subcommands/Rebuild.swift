@@ -22,16 +22,12 @@ struct Rebuild: AsyncParsableCommand {
 
     @OptionGroup var confirmation: Confirmation
 
-    @Option(
-        help: ArgumentHelp("How long to wait for a daemon or a long writer, then end with 75.", valueName: "seconds"))
-    var wait: Seconds?
-
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
         try await common.run { session in
             if !dryRun { try confirmation.check("rebuild") }
-            let replicator = try await session.open(store, wait: wait)
+            let replicator = try await session.open(store)
             if !dryRun {
                 try await confirmation.confirm(headline(await replicator.rebuild(dryRun: true)), "rebuild")
             }

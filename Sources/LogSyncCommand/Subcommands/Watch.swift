@@ -1,10 +1,7 @@
 import ArgumentParser
-import Dispatch
 import Foundation
+import InotifyEvents
 import LogSync
-import Logging
-import ServiceLifecycle
-import UnixSignals
 
 /// The daemon.
 struct Watch: AsyncParsableCommand {
@@ -12,14 +9,15 @@ struct Watch: AsyncParsableCommand {
         abstract: "Keep stores in step as things happen, in the foreground, until SIGTERM or SIGINT.",
         discussion: """
             With --json each event is a line: ready, didImport, held, unavailable or error. Stores that are missing or locked
-            are tried again while the others go on. SIGTERM and SIGINT are its normal end, with code 0.
+            are tried again while the others go on. SIGTERM, SIGINT and SIGQUIT are its normal end, with code 0. SIGHUP has it
+            read the configuration file anew.
 
             EXAMPLE
               logsync watch music.db notes.db --on-import 'notify-send Imported'
             """)
 
-    @Argument(help: "The stores.")
-    var stores: [String]
+    @Argument(help: "The stores; without any, those of the configuration (LOGSYNC_STORES, separated by colons).")
+    var stores: [String] = []
 
     @Option(
         help: ArgumentHelp(
@@ -46,67 +44,41 @@ struct Watch: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    /// How long the daemon may take to end; nothing is lost where it takes longer.
-    private static let patience = DispatchTimeInterval.seconds(15)
-
     func run() async throws {
         // That a reader has ended is to be an error of writing, which ends the daemon in order.
         signal(SIGPIPE, SIG_IGN)
-        let session = try Session(common)
-        // In the order given, each once.
-        var paths: [String] = []
-        for store in stores.map(Self.absolute) where !paths.contains(store) { paths.append(store) }
-
-        let hook = (onImport ?? session.settings.onImport).map { ImportHook($0, logger: session.logger) }
-        let counts = Metrics(stores: paths)
-        let readiness = Readiness(stores: paths, logger: session.logger)
-        let audience = Audience()
-        let printer = EventPrinter(session: session, audience: audience)
-        var configuration = session.configuration()
-        configuration.pollInterval = (poll ?? session.settings.poll)?.duration
-        if let debounce = debounce ?? session.settings.debounce { configuration.debounce = debounce.duration }
-
-        let watches = paths.map { [configuration] path in
-            StoreWatch(
-                store: path,
-                make: { try Replicator(store: path, configuration: configuration, opensNow: false) },
-                onChange: { counts.setReplicator($0, of: path) },
-                onEvent: { event in
-                    printer.print(event)
-                    counts.count(event, of: path)
-                    readiness.settle(path)
-                    if let hook, case .didImport = event, let line = try? JSONText.line(event) { hook.add(line) }
-                })
+        // It may come before the daemon listens for it, and is never to end it.
+        signal(SIGHUP, SIG_IGN)
+        // NB: libdispatch ends the process where it cannot count its threads there. May go when it does without.
+        guard access("/proc/self/stat", R_OK) == 0 else {
+            throw LogSyncError(
+                .configuration, "/proc is not there, and without it the daemon would not last; nothing was done",
+                help: "Mount it: mount -t proc proc /proc")
         }
-        // Ended in reverse order: the stores first, and the command last, which then gets what they still imported.
-        var services: [any Service] = hook.map { [$0] } ?? []
-        if let address = metrics ?? session.settings.metrics {
-            let server = try MetricsServer(address, text: counts.text)
-            session.logger.notice("metrics are served at http://\(server.address)/metrics")
-            services.append(server)
-        }
-        services.append(
-            WatchedStores(watches: watches) {
-                readiness.stopping()
-                DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) {
-                    hook?.kill()
-                    Foundation.exit(audience.error.map { ExitStatus($0.code).rawValue } ?? 0)
-                }
-            })
-        try await Self.serve(services, audience, session)
-        if let error = audience.error { throw error }
+        // Before anything is open that could take the descriptors that it can use.
+        InotifyFolderEvents.shared.prepare()
+        try await Daemon { [self] in try plan() }.run()
     }
 
-    private static func serve(_ services: [any Service], _ audience: Audience, _ session: Session) async throws {
-        var logger = session.logger
-        // The group reports each service's coming and going.
-        logger.logLevel = max(logger.logLevel, .warning)
-        let group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(
-                services: services.map { .init(service: $0) }
-                    + [.init(service: audience, successTerminationBehavior: .gracefullyShutdownGroup)],
-                gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
-        try await group.run()
+    private func plan() throws -> DaemonPlan {
+        let session = try Session(common)
+        let settings = session.settings
+        var configuration = session.configuration()
+        configuration.pollInterval = (poll ?? settings.poll)?.duration
+        if let debounce = debounce ?? settings.debounce { configuration.debounce = debounce.duration }
+        // In the order given, each once.
+        var paths: [String] = []
+        for store in (stores.isEmpty ? settings.stores : stores).map(Self.absolute) where !paths.contains(store) {
+            paths.append(store)
+        }
+        guard !paths.isEmpty else {
+            throw LogSyncError(
+                .usage, "no stores are given, and the configuration names none",
+                help: "Name them after `logsync watch`, or as stores = [\"…\"] in the configuration file")
+        }
+        return DaemonPlan(
+            session: session, stores: paths, configuration: configuration, onImport: onImport ?? settings.onImport,
+            metrics: metrics ?? settings.metrics)
     }
 
     private static func absolute(_ path: String) -> String {

@@ -18,20 +18,31 @@ final class ImportHook: Service {
         var dropped = 0
     }
 
-    private let command: ShellCommand
-    private let logger: Logger
+    private struct State {
+        /// What runs now, or next; nil where nobody wants to know.
+        var command: ShellCommand?
+        var logger: Logger
+    }
+
+    private let state: Mutex<State>
     private let queue = Mutex(Queue())
     private let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
 
-    init(_ command: String, logger: Logger) {
-        self.command = ShellCommand(command)
-        self.logger = logger
+    /// - Parameter command: nil where there is none for now.
+    init(_ command: String?, logger: Logger) {
+        state = Mutex(State(command: command.map { ShellCommand($0) }, logger: logger))
         (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Runs another command from now on; one that runs already comes to its end.
+    func change(to command: String?, logger: Logger) {
+        state.withLock { $0 = State(command: command.map { ShellCommand($0) }, logger: logger) }
     }
 
     /// Adds an event, as `watch --json` prints it.
     func add(_ line: String) {
+        guard state.withLock({ $0.command != nil }) else { return }
         queue.withLock { queue in
             queue.lines.append(line)
             queue.bytes += line.utf8.count
@@ -44,16 +55,18 @@ final class ImportHook: Service {
     }
 
     /// Ends the command that runs now without any further grace, and lets none begin.
-    func kill() { command.kill() }
+    func kill() { state.withLock { $0.command }?.kill() }
 
     func run() async throws {
         await withGracefulShutdownHandler {
             for await _ in wakes { await handOver() }
             // What came after the last wake was taken.
             await handOver()
-        } onGracefulShutdown: { [wake, command] in
+        } onGracefulShutdown: { [self] in
             wake.finish()
-            DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { command.terminate() }
+            DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { [self] in
+                state.withLock { $0.command }?.terminate()
+            }
         }
     }
 
@@ -62,10 +75,11 @@ final class ImportHook: Service {
             defer { queue = Queue() }
             return queue
         }
+        let (command, logger) = state.withLock { ($0.command, $0.logger) }
         if batch.dropped > 0 {
             logger.error("\(batch.dropped) events were dropped, because the command did not keep up")
         }
-        guard !batch.lines.isEmpty else { return }
+        guard !batch.lines.isEmpty, let command else { return }
         guard !command.isEnding else {
             logger.error("\(batch.lines.count) events were not handed over, because the command had no time left")
             return

@@ -12,21 +12,33 @@ final class Metrics: Sendable {
         var isOpen = false
         var lastImport: Date?
         var errors = 0
+        /// Whether the store was asked where it stands and has not answered.
+        var isAsked = false
+        /// What the store said last of where it stands, while it is open.
+        var status: StoreStatus?
     }
 
-    /// How long a store may take to say where it stands; one that imports a lot is left out of this scrape.
+    /// How long a store may take to say where it stands; of one that imports a lot the page says what it said last.
     private static let patience = Duration.seconds(2)
 
     private let counts: Mutex<[String: Counts]>
 
-    init(stores: [String]) {
-        counts = Mutex(Dictionary(stores.map { ($0, Counts()) }) { first, _ in first })
+    init() { counts = Mutex([:]) }
+
+    /// Counts for these stores from now on; what was counted for them goes on.
+    func setStores(_ stores: [String]) {
+        counts.withLock { counts in
+            counts = Dictionary(stores.map { ($0, counts[$0] ?? Counts()) }) { first, _ in first }
+        }
     }
 
     func setReplicator(_ replicator: Replicator?, of store: String) {
         counts.withLock { counts in
             counts[store]?.replicator = replicator
-            if replicator == nil { counts[store]?.isOpen = false }
+            if replicator == nil {
+                counts[store]?.isOpen = false
+                counts[store]?.status = nil
+            }
         }
     }
 
@@ -43,63 +55,62 @@ final class Metrics: Sendable {
     }
 
     func text() async -> String {
-        let replicators = counts.withLock { $0.compactMapValues(\.replicator) }
-        let answers = await withTaskGroup(of: (String, Answer).self) { group in
-            for (store, replicator) in replicators {
-                group.addTask { (store, await Self.ask(replicator)) }
-            }
-            return await group.reduce(into: [String: Answer]()) { $0[$1.0] = $1.1 }
+        let replicators = counts.withLock { counts in
+            let free = counts.filter { !$0.value.isAsked }.compactMapValues(\.replicator)
+            for store in free.keys { counts[store]?.isAsked = true }
+            return free
         }
-        let counts = counts.withLock { counts in
-            for (store, answer) in answers where counts[store]?.replicator != nil {
-                if let isOpen = answer.isOpen { counts[store]?.isOpen = isOpen }
-            }
-            return counts
+        await withTaskGroup(of: Void.self) { group in
+            for (store, replicator) in replicators { group.addTask { await self.ask(replicator, of: store) } }
         }
+        let counts = counts.withLock { $0 }
         var page = MetricsPage()
         for (store, count) in counts.sorted(by: { $0.key < $1.key }) {
             page.add(count.isOpen ? 1 : 0, to: .open, store)
             page.add(Double(count.errors), to: .errors, store)
             if let time = count.lastImport { page.add(time.timeIntervalSince1970, to: .lastImport, store) }
-            if case .status(let status)? = answers[store] { page.add(status, store) }
+            if var status = count.status {
+                if count.replicator?.isContainerSilent ?? false { status.container.available = false }
+                page.add(status, store)
+            }
         }
         return page.text
     }
 
-    /// What a store says when it is asked where it stands.
-    private enum Answer {
-        case status(StoreStatus)
-        /// It is not there, or no store, or another process has it for itself; its error is counted as an event.
-        case closed
-        /// It is too busy to say.
-        case busy
-
-        /// nil where that is as it was.
-        var isOpen: Bool? {
-            switch self {
-            case .status: true
-            case .closed: false
-            case .busy: nil
+    /// Asks a store where it stands, and returns when it has answered or may not be waited for any longer.
+    ///
+    /// One that imports a lot, or whose folder does not answer, is not waited for by the others, and is asked again only
+    /// when it has answered: until then the page has what it said last.
+    private func ask(_ replicator: Replicator, of store: String) async {
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        Task {
+            let status = await Result { try await replicator.status() }
+            counts.withLock { counts in
+                counts[store]?.isAsked = false
+                guard counts[store]?.replicator === replicator else { return }
+                // Where it is not there, or no store, or another process has it for itself, its error is counted as an event.
+                let known = try? status.get()
+                counts[store]?.status = known
+                counts[store]?.isOpen = known != nil
             }
+            end.finish()
         }
+        let patience = Task {
+            // Cancelled where the store was faster.
+            try? await Task.sleep(for: Self.patience)
+            end.finish()
+        }
+        for await _ in ends {}
+        patience.cancel()
     }
+}
 
-    private static func ask(_ replicator: Replicator) async -> Answer {
-        await withTaskGroup(of: Answer.self) { group in
-            group.addTask {
-                do {
-                    return .status(try await replicator.status())
-                } catch {
-                    return error is CancellationError ? .busy : .closed
-                }
-            }
-            group.addTask {
-                // Cancelled where the store was faster.
-                try? await Task.sleep(for: patience)
-                return .busy
-            }
-            defer { group.cancelAll() }
-            return await group.next() ?? .busy
+extension Result where Failure == any Error {
+    fileprivate init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
         }
     }
 }

@@ -6,13 +6,18 @@ import ServiceLifecycle
 import Synchronization
 
 /// Answers `GET /metrics` by HTTP/1.0, a thread a connection: enough for scrapers, and no web server.
-final class MetricsServer: Service {
+///
+/// A page of the web may give its own name this machine's address and read from here what its visitors may: so only those
+/// are answered who ask for an address or for `localhost`.
+final class MetricsServer: Sendable {
     private static let maximumRequest = 8192
     private static let patience = 2
     /// How many connections are served at a time; further ones wait.
     private static let maximumConnections = 32
 
     private let listener: CInt
+    /// Whether the listener is closed.
+    private let isOver = Mutex(false)
     private let slots = DispatchSemaphore(value: MetricsServer.maximumConnections)
     private let text: @Sendable () async -> String
     /// The address and the port in use, the latter also where the system chose it.
@@ -26,19 +31,23 @@ final class MetricsServer: Service {
         (listener, self.address) = try Self.listen(on: address)
     }
 
-    func run() async throws {
-        await withTaskCancellationOrGracefulShutdownHandler {
-            await withCheckedContinuation { continuation in
-                Thread.detachNewThread { [self] in
-                    serve()
-                    continuation.resume()
-                }
+    /// Answers from now on, on threads of its own, until ``stop()``.
+    func start() {
+        Thread.detachNewThread { [self] in
+            serve()
+            // Under the lock, so that the number cannot have gone to another file.
+            isOver.withLock { isOver in
+                isOver = true
+                close(listener)
             }
-        } onCancelOrGracefulShutdown: { [listener] in
-            // Wakes the thread that waits in accept.
-            shutdown(listener, CInt(SHUT_RDWR))
         }
-        close(listener)
+    }
+
+    func stop() {
+        isOver.withLock { isOver in
+            // Wakes the thread that waits in accept.
+            if !isOver { shutdown(listener, CInt(SHUT_RDWR)) }
+        }
     }
 
     private static func listen(on address: ListenAddress) throws -> (CInt, ListenAddress) {
@@ -107,17 +116,17 @@ final class MetricsServer: Service {
         setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
         setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)
         guard let request = Self.request(connection) else { return }
-        let words = request.split(separator: " ", maxSplits: 2).map(String.init)
-        let path = words.count > 1 ? words[1].split(separator: "?").first.map(String.init) ?? "" : ""
-        switch (words.first, path) {
+        switch (request.method, request.path) {
+        case _ where !request.isForAddress:
+            respond(connection, "403 Forbidden", "Ask for an address or localhost, not for another name.\n")
         case ("GET", "/metrics"): respond(connection, "200 OK", page())
         case ("GET", _): respond(connection, "404 Not Found", "See /metrics.\n")
         default: respond(connection, "405 Method Not Allowed", "Only GET.\n")
         }
     }
 
-    /// The request's first line, once its header has ended; nil for one that is too long or too slow.
-    private static func request(_ connection: CInt) -> String? {
+    /// What is asked, once the header has ended; nil for one that is too long or too slow.
+    private static func request(_ connection: CInt) -> MetricsRequest? {
         let deadline = ContinuousClock.now + .seconds(patience)
         var received: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1024)
@@ -126,8 +135,7 @@ final class MetricsServer: Service {
             guard count > 0, received.count + count <= maximumRequest, .now < deadline else { return nil }
             received += buffer[..<count]
         }
-        let line = received.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") }
-        return String(decoding: line, as: UTF8.self)
+        return MetricsRequest(String(decoding: received, as: UTF8.self))
     }
 
     private static func isComplete(_ bytes: [UInt8]) -> Bool {

@@ -96,7 +96,7 @@ final class ShellCommand: Sendable {
         // What systemd tells this daemon alone is not the command's business.
         var environment = ProcessInfo.processInfo.environment
         environment["NOTIFY_SOCKET"] = nil
-        let arguments = CStrings(["sh", "-c", command])
+        let arguments = CStrings(["sh", "-c", Descriptors.restoringLimit + command])
         let variables = CStrings(environment.map { "\($0.key)=\($0.value)" })
         return try state.withLock { state in
             guard state.deadline == nil else { throw failure("was not run, because the daemon ends") }

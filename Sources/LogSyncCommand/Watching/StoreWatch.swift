@@ -7,6 +7,8 @@ import LogSync
 struct StoreWatch: Sendable {
     /// The store's absolute path, as it was given.
     let store: String
+    /// Of the configuration that it was made by.
+    let revision: Int
     let make: @Sendable () throws -> Replicator
     /// Called when the replicator has been made, and with nil when it has ended.
     let onChange: @Sendable (Replicator?) -> Void

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 public import LogSyncModel
 
@@ -37,7 +38,9 @@ public struct PollingFolderEvents: FolderEvents {
             while !Task.isCancelled {
                 do {
                     try await clock.sleep(for: interval)
-                    for hint in try look.changes() { sink.send(hint.renamed(from: root, to: directory)) }
+                    let hints: [FolderHint]
+                    (look, hints) = try await look.next()
+                    for hint in hints { sink.send(hint.renamed(from: root, to: directory)) }
                 } catch {
                     break
                 }
@@ -51,7 +54,7 @@ public struct PollingFolderEvents: FolderEvents {
 }
 
 /// What one watched folder looked like at the last look.
-struct FolderLook {
+struct FolderLook: Sendable {
     let fileSystem: any FileSystem
     let root: String
     let recursive: Bool
@@ -87,6 +90,16 @@ struct FolderLook {
         }
         directories = found
         return hints
+    }
+
+    /// Looks again on a thread of its own: a mount that hangs keeps the thread, and Swift has few.
+    func next() async throws -> (FolderLook, [FolderHint]) {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async {
+                var look = self
+                continuation.resume(with: Result { try look.changes() }.map { (look, $0) })
+            }
+        }
     }
 
     private mutating func changes(of names: Set<String>) throws(FileSystemError) -> [FolderHint] {

@@ -49,6 +49,10 @@ package struct FileSystemError: Error, Hashable, Sendable {
                 .containerUnavailable, "\(what): it is not there; \(kept)", help: unavailableHelp)
         case ENOTCONN, ESTALE, EHOSTDOWN, EHOSTUNREACH, ETIMEDOUT, ENODEV, ENXIO:
             return LogSyncError(.containerUnavailable, "\(what): \(reason); \(kept)", help: unavailableHelp)
+        case EMFILE, ENFILE:
+            return LogSyncError(
+                .ioError, "\(what): \(reason); \(kept)",
+                help: "Raise the limit on open files (ulimit -n, or LimitNOFILE= of the unit)")
         case EIO:
             return LogSyncError(
                 .ioError, "\(what): \(reason), or the disk full or failing; \(kept)",

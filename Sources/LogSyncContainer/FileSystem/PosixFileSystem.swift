@@ -92,7 +92,9 @@ package struct PosixFileSystem: FileSystem {
         // Some FUSE mounts let access(2) allow everything.
         if raw.f_flag & UInt(ST_RDONLY) != 0 { throw FileSystemError("write to", directory, number: EROFS) }
         try Posix.check("write to", directory) { faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) }
-        if Posix.isFull(raw) { throw FileSystemError("write to", directory, number: ENOSPC) }
+        // rclone and other FUSE mounts say that they have no file free, and make one all the same.
+        let countsFiles = (try? kind(directory))?.reportsRemoteChanges ?? true
+        if Posix.isFull(raw, countsFiles: countsFiles) { throw FileSystemError("write to", directory, number: ENOSPC) }
     }
 }
 
@@ -164,7 +166,7 @@ private final class PosixFile: ReadableFile, WritableFile {
     }
 }
 
-private enum Posix {
+enum Posix {
     static let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name) ?? 19
 
     static func isDotOrDotDot(_ name: UnsafePointer<CChar>) -> Bool {
@@ -175,14 +177,15 @@ private enum Posix {
     /// With less than this left, the next log file or receipt will hardly fit.
     private static let leastRoom: UInt64 = 16 << 10
 
-    static func isFull(_ raw: statvfs) -> Bool {
+    /// - Parameter countsFiles: whether the file system's count of free files is to be believed.
+    static func isFull(_ raw: statvfs, countsFiles: Bool) -> Bool {
         // Some blocks are kept for the superuser.
         let isRoot = geteuid() == 0
         let blocks = UInt64(isRoot ? raw.f_bfree : raw.f_bavail)
         let files = isRoot ? raw.f_ffree : raw.f_favail
         let (room, isHuge) = blocks.multipliedReportingOverflow(by: UInt64(raw.f_frsize))
         // A file system that has none at all does not count them.
-        return raw.f_blocks > 0 && !isHuge && room < leastRoom || raw.f_files > 0 && files == 0
+        return raw.f_blocks > 0 && !isHuge && room < leastRoom || countsFiles && raw.f_files > 0 && files == 0
     }
 
     /// - Parameter mode: of a file that is made.

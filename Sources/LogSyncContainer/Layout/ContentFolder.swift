@@ -113,7 +113,7 @@ package struct ContentFolder: Sendable {
             throw LogSyncError(
                 .containerUnavailable,
                 "\(path) has no marker (\(Self.markerName)): it is unmounted, wiped or not yet "
-                    + "delivered; \(purpose.kept)", help: purpose.unavailableHelp)
+                    + "delivered; \(purpose.kept)", help: contentsHint + purpose.unavailableHelp)
         case .unreadable:
             throw LogSyncError(
                 .containerUnavailable, "\(markerPath) is incomplete or damaged; \(purpose.kept)",
@@ -129,6 +129,22 @@ package struct ContentFolder: Sendable {
                 "\(path) has format \(format), this logsync knows \(Marker.currentFormat); \(purpose.kept)",
                 help: "Install a newer logsync on this machine")
         }
+    }
+
+    /// The contents that are in the container, where this one is not; empty where there are none.
+    private var contentsHint: String {
+        let limit = 10
+        // A container that cannot be listed has been looked at before, and says nothing of its contents.
+        let entries = (try? fileSystem.list(container, statuses: false)) ?? []
+        let names = entries.compactMap { ContentName($0.name) }.filter { other in
+            other != name
+                && (try? fileSystem.status("\(container)/\(other)/\(Self.markerName)", followingLinks: false))?.isFile
+                    ?? false
+        }.map(\.description).sorted()
+        guard !names.isEmpty else { return "" }
+        let shown = names.prefix(limit).joined(separator: ", ") + (names.count > limit ? ", …" : "")
+        let nearest = name.description.nearest(among: names).map { ": did you mean \($0.debugDescription)?" } ?? "."
+        return "The contents in \(container) are \(shown)\(nearest) "
     }
 
     private func checkContainer() throws(LogSyncError) {

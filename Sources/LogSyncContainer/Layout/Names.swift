@@ -19,9 +19,11 @@ public struct ContentName: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: ``LogSyncError/Code/usage`` where it is not of the grammar.
     public init(checking text: some StringProtocol) throws(LogSyncError) {
         guard let name = ContentName(text) else {
+            let lower = text.lowercased().replacing(" ", with: "-")
+            let meant = ContentName(lower) == nil ? "" : "Did you mean \(lower.debugDescription)? "
             throw LogSyncError(
                 .usage, "\(String(text).debugDescription) is not a content name; nothing was done",
-                help: "Use at most 63 of a-z, 0-9, dot, dash and underscore, and begin with a letter or digit")
+                help: meant + "Use at most 63 of a-z, 0-9, dot, dash and underscore, and begin with a letter or digit")
         }
         self = name
     }

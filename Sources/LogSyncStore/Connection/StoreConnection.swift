@@ -9,7 +9,7 @@ final class StoreConnection: Sendable {
     let path: String
     let configuration: StoreConfiguration
     private let queue: DatabaseQueue
-    private let box = Box()
+    private let box: Box
 
     /// What only the queue touches.
     ///
@@ -18,6 +18,9 @@ final class StoreConnection: Sendable {
         var connection: Connection?
         var store: OpenStore?
         var generation: Int64 = -1
+        var files: OpenFiles
+
+        init(_ files: OpenFiles) { self.files = files }
     }
 
     init(_ path: String, configuration: StoreConfiguration, mayCreate: Bool = false) throws {
@@ -36,11 +39,37 @@ final class StoreConnection: Sendable {
             try db.execute(sql: "PRAGMA temp_store = MEMORY")
         }
         do {
-            queue = try DatabaseQueue(path: path, configuration: database)
+            let files: OpenFiles
+            (queue, files) = try Self.open(path, database)
+            box = Box(files)
         } catch let error as DatabaseError {
             throw SQLiteFailure.error(
                 code: error.extendedResultCode.rawValue, message: error.message ?? "", file: path, sql: error.sql ?? "")
         }
+    }
+
+    /// How often files may be replaced while they are opened.
+    private static let attempts = 3
+
+    /// Opens the database and its log, and says which files these are.
+    private static func open(
+        _ path: String, _ configuration: GRDB.Configuration
+    ) throws -> (DatabaseQueue, OpenFiles) {
+        for _ in 0..<attempts {
+            let before = OpenFiles(path)
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            // The log is opened by the first that reads.
+            try queue.inDatabase { _ = try Row.fetchOne($0, sql: "SELECT 1 FROM sqlite_master") }
+            let files = OpenFiles(path)
+            if files.include(before) { return (queue, files) }
+            try queue.inDatabase { db in
+                if let handle = db.sqliteConnection { try Connection(handle).disableCheckpointOnClose() }
+            }
+            try queue.close()
+        }
+        throw LogSyncError(
+            .locked, "\(path) is being replaced; nothing was changed",
+            help: "Run the command again when it is in place.")
     }
 
     private static func checkFile(_ path: String) throws {
@@ -53,6 +82,7 @@ final class StoreConnection: Sendable {
     }
 
     deinit {
+        queue.unsafeReentrantWrite { _ in leaveDisplacedFilesAlone() }
         // SQLite keeps a connection, and its files, open for as long as it has statements; nobody else has this one now.
         box.store = nil
         box.connection?.finalizeStatements()
@@ -60,11 +90,42 @@ final class StoreConnection: Sendable {
 
     func close() throws {
         queue.inDatabase { _ in
+            leaveDisplacedFilesAlone()
             box.store = nil
             box.connection?.finalizeStatements()
             box.connection = nil
         }
         try queue.close()
+    }
+
+    // MARK: Files
+
+    /// Whether the files that are open are still those of the path: neither the database nor its log was replaced or removed.
+    func isInPlace() throws -> Bool {
+        try withConnection { try isInPlace($0) }
+    }
+
+    private func isInPlace(_ connection: Connection) throws -> Bool { try displacedFile(connection) == nil }
+
+    /// The path of a file that is open here and is not the one at that path any more.
+    private func displacedFile(_ connection: Connection) throws -> String? {
+        try box.files.displaced { try connection.isLogged }
+    }
+
+    private func checkFiles(_ connection: Connection) throws {
+        guard let file = try displacedFile(connection) else { return }
+        throw LogSyncError(
+            .locked, "\(file) was replaced or removed while \(path) was open here; nothing was written",
+            help: "Run the command again. Stop every program that has a database open before it is restored.")
+    }
+
+    /// Has closing write nothing where the files that are open are no longer those of the path.
+    private func leaveDisplacedFilesAlone() {
+        guard let connection = box.connection else { return }
+        // Where it cannot be told, nothing is lost by leaving the log to who opens the database next.
+        let isInPlace = (try? isInPlace(connection)) ?? false
+        // It fails for no connection that is open.
+        if !isInPlace { try? connection.disableCheckpointOnClose() }
     }
 
     // MARK: Transactions
@@ -84,6 +145,7 @@ final class StoreConnection: Sendable {
         try withConnection { connection in
             try connection.execute("BEGIN IMMEDIATE")
             do {
+                try checkFiles(connection)
                 let store = try currentSession(connection)
                 let before = connection.totalChanges
                 let result = try body(store)
@@ -130,6 +192,7 @@ final class StoreConnection: Sendable {
         try withConnection { connection in
             try connection.execute("BEGIN IMMEDIATE")
             do {
+                try checkFiles(connection)
                 let result = try body(connection)
                 try connection.execute("COMMIT")
                 if endsSession { box.store = nil }

@@ -7,6 +7,8 @@ struct StoreFacts {
     static let unsettled = "unsettled"
     /// The key of the fact that an embedding program's write came with settings that have not been applied to shown rows.
     static let policyChange = "policy_change"
+    /// The key of when transactions of other peers were last imported, in Unix milliseconds.
+    private static let lastImport = "last_import"
 
     let connection: Connection
 
@@ -20,6 +22,14 @@ struct StoreFacts {
         guard let value = try value(key), !value.isNull else { return nil }
         return String(text: value)
     }
+
+    /// When transactions of other peers were last imported, by this machine's clock, in Unix milliseconds; nil where none were,
+    /// or only by a version that did not note it.
+    var lastImport: Int64? {
+        get throws { try value(Self.lastImport)?.asInteger }
+    }
+
+    func setLastImport(_ time: Int64) throws { try set(Self.lastImport, .integer(time)) }
 
     func set(_ key: String, _ value: Value) throws {
         try connection.run("INSERT OR REPLACE INTO logsync_store(key, value) VALUES(?, ?)", .text(key), value)

@@ -22,16 +22,71 @@ struct Rescan {
         return findings
     }
 
-    /// Lets the next recording compare every row, and look for the row of every record.
+    /// Lets the next recording compare the rows that were found to differ, and look for the row of every record.
     ///
+    /// - Parameter differing: the rows by table; of a table that is not among them every row is compared.
     /// - Returns: what that recording needs to know.
-    func noteEverything() throws -> SchemaFindings {
+    func note(_ differing: [Int64: [Int64]]) throws -> SchemaFindings {
         var findings = SchemaFindings()
         for table in store.catalog.tables {
-            try Capture.noteEverything(table, on: connection)
+            if let rows = differing[table.id] {
+                for row in rows { try Capture.note(at: row, identity: nil, in: table, store) }
+            } else {
+                try Capture.noteEverything(table, on: connection)
+            }
             findings.orphanScans.insert(table.id)
         }
         return findings
+    }
+
+    // MARK: Rows that differ from their records
+
+    /// Where a comparison goes on: the rows after this one.
+    struct Portion {
+        var table: Int64
+        var last: Int64?
+        /// The rows that have no record, or another than they are.
+        var differing: [Int64] = []
+        var isLast = false
+    }
+
+    /// How many rows are compared on one state of the store: programs write between two of them, whatever the journal.
+    private static let portion: Int64 = 20_000
+
+    /// The tables whose rows can be compared portion by portion.
+    var comparable: [Int64] { store.catalog.tables.filter(\.hasRowid).map(\.id) }
+
+    /// Compares the next rows of a table with their records by the digests of both.
+    func compare(after former: Portion) throws -> Portion {
+        var next = Portion(table: former.table, last: former.last)
+        guard let table = store.catalog.tables.first(where: { $0.id == former.table }) else {
+            next.isLast = true
+            return next
+        }
+        let reader = TableReader(table: table, store: store)
+        let clock = ClockTable(table: table, connection: connection)
+        let statement = try Statement(
+            """
+            SELECT \(table.rowid)\(table.columns.isEmpty ? "" : ", " + table.columnList) FROM \(table.quoted)
+            \(former.last == nil ? "" : "WHERE \(table.rowid) > ?2") ORDER BY \(table.rowid) LIMIT ?1
+            """, on: connection)
+        statement.bind(Self.portion, at: 1)
+        if let last = former.last { statement.bind(last, at: 2) }
+        var count: Int64 = 0
+        while try statement.step() {
+            count += 1
+            let row = statement.integer(0)
+            let digests = TableReader.Row(values: table.columns.indices.map { statement.value($0 + 1) }).digests
+            let record = try clock.record(at: row)
+            // A record that does not know all columns says nothing of the others.
+            let agrees = record.map {
+                $0.digests.count >= table.columnCount && reader.digest(digests) == $0.digest
+            }
+            if agrees != true { next.differing.append(row) }
+            next.last = row
+        }
+        next.isLast = count < Self.portion
+        return next
     }
 
     // MARK: Rows whose keys are not kept

@@ -123,6 +123,7 @@ extension Store {
                 try store.raiseSequence(of: table, to: number)
             }
             try FillingPlace.clear(store)
+            try store.noteImport()
         }
     }
 }

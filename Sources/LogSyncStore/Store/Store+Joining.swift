@@ -129,6 +129,7 @@ extension Store {
                 throw LogSyncError(.malformedLog, "a snapshot cannot be joined now; nothing of it was imported")
             }
             try store.copyAppTriggers(path: path)
+            try store.noteImport()
             let joiner = try Joiner(store, manifest, blobs: blobs)
             var deferred: [Int64] = []
             try stage.forEachRow { number, row in

@@ -46,12 +46,17 @@ extension Store {
     package func rescan(_ prepared: PreparedRescan, naming names: [String: Set<RowIdentity>]) throws -> (
         found: RecordedTransaction?, unidentified: [String: Int]
     ) {
-        try database.write { store in
+        var differing = try differingRows()
+        return try database.write { store in
             let rescan = Rescan(store: store)
             var findings = prepared.findings
-            findings.formUnion(try rescan.matchRecords())
+            let isChanged = try SchemaReconciliation.isNeeded(store)
+            let matched = try rescan.matchRecords()
+            // What was compared has other numbers or columns now.
+            differing = isChanged ? [:] : differing.filter { !matched.orphanScans.contains($0.key) }
+            findings.formUnion(matched)
             try rescan.noteDeletions(names)
-            findings.formUnion(try rescan.noteEverything())
+            findings.formUnion(try rescan.note(differing))
             let found = try RecordStep(store, findings: findings).run()
             var left: [String: Int] = [:]
             for rows in try rescan.unidentified() {
@@ -63,6 +68,20 @@ extension Store {
 }
 
 extension Store {
+    /// The rows that have no record, or another than they are, by table: found while programs go on writing. What they write
+    /// meanwhile is captured, and what is found is compared again when it is recorded.
+    private func differingRows() throws -> [Int64: [Int64]] {
+        var found: [Int64: [Int64]] = [:]
+        for table in try database.read({ Rescan(store: $0).comparable }) {
+            var portion = Rescan.Portion(table: table)
+            while !portion.isLast {
+                portion = try database.read { [portion] in try Rescan(store: $0).compare(after: portion) }
+                found[table, default: []] += portion.differing
+            }
+        }
+        return found
+    }
+
     /// Records the deletion of a row that went away behind the triggers' back, and of rows that are found with it.
     ///
     /// - Returns: nil where nothing was found after all.

@@ -22,7 +22,7 @@ extension Store {
                 conflicts: conflicts + (try hidden.count(.dead)),
                 parked: try hidden.count(.parked) - hidden.foldedCount(),
                 keptForUnknownSchema: try hidden.count(.unknownTable),
-                digest: store.digestText,
+                digest: store.digestText, lastImport: try store.facts.lastImport,
                 unenforced: try Settings(store).values(ReferenceRule.setting).keys.sorted())
         }
     }
@@ -116,6 +116,9 @@ extension Store {
 }
 
 extension OpenStore {
+    /// Notes that transactions of other peers are imported now.
+    func noteImport() throws { try facts.setLastImport(configuration.clock.now()) }
+
     fileprivate var digestText: String { String(format: "%016lx", stateDigest) }
 }
 

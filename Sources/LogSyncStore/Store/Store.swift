@@ -55,6 +55,9 @@ package final class Store: Sendable {
         try database.close()
     }
 
+    /// Whether the files that are open are still those of the path: neither the database nor its log was replaced or removed.
+    package func isInPlace() throws -> Bool { try database.isInPlace() }
+
     // MARK: Who this is
 
     package func registration() throws -> StoreRegistration {
@@ -201,7 +204,11 @@ package final class Store: Sendable {
     /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent,
     /// all in one SQLite transaction. Each must be ready; one that throws while streaming undoes the whole step.
     package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep {
-        try database.write { try ImportStep.run(in: $0, path: path, next: next) }
+        try database.write { store in
+            let step = try ImportStep.run(in: store, path: path, next: next)
+            if !step.imported.isEmpty { try store.noteImport() }
+            return step
+        }
     }
 
     /// Lets transactions of this peer in, however much their files come to.

@@ -55,6 +55,8 @@ package struct StoreSummary: Sendable {
     package var keptForUnknownSchema: Int
     /// 16 hex digits; the same on peers with the same vector.
     package var digest: String
+    /// When transactions of other peers were last imported, in Unix milliseconds; nil where that is not known.
+    package var lastImport: Int64?
     /// Foreign keys that a peer's own data break, which are therefore not enforced, as `TABLE.COLUMN`.
     package var unenforced: [String]
 }

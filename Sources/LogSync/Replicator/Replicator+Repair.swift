@@ -1,0 +1,99 @@
+import LogSyncContainer
+import LogSyncModel
+import Logging
+
+extension Replicator {
+    /// Does what the findings of ``doctor(_:configuration:)`` advise, as far as that can lose nothing: a rescan, a sync, the
+    /// deletion of conflict copies. What asks for a decision, as `rebuild` or `peers retire`, is left to people.
+    ///
+    /// - Parameters:
+    ///   - path: a store; or a container, or a content folder, in which only files are deleted.
+    ///   - dryRun: only says what would be done.
+    ///   - willRepair: is told each before it is done.
+    /// - Returns: what is wrong afterwards, and what was done. A repair that fails is told, and the others go on.
+    /// - Throws: as `doctor`; `CancellationError`.
+    public static func repair(
+        _ path: String, dryRun: Bool = false, configuration: SyncConfiguration,
+        willRepair: @Sendable (Repair) throws -> Void = { _ in }
+    ) async throws -> DoctorReport {
+        var report = try await doctor(path, configuration: configuration)
+        let isStore = !FolderTarget.isDirectory(path)
+        let own = isStore ? try? await ownFolder(path, configuration) : nil
+        var repairs = plan(report, isStore: isStore, own: own)
+        for index in repairs.indices {
+            try willRepair(repairs[index])
+            guard !dryRun else { continue }
+            do {
+                try await perform(repairs[index], configuration)
+                repairs[index].done = true
+            } catch is CancellationError {
+                throw CancellationError()
+            } catch {
+                let error = LogSyncError(wrapping: error, at: repairs[index].place)
+                configuration.logger.error("\(repairs[index].place): \(error)")
+                repairs[index].error = error.message
+            }
+        }
+        if repairs.contains(where: \.done) { report = try await doctor(path, configuration: configuration) }
+        report.repairs = repairs
+        return report
+    }
+
+    private static func ownFolder(_ path: String, _ configuration: SyncConfiguration) async throws -> String {
+        try await with(path, configuration) { try await $0.ownFolderPath() }
+    }
+
+    private func ownFolderPath() throws -> String { try look { $0.content.peer($0.peer).path } }
+
+    /// In the order in which they are done: what is recorded is published afterwards.
+    private static func plan(_ report: DoctorReport, isStore: Bool, own: String?) -> [Repair] {
+        func codes(_ isWanted: (Finding) -> Bool) -> [String] {
+            report.findings.filter(isWanted).map(\.code).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        }
+        var repairs: [Repair] = []
+        let unseen = codes { ["no-triggers", "uncaptured-changes"].contains($0.code) }
+        let isSound = !report.findings.contains { $0.code == "corrupt-database" }
+        if isStore, isSound {
+            if !unseen.isEmpty { repairs.append(Repair(action: .rescan, place: report.path, findings: unseen)) }
+            let unpublished = codes { finding in
+                ["pending", "outbox"].contains(finding.code)
+                    || finding.severity != .note && finding.code != "conflict-copy"
+                        && own.map { finding.place.hasPrefix($0 + "/") } ?? false
+            }
+            if !unpublished.isEmpty || !unseen.isEmpty {
+                repairs.append(Repair(action: .sync, place: report.path, findings: unpublished + unseen))
+            }
+        }
+        for finding in report.findings where finding.code == "conflict-copy" {
+            repairs.append(Repair(action: .remove, place: finding.place, findings: [finding.code]))
+        }
+        return repairs
+    }
+
+    private static func perform(_ repair: Repair, _ configuration: SyncConfiguration) async throws {
+        switch repair.action {
+        case .rescan: try await with(repair.place, configuration) { _ = try await $0.rescan() }
+        case .sync: try await with(repair.place, configuration) { _ = try await $0.sync() }
+        case .remove:
+            do throws(FileSystemError) {
+                try configuration.fileSystem.remove(repair.place)
+            } catch {
+                throw error.explained(kept: "it was left as it is")
+            }
+        }
+    }
+
+    private static func with<T: Sendable>(
+        _ path: String, _ configuration: SyncConfiguration, _ body: (Replicator) async throws -> T
+    ) async throws -> T {
+        let replicator = try Replicator(store: path, configuration: configuration)
+        do {
+            let result = try await body(replicator)
+            await replicator.close()
+            return result
+        } catch {
+            await replicator.close()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+import LogSync
+
+/// Lists the stores of this user.
+struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List every store of this user on this machine, and how it is.",
+        discussion: """
+            A store is known from when it was made or first used by this user until it leaves. Ends with 0 whatever state the
+            stores are in.
+
+            EXAMPLE
+              logsync list
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { session in
+            let report = try await Replicator.list(configuration: session.configuration())
+            try session.answer(report) { lines(report, session.configuration().stateDirectory) }
+            return .done
+        }
+    }
+
+    private func lines(_ report: ListReport, _ stateDirectory: String) -> [String] {
+        guard !report.stores.isEmpty else { return [Terminal.printable("\(stateDirectory) knows of no store.")] }
+        var table = TextTable(
+            ("STORE", .left), ("CONTENT", .left), ("PEER", .left), ("STATE", .left), ("BEHIND", .right),
+            ("CONFLICTS", .right), ("PARKED", .right), ("LAST IMPORT", .left))
+        for store in report.stores {
+            table.add(
+                store.store, store.content, store.peer.name, store.state.rawValue,
+                store.behind.map { String($0) } ?? "", store.conflicts.map { String($0) } ?? "",
+                store.parked.map { String($0) } ?? "", store.lastImport?.description ?? "")
+        }
+        return table.lines
+    }
+}

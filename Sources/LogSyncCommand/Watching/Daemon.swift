@@ -1,0 +1,174 @@
+import Dispatch
+import Foundation
+import LogSync
+import Logging
+import ServiceLifecycle
+import Synchronization
+import UnixSignals
+
+/// What a daemon is to do: its flags and its configuration, taken together.
+struct DaemonPlan: Sendable {
+    let session: Session
+    /// Absolute paths, in the order given, each once.
+    let stores: [String]
+    let configuration: SyncConfiguration
+    let onImport: String?
+    let metrics: ListenAddress?
+}
+
+/// Watches stores until it is told to end, and does another plan's work from when SIGHUP has it read the configuration anew.
+final class Daemon: Sendable {
+    private struct State {
+        var plan: DaemonPlan
+        /// Of the configuration; stores are watched anew where it has changed.
+        var revision = 0
+        var server: MetricsServer?
+    }
+
+    private let state: Mutex<State>
+    private let counts = Metrics()
+    private let readiness: Readiness
+    private let audience = Audience()
+    private let hook: ImportHook
+    private let stores: WatchedStores
+    /// What the configuration says now.
+    private let read: @Sendable () throws -> DaemonPlan
+
+    /// How long the daemon may take to end; nothing is lost where it takes longer.
+    private static let patience = DispatchTimeInterval.seconds(15)
+
+    /// - Parameter read: makes the plan, at first and at each SIGHUP.
+    /// - Throws: what `read` throws; `configuration` where metrics cannot be served; `ioError` where the limit on open files
+    ///   leaves no room for a single store.
+    init(read: @escaping @Sendable () throws -> DaemonPlan) throws {
+        let plan = try read()
+        let limit = Descriptors.count
+        if let first = plan.stores.first, Descriptors.storeCount(within: limit) == 0 {
+            throw Descriptors.refusal(first, limit: limit)
+        }
+        self.read = read
+        state = Mutex(State(plan: plan))
+        let readiness = Readiness(stores: plan.stores, logger: plan.session.logger)
+        self.readiness = readiness
+        let hook = ImportHook(plan.onImport, logger: plan.session.logger)
+        self.hook = hook
+        stores = WatchedStores { [audience] in
+            readiness.stopping()
+            DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) {
+                hook.kill()
+                Foundation.exit(audience.error.map { ExitStatus($0.code).rawValue } ?? 0)
+            }
+        }
+        if let address = plan.metrics { try serveMetrics(at: address, plan.session) }
+    }
+
+    /// Runs until SIGTERM, SIGINT or SIGQUIT, or until nobody reads what it prints.
+    func run() async throws {
+        let plan = state.withLock { $0.plan }
+        watch(plan, revision: 0)
+        var logger = plan.session.logger
+        // The group reports each service's coming and going.
+        logger.logLevel = max(logger.logLevel, .warning)
+        // Ended in reverse order: the stores first, and the command last, which then gets what they still imported.
+        let services: [any Service] = [hook, stores, Reload(daemon: self)]
+        let group = ServiceGroup(
+            configuration: ServiceGroupConfiguration(
+                services: services.map { .init(service: $0) }
+                    + [.init(service: audience, successTerminationBehavior: .gracefullyShutdownGroup)],
+                gracefulShutdownSignals: [.sigterm, .sigint, .sigquit], logger: logger))
+        defer { state.withLock { $0.server }?.stop() }
+        try await group.run()
+        if let error = audience.error { throw error }
+    }
+
+    // MARK: Reading the configuration anew
+
+    /// Reads the configuration anew at each SIGHUP.
+    private struct Reload: Service {
+        let daemon: Daemon
+
+        func run() async throws {
+            for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() { daemon.reload() }
+        }
+    }
+
+    /// Does what the configuration now says; where it is wrong, goes on as before.
+    private func reload() {
+        let former = state.withLock { $0.plan }
+        let next: DaemonPlan
+        do {
+            next = try read()
+        } catch {
+            former.session.logger.error(
+                "The configuration was not read anew, and what it said before holds: \(LogSyncError(describing: error))"
+            )
+            return
+        }
+        let isChanged = next.session.settings != former.session.settings
+        let revision = state.withLock { state in
+            state.plan = next
+            if isChanged { state.revision += 1 }
+            return state.revision
+        }
+        hook.change(to: next.onImport, logger: next.session.logger)
+        if next.metrics != former.metrics { moveMetrics(to: next.metrics, next.session) }
+        watch(next, revision: revision)
+        next.session.logger.notice("The configuration was read anew: \(next.stores.count) stores are watched")
+    }
+
+    private func moveMetrics(to address: ListenAddress?, _ session: Session) {
+        guard let address else {
+            state.withLock { state in
+                state.server?.stop()
+                state.server = nil
+            }
+            return
+        }
+        do {
+            try serveMetrics(at: address, session)
+        } catch {
+            session.logger.error("\(LogSyncError(describing: error)); they are served where they were")
+        }
+    }
+
+    private func serveMetrics(at address: ListenAddress, _ session: Session) throws {
+        let server = try MetricsServer(address, text: counts.text)
+        server.start()
+        state.withLock { state in
+            state.server?.stop()
+            state.server = server
+        }
+        session.logger.notice("metrics are served at http://\(server.address)/metrics")
+    }
+
+    // MARK: Stores
+
+    private func watch(_ plan: DaemonPlan, revision: Int) {
+        let limit = Descriptors.count
+        let count = Descriptors.storeCount(within: limit)
+        counts.setStores(plan.stores)
+        stores.watch(plan.stores.prefix(count).map { watch($0, plan, revision: revision) })
+        let printer = EventPrinter(session: plan.session, audience: audience)
+        for store in plan.stores.dropFirst(count) {
+            let error = Descriptors.refusal(store, limit: limit)
+            plan.session.logger.error("\(error)")
+            take(.error(store: store, error: error), of: store, printer)
+        }
+    }
+
+    private func watch(_ store: String, _ plan: DaemonPlan, revision: Int) -> StoreWatch {
+        let printer = EventPrinter(session: plan.session, audience: audience)
+        return StoreWatch(
+            store: store, revision: revision,
+            make: { try Replicator(store: store, configuration: plan.configuration, opensNow: false) },
+            onChange: { [counts] in counts.setReplicator($0, of: store) },
+            onEvent: { [self] in take($0, of: store, printer) })
+    }
+
+    private func take(_ event: ReplicationEvent, of store: String, _ printer: EventPrinter) {
+        printer.print(event)
+        counts.count(event, of: store)
+        readiness.settle(store)
+        if case .didImport = event, let line = try? JSONText.line(event) { hook.add(line) }
+    }
+}

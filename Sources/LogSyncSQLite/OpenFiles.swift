@@ -1,0 +1,85 @@
+import CLogSyncSQLite
+import Foundation
+import GRDBSQLite
+import LogSyncModel
+
+/// Which files a connection has open: the database, its write-ahead log and the index of that log.
+///
+/// SQLite finds the log and its index by name when a connection first reads, and never looks again. Where a program
+/// restores a database by renaming its files into place one after the other, a connection may have opened the database
+/// before the log was back: the log at the path is then another file than the one that the connection reads, writes and,
+/// as the last one that closes, copies over the database, and with it over whatever the other programs had committed. So
+/// these files are compared with the paths after each beginning of a write transaction and before closing.
+///
+/// While a connection is open in WAL mode nothing but such a replacement makes a name lead to another file: SQLite removes
+/// a log only when nobody has its database open, or together with the mode.
+/// Sources: <https://www.sqlite.org/howtocorrupt.html>, section 4; <https://www.sqlite.org/wal.html>.
+package struct OpenFiles: Sendable {
+    /// A file, whatever its name.
+    private struct FileID: Equatable {
+        let device: UInt64
+        let inode: UInt64
+
+        /// What a path leads to; nil where there is nothing.
+        init?(_ path: String) {
+            var status = stat()
+            // `stat` opens nothing: closing a descriptor of a database would drop SQLite's locks on it.
+            guard stat(path, &status) == 0 else { return nil }
+            device = UInt64(status.st_dev)
+            inode = UInt64(status.st_ino)
+        }
+    }
+
+    private let path: String
+    private let database: FileID?
+    /// The log and its index; nil where there were none yet.
+    private var besides: [String: FileID]
+
+    private static let suffixes = ["-wal", "-shm"]
+
+    /// What stands at a path now.
+    package init(_ path: String) {
+        self.path = path
+        database = FileID(path)
+        besides = Self.besides(path)
+    }
+
+    private static func besides(_ path: String) -> [String: FileID] {
+        suffixes.reduce(into: [:]) { $0[path + $1] = FileID(path + $1) }
+    }
+
+    /// Whether everything that stood at the paths earlier still does.
+    package func include(_ earlier: OpenFiles) -> Bool {
+        (earlier.database == nil || earlier.database == database)
+            && earlier.besides.allSatisfy { besides[$0.key] == $0.value }
+    }
+
+    /// The path of a file that is open and is not the one at that path any more; nil where there is none.
+    ///
+    /// - Parameter isLogged: whether the connection has a write-ahead log; asked only where it matters.
+    package mutating func displaced(isLogged: () throws -> Bool) rethrows -> String? {
+        guard FileID(path) == database else { return path }
+        let now = Self.besides(path)
+        guard now != besides else { return nil }
+        let gone = besides.keys.sorted().first { now[$0] != besides[$0] }
+        if let gone, try isLogged() { return gone }
+        // The journal's mode was changed, or the log made only now.
+        besides = now
+        return nil
+    }
+}
+
+extension Connection {
+    /// Whether changes go to a write-ahead log.
+    package var isLogged: Bool {
+        get throws { try scalar("PRAGMA journal_mode") == .text("wal") }
+    }
+
+    /// Leaves the database and its log as they are when the connection closes, the last one too.
+    /// Source: <https://www.sqlite.org/c3ref/c_dbconfig_defensive.html>.
+    package func disableCheckpointOnClose() throws {
+        var state: Int32 = 0
+        let code = logsync_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, &state)
+        guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE") }
+    }
+}
