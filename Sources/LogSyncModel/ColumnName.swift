@@ -14,7 +14,7 @@ public struct ColumnName: Sendable, Comparable, CustomStringConvertible {
 }
 
 extension ColumnName: Hashable {
-    private var folded: [String] { [table.lowercased(), column.lowercased()] }
+    private var folded: [String] { [table.folded, column.folded] }
 
     public static func == (a: ColumnName, b: ColumnName) -> Bool { a.folded == b.folded }
     public func hash(into hasher: inout Hasher) { hasher.combine(folded) }

@@ -41,7 +41,8 @@ package struct ForeignSchema {
         self.tokens = tokens
         statements = try tokens.statements.enumerated().map { number, range in
             guard let kind = Self.kind(tokens, range) else {
-                throw Self.refusal("has a statement, the \(number + 1)th, that is none of a schema: \(Self.excerpt(tokens, range))")
+                throw Self.refusal(
+                    "has a statement, the \(number + 1)th, that is none of a schema: \(Self.excerpt(tokens, range))")
             }
             return (kind, range)
         }
@@ -84,14 +85,17 @@ package struct ForeignSchema {
         case ("CREATE", "INDEX", _), ("CREATE", "UNIQUE", "INDEX"): return .index
         case ("CREATE", "VIEW", _): return .view
         case ("CREATE", "TRIGGER", _): return .trigger
-        case ("PRAGMA", let name, "=") where pragmas.contains(name): return isLiterals(tokens, range.dropFirst(3)) ? .pragma : nil
+        case ("PRAGMA", let name, "=") where pragmas.contains(name):
+            return isLiterals(tokens, range.dropFirst(3)) ? .pragma : nil
         case ("INSERT", "INTO", _): return insertion(tokens, range)
         default: return nil
         }
     }
 
     /// What a new database may be told before anything is in it.
-    private static let pragmas: Set<String> = ["ENCODING", "PAGE_SIZE", "AUTO_VACUUM", "APPLICATION_ID", "USER_VERSION"]
+    private static let pragmas: Set<String> = [
+        "ENCODING", "PAGE_SIZE", "AUTO_VACUUM", "APPLICATION_ID", "USER_VERSION",
+    ]
 
     /// `INSERT INTO table(columns) VALUES (literals)`.
     private static func insertion(_ tokens: SQLTokens, _ range: Range<Int>) -> Kind? {
@@ -102,7 +106,7 @@ package struct ForeignSchema {
             tokens.word(range.upperBound - 1) == ")",
             isLiterals(tokens, range[(close + 3)..<(range.upperBound - 1)])
         else { return nil }
-        return .insert(table: tokens.name(range.lowerBound + 2).lowercased())
+        return .insert(table: tokens.name(range.lowerBound + 2).folded)
     }
 
     private static func isLiterals(_ tokens: SQLTokens, _ range: Range<Int>.SubSequence) -> Bool {

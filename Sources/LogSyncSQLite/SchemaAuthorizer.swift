@@ -1,3 +1,4 @@
+import LogSyncModel
 import GRDBSQLite
 
 /// What a statement of a foreign schema may do, asked by SQLite while it is prepared.
@@ -28,7 +29,7 @@ final class SchemaAuthorizer {
                 guard let context else { return SQLITE_DENY }
                 func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
                 return Unmanaged<SchemaAuthorizer>.fromOpaque(context).takeUnretainedValue()
-                    .answer(action, text(first).lowercased(), text(second).lowercased(), database.map { text($0) })
+                    .answer(action, text(first).folded, text(second).folded, database.map { text($0) })
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
@@ -54,7 +55,8 @@ final class SchemaAuthorizer {
                 || action == SQLITE_PRAGMA && Self.modulePragmas.contains(name)
         case .statement(.virtualTable):
             // The module makes its own tables, and writes into them.
-            return [SQLITE_CREATE_VTABLE, SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_SELECT, SQLITE_READ].contains(action)
+            return [SQLITE_CREATE_VTABLE, SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, SQLITE_SELECT, SQLITE_READ]
+                .contains(action)
                 || Self.writing.contains(action) || action == SQLITE_PRAGMA && Self.modulePragmas.contains(name)
         case .statement(.table): return creates(SQLITE_CREATE_TABLE, SQLITE_CREATE_INDEX, action, name)
         case .statement(.index): return creates(SQLITE_CREATE_INDEX, SQLITE_REINDEX, action, name)

@@ -13,7 +13,7 @@ struct SchemaLoader {
 
     init(_ connection: Connection, functions: Set<String>) throws {
         self.connection = connection
-        self.functions = Set(functions.map { $0.lowercased() })
+        self.functions = Set(functions.map { $0.folded })
         authorizer = SchemaAuthorizer(functions: try Self.harmlessFunctions(connection).union(self.functions))
     }
 
@@ -40,7 +40,7 @@ struct SchemaLoader {
                 continue
             }
             guard let reason = try create(sql, kind) else {
-                if kind == .table { tables.insert(SQLTokens(sql).name(2).lowercased()) }
+                if kind == .table { tables.insert(SQLTokens(sql).name(2).folded) }
                 continue
             }
             if kind == .pragma { throw ForeignSchema.refusal("sets a pragma that SQLite refuses: \(reason)") }

@@ -1,3 +1,5 @@
+import LogSyncModel
+
 /// How many times over a view or trigger names others, through all levels.
 ///
 /// SQLite puts a view's text in place of its name wherever it stands: of thirty views of which each selects twice from the
@@ -14,17 +16,17 @@ struct SchemaWeights {
     /// - Parameter objects: views and triggers.
     init(_ objects: [(name: String, sql: String)]) {
         var names: [String: [String]] = [:]
-        let known = Set(objects.map { $0.name.lowercased() })
+        let known = Set(objects.map { $0.name.folded })
         for (name, sql) in objects {
             let tokens = SQLTokens(sql)
-            names[name.lowercased()] = (3..<max(3, tokens.count)).map { tokens.name($0).lowercased() }.filter {
-                known.contains($0) && $0 != name.lowercased()
+            names[name.folded] = (3..<max(3, tokens.count)).map { tokens.name($0).folded }.filter {
+                known.contains($0) && $0 != name.folded
             }
         }
         for name in names.keys { _ = weigh(name, names, depth: 0) }
     }
 
-    func isTooHeavy(_ name: String) -> Bool { weights[name.lowercased(), default: 1] > Self.limit }
+    func isTooHeavy(_ name: String) -> Bool { weights[name.folded, default: 1] > Self.limit }
 
     private mutating func weigh(_ name: String, _ names: [String: [String]], depth: Int) -> Int {
         if let weight = weights[name] { return weight }

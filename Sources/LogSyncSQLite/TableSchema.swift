@@ -102,7 +102,7 @@ package struct TableSchema: Equatable {
     }
 
     package func column(_ name: String) -> Column? {
-        columns.first { $0.name.lowercased() == name.lowercased() }
+        columns.first { $0.name.folded == name.folded }
     }
 }
 

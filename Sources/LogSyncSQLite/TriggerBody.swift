@@ -1,3 +1,5 @@
+import LogSyncModel
+
 /// The text of a trigger from its name on, taken apart as far as its copy needs it.
 ///
 /// The grammar is that of <https://www.sqlite.org/lang_createtrigger.html>: within a trigger no statement begins with
@@ -71,6 +73,6 @@ package struct TriggerBody {
         guard isUpdate || (isInsert || skip("REPLACE")) && skip("INTO") || skip("DELETE") && skip("FROM"),
             index < statement.upperBound
         else { return .unknown }
-        return .table(tokens.name(index).lowercased())
+        return .table(tokens.name(index).folded)
     }
 }

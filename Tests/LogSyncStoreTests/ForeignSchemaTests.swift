@@ -46,7 +46,8 @@ struct ForeignSchemaTests {
         ])
     func refused(statement: String) throws {
         let error = #expect(throws: LogSyncError.self) {
-            try unmade("CREATE TABLE note(id TEXT PRIMARY KEY);\n\(statement)\nCREATE TABLE later(id INTEGER PRIMARY KEY);\n")
+            try unmade(
+                "CREATE TABLE note(id TEXT PRIMARY KEY);\n\(statement)\nCREATE TABLE later(id INTEGER PRIMARY KEY);\n")
         }
         #expect(error?.code == .invalidStore)
     }
@@ -156,7 +157,8 @@ struct ForeignSchemaTests {
     @Test("is asked for its tables' names without anything else of it")
     func names() throws {
         let columns = try Store.columns(
-            ofSchema: "CREATE TABLE Note(Id TEXT PRIMARY KEY, body); CREATE VIEW v AS SELECT edit(1, 2); CREATE TABLE t(x);")
+            ofSchema:
+                "CREATE TABLE Note(Id TEXT PRIMARY KEY, body); CREATE VIEW v AS SELECT edit(1, 2); CREATE TABLE t(x);")
         #expect(columns == ["note": ["id", "body"], "t": ["x"]])
         #expect(try Store.columns(ofSchema: "CREATE TABLE t(x); ATTACH 'x' AS y;") == [:])
     }

@@ -51,7 +51,8 @@ struct HostileSchemaTests {
         _ = try await a.compact()
         for path in [a.path, world.container] {
             let report = try await Replicator.doctor(path, configuration: a.configuration)
-            #expect(path == a.path || report.findings.contains { $0.code == "refused-schema" && $0.severity == .damage })
+            #expect(
+                path == a.path || report.findings.contains { $0.code == "refused-schema" && $0.severity == .damage })
             _ = try await Replicator.verify(path, configuration: a.configuration)
         }
         let error = await #expect(throws: LogSyncError.self) { try await world.clone("c") }
@@ -109,7 +110,9 @@ struct HostileSchemaTests {
         #expect(try await machine.sync().imported == 1)
         try machine.execute("ALTER TABLE note ADD COLUMN x; INSERT INTO note(id) VALUES('later')")
         try await machine.sync()
-        let files = try FileManager.default.subpathsOfDirectory(atPath: other.contentPath).filter { $0.hasSuffix(".sql") }
+        let files = try FileManager.default.subpathsOfDirectory(atPath: other.contentPath).filter {
+            $0.hasSuffix(".sql")
+        }
         let texts = try files.map { try String(contentsOfFile: "\(other.contentPath)/\($0)", encoding: .utf8) }
         #expect(texts.contains { $0.contains("'here alone'") })
         #expect(!texts.contains { $0.contains("hunter2") })

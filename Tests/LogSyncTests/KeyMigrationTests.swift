@@ -32,97 +32,113 @@ struct KeyMigrationTests {
             + " ALTER TABLE new_\(table) RENAME TO \(table);"
     }
 
-    static let stories: [Story] = ["", "WR"].flatMap { (suffix: String) -> [Story] in
-        let tail = suffix.isEmpty ? "" : ")WR"
-        let without = suffix.isEmpty ? "" : " WITHOUT ROWID"
-        return [
+    static let stories: [Story] =
+        ["", "WR"].flatMap { (suffix: String) -> [Story] in
+            let tail = suffix.isEmpty ? "" : ")WR"
+            let without = suffix.isEmpty ? "" : " WITHOUT ROWID"
+            return [
+                Story(
+                    name: "a column joins it\(without)",
+                    schema:
+                        "CREATE TABLE w(a TEXT PRIMARY KEY NOT NULL, b TEXT NOT NULL DEFAULT 'd', v TEXT)\(without);"
+                        + "INSERT INTO w VALUES('1','x','1'),('2','y','2'),('3','q','3')",
+                    migration: rebuild(
+                        "w", "a TEXT NOT NULL, b TEXT NOT NULL DEFAULT 'd', v TEXT, PRIMARY KEY(a,b)" + tail,
+                        "SELECT a,b,v"),
+                    new: "INSERT INTO w VALUES('1','z','3'); DELETE FROM w WHERE a = '3'",
+                    old: "UPDATE w SET v='2e' WHERE a='2'; INSERT INTO w(a,v) VALUES('5','five')",
+                    later: ("UPDATE w SET v='last' WHERE a='5'", "INSERT INTO w VALUES('1','y','new')"),
+                    query: "SELECT a||b||v FROM w ORDER BY 1", expected: ["1x1", "1ynew", "1z3", "2y2e", "5dlast"]),
+                Story(
+                    name: "its columns change places\(without)",
+                    schema: "CREATE TABLE w(a TEXT NOT NULL, b TEXT NOT NULL, v TEXT, PRIMARY KEY(a,b))\(without);"
+                        + "INSERT INTO w VALUES('1','x','1'),('2','y','2'),('x','1','other')",
+                    migration: rebuild(
+                        "w", "a TEXT NOT NULL, b TEXT NOT NULL, v TEXT, PRIMARY KEY(b,a)" + tail, "SELECT a,b,v"),
+                    new: "UPDATE w SET v='1e' WHERE a='1'; INSERT INTO w VALUES('y','2','swapped')",
+                    old: "UPDATE w SET v='2e' WHERE a='2'; DELETE FROM w WHERE a='x'",
+                    later: ("UPDATE w SET v='again' WHERE v='swapped'", "UPDATE w SET a='9' WHERE a='1'"),
+                    query: "SELECT a||b||v FROM w ORDER BY 1", expected: ["2y2e", "9x1e", "y2again"]),
+                Story(
+                    name: "it ignores case\(without)",
+                    schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v TEXT, w TEXT)\(without);"
+                        + "INSERT INTO t VALUES('Bob','b1','w'),('Ann','a1','w')",
+                    migration: rebuild(
+                        "t", "k TEXT PRIMARY KEY COLLATE NOCASE NOT NULL, v TEXT, w TEXT" + tail, "SELECT k,v,w"),
+                    new: "UPDATE t SET v='b2' WHERE k='bob'; INSERT INTO t VALUES('Cid','c','w')",
+                    old: "UPDATE t SET w='w2' WHERE k='Bob'; DELETE FROM t WHERE k='Ann'",
+                    later: ("UPDATE t SET v='c2' WHERE k='CID'", "INSERT INTO t VALUES('ANN','back','w')"),
+                    query: "SELECT k||v||w FROM t ORDER BY 1", expected: ["ANNbackw", "Bobb2w2", "Cidc2w"]),
+                Story(
+                    name: "a number takes its place\(without)",
+                    schema:
+                        "CREATE TABLE w(name TEXT PRIMARY KEY NOT NULL, v TEXT)\(without); INSERT INTO w VALUES('a','1'),('b','2')",
+                    migration: rebuild(
+                        "w", "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, v TEXT", "SELECT NULL,name,v"),
+                    new: "INSERT INTO w(name,v) VALUES('c','new')",
+                    old: "UPDATE w SET v='1e' WHERE name='a'; INSERT INTO w VALUES('c','old')",
+                    later: ("UPDATE w SET v='2e' WHERE name='b'", "DELETE FROM w WHERE name='a'"),
+                    query: "SELECT name FROM w ORDER BY 1", expected: ["b", "c"]),
+                Story(
+                    name: "a text takes the place of a number\(without)",
+                    schema:
+                        "CREATE TABLE n(id INTEGER PRIMARY KEY, body TEXT); INSERT INTO n VALUES(1,'one'),(2,'two')",
+                    migration: rebuild("n", "id TEXT PRIMARY KEY NOT NULL, body TEXT" + tail, "SELECT 'u-'||body,body"),
+                    new: "UPDATE n SET body='1e' WHERE body='one'; INSERT INTO n VALUES('x','new')",
+                    old: "UPDATE n SET body='2e' WHERE id=2",
+                    later: ("DELETE FROM n WHERE body='2e'", "UPDATE n SET body='late' WHERE id='x'"),
+                    query: "SELECT body FROM n ORDER BY 1", expected: ["1e", "late"]),
+            ]
+        } + [
             Story(
-                name: "a column joins it\(without)",
-                schema: "CREATE TABLE w(a TEXT PRIMARY KEY NOT NULL, b TEXT NOT NULL DEFAULT 'd', v TEXT)\(without);"
-                    + "INSERT INTO w VALUES('1','x','1'),('2','y','2'),('3','q','3')",
-                migration: rebuild("w", "a TEXT NOT NULL, b TEXT NOT NULL DEFAULT 'd', v TEXT, PRIMARY KEY(a,b)" + tail, "SELECT a,b,v"),
-                new: "INSERT INTO w VALUES('1','z','3'); DELETE FROM w WHERE a = '3'",
-                old: "UPDATE w SET v='2e' WHERE a='2'; INSERT INTO w(a,v) VALUES('5','five')",
-                later: ("UPDATE w SET v='last' WHERE a='5'", "INSERT INTO w VALUES('1','y','new')"),
-                query: "SELECT a||b||v FROM w ORDER BY 1", expected: ["1x1", "1ynew", "1z3", "2y2e", "5dlast"]),
+                name: "its text becomes a number",
+                schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v TEXT); INSERT INTO t VALUES('5','x'),('6','y')",
+                migration: rebuild("t", "k INT PRIMARY KEY NOT NULL, v TEXT", "SELECT k,v"),
+                new: "UPDATE t SET v='5e' WHERE k=5",
+                old: "INSERT INTO t VALUES('1','one'); UPDATE t SET v='6e' WHERE k='6'",
+                query: "SELECT k||v FROM t ORDER BY 1", expected: ["1one", "55e", "66e"]),
             Story(
-                name: "its columns change places\(without)",
-                schema: "CREATE TABLE w(a TEXT NOT NULL, b TEXT NOT NULL, v TEXT, PRIMARY KEY(a,b))\(without);"
-                    + "INSERT INTO w VALUES('1','x','1'),('2','y','2'),('x','1','other')",
-                migration: rebuild("w", "a TEXT NOT NULL, b TEXT NOT NULL, v TEXT, PRIMARY KEY(b,a)" + tail, "SELECT a,b,v"),
-                new: "UPDATE w SET v='1e' WHERE a='1'; INSERT INTO w VALUES('y','2','swapped')",
-                old: "UPDATE w SET v='2e' WHERE a='2'; DELETE FROM w WHERE a='x'",
-                later: ("UPDATE w SET v='again' WHERE v='swapped'", "UPDATE w SET a='9' WHERE a='1'"),
-                query: "SELECT a||b||v FROM w ORDER BY 1", expected: ["2y2e", "9x1e", "y2again"]),
+                name: "the columns chosen for identity are unique no more",
+                schema:
+                    "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT NOT NULL, v TEXT); CREATE UNIQUE INDEX tc ON t(code);"
+                    + "INSERT INTO t VALUES(1,'a','1'),(2,'b','2')",
+                migration: "DROP INDEX tc", new: "INSERT INTO t(code,v) VALUES('a','second')",
+                old: "UPDATE t SET v='1e' WHERE id=1; INSERT INTO t(code,v) VALUES('c','3')",
+                later: ("UPDATE t SET v='3e' WHERE code='c'", "INSERT INTO t(code,v) VALUES('b','more')"),
+                query: "SELECT code||v FROM t ORDER BY 1", expected: ["a1e", "asecond", "b2", "bmore", "c3e"],
+                options: ["t": .columns(["code"])]),
             Story(
-                name: "it ignores case\(without)",
-                schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v TEXT, w TEXT)\(without);"
-                    + "INSERT INTO t VALUES('Bob','b1','w'),('Ann','a1','w')",
-                migration: rebuild("t", "k TEXT PRIMARY KEY COLLATE NOCASE NOT NULL, v TEXT, w TEXT" + tail, "SELECT k,v,w"),
-                new: "UPDATE t SET v='b2' WHERE k='bob'; INSERT INTO t VALUES('Cid','c','w')",
-                old: "UPDATE t SET w='w2' WHERE k='Bob'; DELETE FROM t WHERE k='Ann'",
-                later: ("UPDATE t SET v='c2' WHERE k='CID'", "INSERT INTO t VALUES('ANN','back','w')"),
-                query: "SELECT k||v||w FROM t ORDER BY 1", expected: ["ANNbackw", "Bobb2w2", "Cidc2w"]),
+                name: "the column chosen for identity goes",
+                schema:
+                    "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, v TEXT); INSERT INTO t VALUES(1,'a','1'),(2,'b','2')",
+                migration: rebuild("t", "id INTEGER PRIMARY KEY, v TEXT", "SELECT id,v"),
+                new: "INSERT INTO t(v) VALUES('new')", old: "UPDATE t SET v='2e' WHERE id=2",
+                later: ("UPDATE t SET v='newer' WHERE v='new'", "DELETE FROM t WHERE v='1'"),
+                query: "SELECT v FROM t ORDER BY 1", expected: ["2e", "newer"], options: ["t": .columns(["code"])]),
             Story(
-                name: "a number takes its place\(without)",
-                schema: "CREATE TABLE w(name TEXT PRIMARY KEY NOT NULL, v TEXT)\(without); INSERT INTO w VALUES('a','1'),('b','2')",
-                migration: rebuild("w", "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, v TEXT", "SELECT NULL,name,v"),
-                new: "INSERT INTO w(name,v) VALUES('c','new')", old: "UPDATE w SET v='1e' WHERE name='a'; INSERT INTO w VALUES('c','old')",
-                later: ("UPDATE w SET v='2e' WHERE name='b'", "DELETE FROM w WHERE name='a'"),
-                query: "SELECT name FROM w ORDER BY 1", expected: ["b", "c"]),
+                name: "a join table gets a number",
+                schema: """
+                    CREATE TABLE a(id INTEGER PRIMARY KEY, u TEXT); CREATE TABLE b(id INTEGER PRIMARY KEY, u TEXT);
+                    CREATE TABLE ab(a INT NOT NULL REFERENCES a, b INT NOT NULL REFERENCES b, v TEXT, PRIMARY KEY(a,b));
+                    INSERT INTO a(u) VALUES('a1'),('a2'); INSERT INTO b(u) VALUES('b1'),('b2');
+                    INSERT INTO ab VALUES(1,1,'x'),(1,2,'y');
+                    """,
+                migration: rebuild(
+                    "ab",
+                    "id INTEGER PRIMARY KEY AUTOINCREMENT, a INT NOT NULL REFERENCES a, b INT NOT NULL REFERENCES b, v TEXT, UNIQUE(a,b)",
+                    "SELECT NULL,a,b,v"),
+                new: "INSERT INTO ab(a,b,v) VALUES(2,1,'new')",
+                old: "INSERT INTO ab VALUES(2,2,'old'); UPDATE ab SET v='xe' WHERE v='x'",
+                query: "SELECT a||b||v FROM ab ORDER BY 1", expected: ["11xe", "12y", "21new", "22old"]),
             Story(
-                name: "a text takes the place of a number\(without)",
-                schema: "CREATE TABLE n(id INTEGER PRIMARY KEY, body TEXT); INSERT INTO n VALUES(1,'one'),(2,'two')",
-                migration: rebuild("n", "id TEXT PRIMARY KEY NOT NULL, body TEXT" + tail, "SELECT 'u-'||body,body"),
-                new: "UPDATE n SET body='1e' WHERE body='one'; INSERT INTO n VALUES('x','new')",
-                old: "UPDATE n SET body='2e' WHERE id=2",
-                later: ("DELETE FROM n WHERE body='2e'", "UPDATE n SET body='late' WHERE id='x'"),
-                query: "SELECT body FROM n ORDER BY 1", expected: ["1e", "late"]),
+                name: "the key is renamed and a column dropped at once",
+                schema:
+                    "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v TEXT, w TEXT); INSERT INTO t VALUES('a','1','x'),('b','2','y')",
+                migration: "ALTER TABLE t DROP COLUMN w; ALTER TABLE t RENAME COLUMN k TO kk",
+                new: "UPDATE t SET v='1e' WHERE kk='a'", old: "UPDATE t SET v='2e' WHERE k='b'",
+                later: ("INSERT INTO t VALUES('c','3')", "UPDATE t SET v='1f' WHERE kk='a'"),
+                query: "SELECT kk||v FROM t ORDER BY 1", expected: ["a1f", "b2e", "c3"]),
         ]
-    } + [
-        Story(
-            name: "its text becomes a number",
-            schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v TEXT); INSERT INTO t VALUES('5','x'),('6','y')",
-            migration: rebuild("t", "k INT PRIMARY KEY NOT NULL, v TEXT", "SELECT k,v"),
-            new: "UPDATE t SET v='5e' WHERE k=5", old: "INSERT INTO t VALUES('1','one'); UPDATE t SET v='6e' WHERE k='6'",
-            query: "SELECT k||v FROM t ORDER BY 1", expected: ["1one", "55e", "66e"]),
-        Story(
-            name: "the columns chosen for identity are unique no more",
-            schema: "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT NOT NULL, v TEXT); CREATE UNIQUE INDEX tc ON t(code);"
-                + "INSERT INTO t VALUES(1,'a','1'),(2,'b','2')",
-            migration: "DROP INDEX tc", new: "INSERT INTO t(code,v) VALUES('a','second')",
-            old: "UPDATE t SET v='1e' WHERE id=1; INSERT INTO t(code,v) VALUES('c','3')",
-            later: ("UPDATE t SET v='3e' WHERE code='c'", "INSERT INTO t(code,v) VALUES('b','more')"),
-            query: "SELECT code||v FROM t ORDER BY 1", expected: ["a1e", "asecond", "b2", "bmore", "c3e"],
-            options: ["t": .columns(["code"])]),
-        Story(
-            name: "the column chosen for identity goes",
-            schema: "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, v TEXT); INSERT INTO t VALUES(1,'a','1'),(2,'b','2')",
-            migration: rebuild("t", "id INTEGER PRIMARY KEY, v TEXT", "SELECT id,v"),
-            new: "INSERT INTO t(v) VALUES('new')", old: "UPDATE t SET v='2e' WHERE id=2",
-            later: ("UPDATE t SET v='newer' WHERE v='new'", "DELETE FROM t WHERE v='1'"),
-            query: "SELECT v FROM t ORDER BY 1", expected: ["2e", "newer"], options: ["t": .columns(["code"])]),
-        Story(
-            name: "a join table gets a number",
-            schema: """
-                CREATE TABLE a(id INTEGER PRIMARY KEY, u TEXT); CREATE TABLE b(id INTEGER PRIMARY KEY, u TEXT);
-                CREATE TABLE ab(a INT NOT NULL REFERENCES a, b INT NOT NULL REFERENCES b, v TEXT, PRIMARY KEY(a,b));
-                INSERT INTO a(u) VALUES('a1'),('a2'); INSERT INTO b(u) VALUES('b1'),('b2');
-                INSERT INTO ab VALUES(1,1,'x'),(1,2,'y');
-                """,
-            migration: rebuild(
-                "ab", "id INTEGER PRIMARY KEY AUTOINCREMENT, a INT NOT NULL REFERENCES a, b INT NOT NULL REFERENCES b, v TEXT, UNIQUE(a,b)",
-                "SELECT NULL,a,b,v"),
-            new: "INSERT INTO ab(a,b,v) VALUES(2,1,'new')", old: "INSERT INTO ab VALUES(2,2,'old'); UPDATE ab SET v='xe' WHERE v='x'",
-            query: "SELECT a||b||v FROM ab ORDER BY 1", expected: ["11xe", "12y", "21new", "22old"]),
-        Story(
-            name: "the key is renamed and a column dropped at once",
-            schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v TEXT, w TEXT); INSERT INTO t VALUES('a','1','x'),('b','2','y')",
-            migration: "ALTER TABLE t DROP COLUMN w; ALTER TABLE t RENAME COLUMN k TO kk",
-            new: "UPDATE t SET v='1e' WHERE kk='a'", old: "UPDATE t SET v='2e' WHERE k='b'",
-            later: ("INSERT INTO t VALUES('c','3')", "UPDATE t SET v='1f' WHERE kk='a'"),
-            query: "SELECT kk||v FROM t ORDER BY 1", expected: ["a1f", "b2e", "c3"]),
-    ]
 
     @Test("loses no row and no write, and stops nobody", arguments: stories, [false, true])
     func story(story: Story, secondSyncsFirst: Bool) async throws {

@@ -64,7 +64,8 @@ struct RefusedTransactionTests {
         let next = ForgedGroup(.insert, "note", key: "behind")
         try folder.put(
             ForgedLogFile([
-                ForgedTransaction(Dot(stranger, 1), groups: [group]), ForgedTransaction(Dot(stranger, 2), groups: [next]),
+                ForgedTransaction(Dot(stranger, 1), groups: [group]),
+                ForgedTransaction(Dot(stranger, 2), groups: [next]),
             ]), of: stranger)
         try a.insert("after")
         for machine in [a, b, a, b] { try await machine.sync() }

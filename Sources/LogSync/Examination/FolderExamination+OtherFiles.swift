@@ -56,7 +56,8 @@ extension FolderExamination {
                 Finding(
                     "refused-schema", .damage, "a schema of \(names[peer].name) is none", at: path,
                     why: LogSyncError(wrapping: error, at: path).message,
-                    help: "no store is made of it, and nothing reads it; ask the owner of \(names[peer].name), or whoever "
+                    help:
+                        "no store is made of it, and nothing reads it; ask the owner of \(names[peer].name), or whoever "
                         + "else can write the folder")
             ]
         }

@@ -200,7 +200,8 @@ struct FolderExamination {
                     findings.append(
                         Finding(
                             "held-too-large", .trouble, "a log file of \(name) comes to more than it should", at: path,
-                            why: why, help: "ask \(name) what it is; logsync peers accept-size STORE \(name) lets it in"))
+                            why: why, help: "ask \(name) what it is; logsync peers accept-size STORE \(name) lets it in"
+                        ))
                 }
             } catch {
                 findings.append(failure(LogSyncError(wrapping: error, at: path)))

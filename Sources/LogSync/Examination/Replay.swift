@@ -170,9 +170,14 @@ struct Replay {
             header: segment.header, chainBefore: kept.chainBefore, chain: kept.chain,
             blobs: { [blobs = library.blobs] in try store.store.blobBytes(of: $0) ?? blobs.read($0) },
             forEachGroup: { body in while let groups = try segment.nextFrame() { try groups.forEach(body) } })
-        _ = try replica.store.importStep {
-            defer { incoming = nil }
-            return incoming
+        do {
+            _ = try replica.store.importStep {
+                defer { incoming = nil }
+                return incoming
+            }
+        } catch let other as OtherKey {
+            // The next call finds the table ready for it.
+            try replica.store.keepIdentities(of: other.table)
         }
         return true
     }

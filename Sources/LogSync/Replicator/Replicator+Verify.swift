@@ -102,7 +102,8 @@ extension Founder {
 
         let path = scratch.path + "/replay.db"
         let made = try Store.createForReplay(
-            path, schema: try schema(in: folder, scan),
+            // A store shows what its own schema makes of the history, whatever other peers have by now.
+            path, schema: try compared?.store.schemaText().text ?? schema(in: folder, scan),
             plan: try plan(InitializeOptions(), name: "replay", scan, folder),
             configuration: configuration.storeConfiguration)
         var known: Set<SchemaFingerprint> = []

@@ -5,9 +5,9 @@ import LogSyncState
 extension KeyNames {
     /// Remembers what the key of a table that is not here consists of, and completes the rows that are kept of it.
     func learn(_ names: [String], of table: String) throws {
-        guard !names.isEmpty, store.absentKeys[table.lowercased()] != names else { return }
-        store.absentKeys[table.lowercased()] = names
-        try store.facts.set(Self.prefix + table.lowercased(), .text(Array(try KeyList.encode(names).utf8)[...]))
+        guard !names.isEmpty, store.absentKeys[table.folded] != names else { return }
+        store.absentKeys[table.folded] = names
+        try store.facts.set(Self.prefix + table.folded, .text(Array(try KeyList.encode(names).utf8)[...]))
         for row in try HiddenRows(store).rows(.unknownTable, of: table) { try complete(row, names) }
     }
 

@@ -17,7 +17,7 @@ struct KeyNames {
     func names(of table: String) -> [String]? {
         if let first = store.catalog.keys.firstKey(of: table) { return first }
         if let table = store.catalog[table] { return table.key.isEmpty ? nil : table.orderedKeyNames }
-        return store.absentKeys[table.lowercased()]
+        return store.absentKeys[table.folded]
     }
 
     static func read(on connection: Connection) throws -> [String: [String]] {
@@ -41,7 +41,7 @@ extension RowState {
         }
         var isAny = false
         for (part, name) in zip(parts, names) {
-            let known = state.cellsByName.keys.first { $0.lowercased() == name.lowercased() } ?? name
+            let known = state.cellsByName.keys.first { $0.folded == name.folded } ?? name
             var cell = state.cellsByName[known] ?? CellState()
             for insert in state.inserts {
                 // A version of another transaction that is later than the insert has taken its place.

@@ -159,9 +159,9 @@ final class OpenStore {
         if withCopiedTriggers == nil {
             withCopiedTriggers = Set(
                 try connection.rows("SELECT tbl_name FROM temp.sqlite_master WHERE type = 'trigger'")
-                    .map { String(text: $0[0]).lowercased() })
+                    .map { String(text: $0[0]).folded })
         }
-        return withCopiedTriggers?.contains(table.schema.name.lowercased()) ?? false
+        return withCopiedTriggers?.contains(table.schema.name.folded) ?? false
     }
 
     /// Drops those copies, for writes of which the triggers themselves are to hear; an import makes them again.

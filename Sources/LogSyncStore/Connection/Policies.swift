@@ -47,31 +47,31 @@ struct Policies {
                 // A policy registered in code that is not registered here shows the last writer's.
                 guard let policy = MergePolicy(named: value) ?? custom[value] else { continue }
                 if target.contains(".") {
-                    byColumn[target.lowercased()] = policy
+                    byColumn[target.folded] = policy
                 } else {
-                    byTable[target.lowercased()] = policy
+                    byTable[target.folded] = policy
                 }
                 if policy.name == MergePolicy.sum.name { hasCounters = true }
             case "delete-policy":
-                if value == "delete-loses" { reinserting.insert(target.lowercased()) }
+                if value == "delete-loses" { reinserting.insert(target.folded) }
             case "unique-policy":
-                if value == "unique-merge" { folding.insert(target.lowercased()) }
+                if value == "unique-merge" { folding.insert(target.folded) }
             case ReferenceRule.setting:
-                if value == ReferenceRule.unenforced { unenforced.insert(target.lowercased()) }
+                if value == ReferenceRule.unenforced { unenforced.insert(target.folded) }
             default: continue
             }
         }
     }
 
     /// Whether a row whose unique key an older one has is folded into it (`unique-merge`).
-    func folds(_ table: String) -> Bool { folding.contains(table.lowercased()) }
+    func folds(_ table: String) -> Bool { folding.contains(table.folded) }
 
     /// Whether a row that a delete took is brought back by those who had edited it (`delete-loses`).
-    func reinsertsEdits(_ table: String) -> Bool { reinserting.contains(table.lowercased()) }
+    func reinsertsEdits(_ table: String) -> Bool { reinserting.contains(table.folded) }
 
     func policy(_ table: String, _ column: String) -> MergePolicy {
         guard hasAny else { return .lastWriter }
-        return byColumn["\(table).\(column)".lowercased()] ?? byTable[table.lowercased()] ?? .lastWriter
+        return byColumn["\(table).\(column)".folded] ?? byTable[table.folded] ?? .lastWriter
     }
 
     /// Whether some column or table has another policy than the default.
@@ -85,7 +85,7 @@ struct Policies {
 
     /// Whether a change of a row is recorded with all its columns.
     func recordsWholeRows(_ table: String) -> Bool {
-        byTable[table.lowercased()]?.name == MergePolicy.lastWriterRow.name
+        byTable[table.folded]?.name == MergePolicy.lastWriterRow.name
     }
 
     func name(of peer: PeerID) -> String? { names[peer] }

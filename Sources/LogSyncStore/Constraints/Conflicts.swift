@@ -50,7 +50,7 @@ struct Conflicts {
             for (name, cell) in full.state.cellsByName.sorted(by: { $0.key < $1.key }) {
                 guard try isConflict(cell, name, all: all) else { continue }
                 let shown =
-                    try table.positions[name.lowercased()].map { present.values[$0] }
+                    try table.positions[name.folded].map { present.values[$0] }
                     ?? local(store.shown(cell, table.name, name) ?? .null, name)
                 found.append(
                     StoreConflict(
@@ -97,6 +97,18 @@ struct Conflicts {
         }
     }
 
+    /// The same within rows that are parked: what they would show, were they shown.
+    func withinParked(all: Bool) throws -> [StoreConflict] {
+        try HiddenRows(store).rows(.parked, of: table.name).flatMap { row in
+            try row.clock.cellsByName.sorted { $0.key < $1.key }.compactMap { name, cell in
+                guard try isConflict(cell, name, all: all) else { return nil }
+                return StoreConflict(
+                    table: table.name, identity: row.identity, key: try key(of: row), column: name,
+                    shown: try shown(cell, name), versions: try versions(cell, name) + additions(cell))
+            }
+        }
+    }
+
     /// Cells under a policy that makes one value of all versions are settled by it.
     private func isConflict(_ cell: CellState, _ name: String, all: Bool) throws -> Bool {
         if all, isCountedBySeveral(cell) { return true }
@@ -137,7 +149,7 @@ struct Conflicts {
 
     /// A value as this store has it; a reference to a row that is not here is NULL.
     func local(_ value: Value, _ column: String) throws -> Value {
-        let reference = table.positions[column.lowercased()].flatMap { table.columns[$0].reference }
+        let reference = table.positions[column.folded].flatMap { table.columns[$0].reference }
         return try ShownRows(store).local(value, reference) ?? .null
     }
 

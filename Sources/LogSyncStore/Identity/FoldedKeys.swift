@@ -70,6 +70,7 @@ struct FoldedKeys {
     }
 
     private func isReplaced(_ row: Int64) throws -> Bool {
-        try table.mapsKeys || connection.integer("SELECT conflict & 2 FROM \(table.clock) WHERE row = ?", .integer(row)) == 2
+        try table.mapsKeys
+            || connection.integer("SELECT conflict & 2 FROM \(table.clock) WHERE row = ?", .integer(row)) == 2
     }
 }

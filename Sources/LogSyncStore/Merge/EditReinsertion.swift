@@ -39,7 +39,7 @@ struct EditReinsertion {
                 row.table, .insert, full.identity, time: time,
                 integer: row.table.localInteger == nil ? nil : full.integer ?? 0,
                 cells: cells.map { cell in
-                    let position = row.table.positions[cell.name.lowercased()]
+                    let position = row.table.positions[cell.name.folded]
                     return TransactionWriter.Cell(
                         column: cell.name, reference: position.flatMap { row.table.columns[$0].reference },
                         value: cell.value, time: cell.time)

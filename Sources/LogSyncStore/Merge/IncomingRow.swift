@@ -27,7 +27,7 @@ struct IncomingRow {
 
     /// The column's name as this store has it in logs: its spelling may differ.
     func name(of column: RowGroup.Column) -> String {
-        guard let table, let position = table.positions[column.name.lowercased()] else { return column.name }
+        guard let table, let position = table.positions[column.name.folded] else { return column.name }
         return table.columns[position].name
     }
 
@@ -79,7 +79,7 @@ struct GroupTarget {
 
     init(_ group: RowGroup, _ table: TrackedTable?) {
         self.table = table
-        let positions = group.columns.map { table?.positions[$0.name.lowercased()] }
+        let positions = group.columns.map { table?.positions[$0.name.folded] }
         self.positions = positions
         references = zip(group.columns, positions).map { column, position in
             column.referencedTable ?? position.flatMap { table?.columns[$0].reference }

@@ -30,7 +30,8 @@ struct LatestTime {
         guard latest.milliseconds > limit else { return }
         guard isAccepted else {
             throw RefusedTransaction(
-                detail: "a row of \(group.table) has a time that lies \((latest.milliseconds - limit) / 1000) seconds beyond "
+                detail:
+                    "a row of \(group.table) has a time that lies \((latest.milliseconds - limit) / 1000) seconds beyond "
                     + "what this machine's clock allows", isOfClock: true)
         }
         try store.facts.set(Self.fact, .integer(latest.milliseconds))

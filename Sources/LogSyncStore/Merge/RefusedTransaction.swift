@@ -13,7 +13,8 @@ extension RefusedTransaction {
     /// What merging threw, where the transaction is at fault and not the disk, a lock or the database.
     init?(_ error: LogSyncError, on connection: Connection) {
         let others: [LogSyncError.Code] = [
-            .ioError, .locked, .noPermission, .cannotCreate, .noStore, .containerUnavailable, .newerFormat, .malformedLog,
+            .ioError, .locked, .noPermission, .cannotCreate, .noStore, .containerUnavailable, .newerFormat,
+            .malformedLog,
         ]
         guard !others.contains(error.code), !connection.isCorrupt else { return nil }
         self.init(detail: error.message)

@@ -172,11 +172,13 @@ struct RowMerge {
     private func base(of column: RowGroup.Column) throws -> (number: Int64, sequence: UInt64) {
         let base = store.peers.place(of: column.bases[row.index], seenBy: transaction.dependencies)
         let isOwn = base.number == stamp.peer && base.sequence < stamp.sequence
-        guard isOwn || base.number != 0 && store.peers.entries[base.number].map({ $0.sequence >= base.sequence }) ?? false
+        guard
+            isOwn || base.number != 0 && store.peers.entries[base.number].map({ $0.sequence >= base.sequence }) ?? false
         else {
             throw LogSyncError(
                 .malformedLog,
-                "transaction \(transaction.header.dot) adds to a value of \(column.bases[row.index]), which is not here")
+                "transaction \(transaction.header.dot) adds to a value of \(column.bases[row.index]), which is not here"
+            )
         }
         return base
     }

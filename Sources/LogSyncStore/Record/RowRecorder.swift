@@ -113,7 +113,7 @@ struct RowRecorder {
         for (name, cell) in (carried?.state.cellsByName ?? [:]).sorted(by: { $0.key < $1.key }) {
             guard let value = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) })?.value else { continue }
             let version = Version(stamp: stamp, value: value)
-            guard let position = table.positions[name.lowercased()] else {
+            guard let position = table.positions[name.folded] else {
                 state.cellsByName[name] = CellState(versions: [version])
                 cells.append(TransactionWriter.Cell(column: name, value: value))
                 continue
@@ -186,7 +186,7 @@ struct RowRecorder {
         var isKept = false
         for (index, column) in table.columns.enumerated() where column.id >= former.digests.count {
             var shown: Value?
-            if let name = record.state.cellsByName.keys.first(where: { $0.lowercased() == column.name.lowercased() }),
+            if let name = record.state.cellsByName.keys.first(where: { $0.folded == column.name.folded }),
                 let cell = record.state.cellsByName.removeValue(forKey: name)
             {
                 record.state.setCell(column.id, cell)

@@ -24,7 +24,8 @@ extension TableRecording {
         let origin = touched.origin ?? touched.formerRecord
         if let origin, let given = try clock.identity(at: origin) {
             // Of a table whose key is the rowid, the place says that it is the same.
-            let former = try table.mapsKeys ? FoldedKeys(store: store, table: table).identity(of: given, at: origin) : spelled
+            let former =
+                try table.mapsKeys ? FoldedKeys(store: store, table: table).identity(of: given, at: origin) : spelled
             if former == spelled { return given }
         }
         let name = table.epoch.map { RowIdentity(natural: [$0] + (spelled.naturalParts ?? [])) } ?? spelled

@@ -225,7 +225,7 @@ final class ShownRows {
         }
         for column in 0..<table.columnCount { state.setCell(column, CellState()) }
         for (name, cell) in full.state.cellsByName {
-            guard let position = table.positions[name.lowercased()] else {
+            guard let position = table.positions[name.folded] else {
                 // A dropped column's name may come back in a log of a peer that still has it.
                 state.cellsByName[name] = cell
                 continue
@@ -266,7 +266,7 @@ final class ShownRows {
         return table.columns.enumerated().map { position, column in
             if let cell = full.state.cellsByName[column.name]
                 ?? full.state.cellsByName.first(where: {
-                    $0.key.lowercased() == column.name.lowercased()
+                    $0.key.folded == column.name.folded
                 })?.value, let value = store.shown(cell, table.name, column.name)
             {
                 return value
@@ -336,13 +336,25 @@ final class ShownRows {
             : "INSERT OR ABORT INTO \(table.quoted)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
         let statement = try connection.prepare(sql)
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
-        let written = try statement.write()
+        var written = try statement.write()
+        if written == .refused, var integer = taken, try table.hasUniqueOfInteger(on: connection) {
+            // Any other integer of this store's own will do.
+            for _ in 0..<Self.integersToTry where written == .refused {
+                integer = IntegerAllocator.following(max(integer, try integers.highest(of: table)))
+                statement.bind(integer, at: 1)
+                written = try statement.write()
+            }
+            taken = integer
+        }
         guard written != .refused else { return nil }
         guard table.hasRowid else { return (nil, written == .breakingCheck) }
         let rowid = connection.lastInsertedRow
         if let taken { integers.take(taken, in: table) }
         return (rowid, written == .breakingCheck)
     }
+
+    /// How many integers are tried for a row that an index over an expression of them refuses.
+    private static let integersToTry = 64
 
     /// A row has its integer, and a record that says whose it is: the promise of it is kept. Until then it tells the row
     /// what a reference to itself means.

@@ -33,7 +33,9 @@ enum AppSchema {
                           WHEN m.type = 'index' THEN 2 WHEN m.type = 'view' THEN 3 ELSE 4 END, m.rowid
             """)
         // A comment at the end of a statement is kept with it.
-        for object in objects.map({ String(text: $0[0]) }) { lines.append(object + (object.contains("--") ? "\n;" : ";")) }
+        for object in objects.map({ String(text: $0[0]) }) {
+            lines.append(object + (object.contains("--") ? "\n;" : ";"))
+        }
         for table in try localTables(on: connection) { lines += try rows(of: table, on: connection) }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -52,7 +54,7 @@ enum AppSchema {
         case local
         case skip
 
-        func key(_ table: String) -> String { "\(rawValue) \(table.lowercased())" }
+        func key(_ table: String) -> String { "\(rawValue) \(table.folded)" }
 
         /// In lower case.
         func tables(on connection: Connection) throws -> Set<String> {
@@ -67,8 +69,9 @@ enum AppSchema {
 
     /// The tables that are copied by `clone` and never replicated.
     static func localTables(on connection: Connection) throws -> [String] {
-        let local = try migrationTables.union(Left.local.tables(on: connection)).subtracting(Left.skip.tables(on: connection))
-        return try TableSchema.tableNames(on: connection).filter { local.contains($0.lowercased()) }
+        let local = try migrationTables.union(Left.local.tables(on: connection)).subtracting(
+            Left.skip.tables(on: connection))
+        return try TableSchema.tableNames(on: connection).filter { local.contains($0.folded) }
     }
 
     private static func rows(of table: String, on connection: Connection) throws -> [String] {

@@ -26,9 +26,9 @@ struct AppTriggers {
         let candidates = try triggers.candidates()
         guard !candidates.isEmpty else { return }
         let writes = try triggers.tablesWritten(path: path)
-        let tracked = Set(catalog.tables.map { $0.schema.name.lowercased() })
+        let tracked = Set(catalog.tables.map { $0.schema.name.folded })
         for trigger in candidates {
-            guard let written = writes[trigger.name.lowercased()], !written.isEmpty,
+            guard let written = writes[trigger.name.folded], !written.isEmpty,
                 let body = written.isDisjoint(with: tracked)
                     ? SQLName.rest(of: trigger.sql, after: "TRIGGER")
                     : TriggerBody(trigger.sql)?.text(withoutWritesTo: tracked)
@@ -75,8 +75,8 @@ struct AppTriggers {
                     [SQLITE_INSERT, SQLITE_UPDATE, SQLITE_DELETE].contains(action), let table
                 else { return SQLITE_OK }
                 let observed = Unmanaged<Observed>.fromOpaque(context).takeUnretainedValue()
-                observed.writes[String(cString: trigger).lowercased(), default: []]
-                    .insert(String(cString: table).lowercased())
+                observed.writes[String(cString: trigger).folded, default: []]
+                    .insert(String(cString: table).folded)
                 return SQLITE_OK
             }, context)
         for table in catalog.tables {

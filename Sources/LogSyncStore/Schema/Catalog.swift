@@ -13,14 +13,14 @@ struct Catalog {
     init(_ tables: [TrackedTable], _ keys: KeyHistory) {
         self.keys = keys
         self.tables = Self.sorted(tables)
-        byName = Dictionary(tables.map { ($0.name.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
+        byName = Dictionary(tables.map { ($0.name.folded, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// By the name in logs.
-    subscript(name: String) -> TrackedTable? { byName[name.lowercased()] }
+    subscript(name: String) -> TrackedTable? { byName[name.folded] }
 
     /// Whether a table of this name in the database is tracked.
-    func hasLocal(_ name: String) -> Bool { tables.contains { $0.schema.name.lowercased() == name.lowercased() } }
+    func hasLocal(_ name: String) -> Bool { tables.contains { $0.schema.name.folded == name.folded } }
 
     /// The columns whose integers name rows of `table`.
     func referrers(of table: TrackedTable) -> [(table: TrackedTable, column: TrackedTable.Column)] {
@@ -67,7 +67,7 @@ extension Catalog {
             schemas: Dictionary(registered.map { ($0.local, $0.schema) }, uniquingKeysWith: { first, _ in first }),
             kinds: Dictionary(registered.map { ($0.local, $0.kind) }, uniquingKeysWith: { first, _ in first }),
             aliases: Dictionary(
-                registered.map { ($0.name.lowercased(), $0.local) }, uniquingKeysWith: { first, _ in first }),
+                registered.map { ($0.name.folded, $0.local) }, uniquingKeysWith: { first, _ in first }),
             declared: try declaredReferences(among: registered, on: connection))
         let names = Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first })
         let keys = try KeyHistory(connection)
@@ -118,7 +118,7 @@ extension Catalog {
         var high: Int64
 
         /// The name in the database, in lower case.
-        var local: String { schema.name.lowercased() }
+        var local: String { schema.name.folded }
     }
 
     /// - Parameter names: tables' names in logs, by their lower-case names in the database.
@@ -126,23 +126,23 @@ extension Catalog {
         _ row: Registered, resolver: ReferenceResolver, names: [String: String], keys: KeyHistory
     ) -> TrackedTable {
         var ids: [String: Int] = [:]
-        for (id, column) in row.columns.enumerated() where !column.isDropped { ids[column.local.lowercased()] = id }
-        let keySet = Set(row.key.map { $0.lowercased() })
+        for (id, column) in row.columns.enumerated() where !column.isDropped { ids[column.local.folded] = id }
+        let keySet = Set(row.key.map { $0.folded })
         var columns: [TrackedTable.Column] = []
         for column in row.schema.columns where !column.isGenerated {
             if row.kind != .natural && column.name == row.schema.integerKey { continue }
-            guard let id = ids[column.name.lowercased()] else { continue }
+            guard let id = ids[column.name.folded] else { continue }
             let name = row.columns[id].name
             columns.append(
                 TrackedTable.Column(
                     id: id, name: name, local: column.name,
-                    reference: resolver.parent(of: column.name, in: row.schema.name).flatMap { names[$0.lowercased()] },
+                    reference: resolver.parent(of: column.name, in: row.schema.name).flatMap { names[$0.folded] },
                     collation: Collation(rawValue: column.collation) ?? .binary,
-                    isKey: keySet.contains(name.lowercased())))
+                    isKey: keySet.contains(name.folded)))
         }
-        let keyNames = Set(columns.filter(\.isKey).map { $0.local.lowercased() })
+        let keyNames = Set(columns.filter(\.isKey).map { $0.local.folded })
         let key = row.key.compactMap { name in
-            columns.firstIndex { $0.name.lowercased() == name.lowercased() }.map { index in
+            columns.firstIndex { $0.name.folded == name.folded }.map { index in
                 TrackedTable.KeyColumn(
                     index: index,
                     collation: Self.keyCollation(columns[index].local, keyNames: keyNames, schema: row.schema))
@@ -158,8 +158,8 @@ extension Catalog {
     /// The collation under which a key column is unique: its index's, which may differ from the column's.
     private static func keyCollation(_ name: String, keyNames: Set<String>, schema: TableSchema) -> Collation {
         for index in schema.uniqueIndexes {
-            guard let parts = index.columns, Set(parts.map { $0.name.lowercased() }) == keyNames else { continue }
-            if let part = parts.first(where: { $0.name.lowercased() == name.lowercased() }) { return part.collation }
+            guard let parts = index.columns, Set(parts.map { $0.name.folded }) == keyNames else { continue }
+            if let part = parts.first(where: { $0.name.folded == name.folded }) { return part.collation }
         }
         return schema.column(name).flatMap { Collation(rawValue: $0.collation) } ?? .binary
     }
@@ -171,9 +171,9 @@ extension Catalog {
         var columns: [String: String] = [:]
         var tables: [String: String] = [:]
         for table in registered {
-            tables[table.name.lowercased()] = table.local
+            tables[table.name.folded] = table.local
             for column in table.columns where !column.isDropped {
-                columns["\(table.name).\(column.name)".lowercased()] = "\(table.local).\(column.local.lowercased())"
+                columns["\(table.name).\(column.name)".folded] = "\(table.local).\(column.local.folded)"
             }
         }
         var declared: [String: String] = [:]
@@ -183,8 +183,8 @@ extension Catalog {
             UNION SELECT substr(key, 11), value FROM logsync_store WHERE key LIKE 'reference %'
             """)
         for row in rows {
-            guard let column = columns[String(text: row[0]).lowercased()],
-                let parent = tables[String(text: row[1]).lowercased()]
+            guard let column = columns[String(text: row[0]).folded],
+                let parent = tables[String(text: row[1]).folded]
             else { continue }
             declared[column] = parent
         }
@@ -203,23 +203,23 @@ struct ReferenceResolver {
 
     func parent(of column: String, in table: String) -> String? {
         var visited: Set<String> = []
-        return parent(of: column.lowercased(), in: table.lowercased(), visited: &visited)
+        return parent(of: column.folded, in: table.folded, visited: &visited)
     }
 
     private func parent(of column: String, in table: String, visited: inout Set<String>) -> String? {
         guard visited.insert("\(table).\(column)").inserted, let schema = schemas[table] else { return nil }
-        if let parent = declared["\(table).\(column)"] { return schemas[parent.lowercased()]?.name }
+        if let parent = declared["\(table).\(column)"] { return schemas[parent.folded]?.name }
         for foreignKey in schema.foreignKeys {
-            let name = foreignKey.parent.lowercased()
+            let name = foreignKey.parent.folded
             guard let parent = schemas[name] ?? aliases[name].flatMap({ schemas[$0] }) else { continue }
-            for (index, from) in foreignKey.from.enumerated() where from.lowercased() == column {
+            for (index, from) in foreignKey.from.enumerated() where from.folded == column {
                 let to =
                     foreignKey.to.indices.contains(index)
                     ? foreignKey.to[index] : parent.keyColumns.dropFirst(index).first?.name
-                guard let to = to?.lowercased() else { continue }
-                let kind = kinds[parent.name.lowercased()]
-                if kind != .natural, kind != nil, parent.integerKey?.lowercased() == to { return parent.name }
-                if let found = self.parent(of: to, in: parent.name.lowercased(), visited: &visited) { return found }
+                guard let to = to?.folded else { continue }
+                let kind = kinds[parent.name.folded]
+                if kind != .natural, kind != nil, parent.integerKey?.folded == to { return parent.name }
+                if let found = self.parent(of: to, in: parent.name.folded, visited: &visited) { return found }
             }
         }
         return nil

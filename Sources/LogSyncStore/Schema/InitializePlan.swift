@@ -1,3 +1,5 @@
+import LogSyncModel
+
 /// How `init` is told to identify rows and what to leave out.
 package struct InitializePlan: Sendable {
     package var content: String
@@ -59,7 +61,7 @@ extension InitializePlan {
                     let column = String(setting.target[setting.target.index(after: dot)...])
                     plan.references.append((table, column, setting.value))
                 }
-            case KeyHistory.setting: plan.firstKeys[setting.target.lowercased()] = try? KeyList.decode(setting.value)
+            case KeyHistory.setting: plan.firstKeys[setting.target.folded] = try? KeyList.decode(setting.value)
             case "skip": plan.skip.append(setting.target)
             case "local": plan.local.append(setting.target)
             default: break
@@ -70,8 +72,8 @@ extension InitializePlan {
             if let identity = plan.settledIdentities[setting.value] {
                 plan.settledIdentities[setting.target] = identity
             }
-            if let key = plan.firstKeys[setting.value.lowercased()] {
-                plan.firstKeys[setting.target.lowercased()] = key
+            if let key = plan.firstKeys[setting.value.folded] {
+                plan.firstKeys[setting.target.folded] = key
             }
             if plan.skip.contains(setting.value) { plan.skip.append(setting.target) }
             if plan.local.contains(setting.value) { plan.local.append(setting.target) }

@@ -34,17 +34,17 @@ struct KeyHistory: Equatable {
             """, .text(Self.known), .integer(Int64(Self.known.utf8.count)), .text(Self.setting))
         {
             // Anybody writes settings; what is no list says nothing.
-            first[String(text: row[0]).lowercased()] = try? KeyList.decode(String(text: row[1]))
+            first[String(text: row[0]).folded] = try? KeyList.decode(String(text: row[1]))
         }
         self.first = first
     }
 
-    func firstKey(of table: String) -> [String]? { first[table.lowercased()] }
+    func firstKey(of table: String) -> [String]? { first[table.folded] }
 
     /// - Parameter key: of names in logs.
     func epoch(of table: String, key: [String]) -> KeyPart? {
-        let key = key.map { $0.lowercased() }
-        guard let first = firstKey(of: table), first.map({ $0.lowercased() }) != key else { return nil }
+        let key = key.map { $0.folded }
+        guard let first = firstKey(of: table), first.map({ $0.folded }) != key else { return nil }
         let digest = Digest.of(key.joined(separator: "\u{1F}"))
         return .blob(withUnsafeBytes(of: digest.bigEndian) { Array($0)[...] })
     }

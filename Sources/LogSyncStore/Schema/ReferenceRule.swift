@@ -111,10 +111,10 @@ extension Catalog {
         var covered: Set<Int> = []
         let keyPositions = Set(child.key.map(\.index))
         for key in child.schema.foreignKeys {
-            guard let parent = tables.first(where: { $0.schema.name.lowercased() == key.parent.lowercased() }),
+            guard let parent = tables.first(where: { $0.schema.name.folded == key.parent.folded }),
                 let parts = parts(of: key, in: parent)
             else { continue }
-            let columns = key.from.compactMap { child.localPositions[$0.lowercased()] }
+            let columns = key.from.compactMap { child.localPositions[$0.folded] }
             // A generated column, or the child's own integer, holds nothing of its own.
             guard columns.count == key.from.count, columns.count == parts.count else { continue }
             covered.formUnion(columns)
@@ -144,16 +144,16 @@ extension Catalog {
     /// The parent's columns that a key names; nil where they are no key of the parent, so that SQLite itself could not
     /// enforce it.
     private func parts(of key: TableSchema.ForeignKey, in parent: TrackedTable) -> [ReferenceRule.Part]? {
-        let names = (key.to.isEmpty ? parent.schema.keyColumns.map(\.name) : key.to).map { $0.lowercased() }
+        let names = (key.to.isEmpty ? parent.schema.keyColumns.map(\.name) : key.to).map { $0.folded }
         let isKey =
-            Set(parent.schema.keyColumns.map { $0.name.lowercased() }) == Set(names)
+            Set(parent.schema.keyColumns.map { $0.name.folded }) == Set(names)
             || parent.schema.uniqueIndexes.contains { index in
-                index.columns.map { Set($0.map { $0.name.lowercased() }) == Set(names) } ?? false
+                index.columns.map { Set($0.map { $0.name.folded }) == Set(names) } ?? false
             }
         guard isKey else { return nil }
         var parts: [ReferenceRule.Part] = []
         for name in names {
-            if let integer = parent.localInteger, integer.lowercased() == name {
+            if let integer = parent.localInteger, integer.folded == name {
                 parts.append(.integer)
             } else if let position = parent.localPositions[name] {
                 parts.append(.column(position))
@@ -179,7 +179,7 @@ struct ReferenceRules {
     init(_ catalog: Catalog, unenforced: Set<String>) {
         for rule in catalog.referenceRules() {
             var rule = rule
-            if unenforced.contains(rule.target.lowercased()) { rule = rule.loosened }
+            if unenforced.contains(rule.target.folded) { rule = rule.loosened }
             byChild[rule.child.id, default: []].append(rule)
             byParent[rule.parent.id, default: []].append(rule)
         }

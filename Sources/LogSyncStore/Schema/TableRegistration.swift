@@ -20,12 +20,16 @@ struct TableRegistration {
         var tracked: [Choice] = []
         var unfit: [UnmadeObject] = []
         var left: [(table: String, why: String)] = []
-        let local = Set(plan.local.map { $0.lowercased() }).union(AppSchema.migrationTables)
-        let skipped = Set(plan.skip.map { $0.lowercased() })
+        let local = Set(plan.local.map { $0.folded }).union(AppSchema.migrationTables)
+        let skipped = Set(plan.skip.map { $0.folded })
+        var spellings: [String: String] = [:]
         for name in try TableSchema.tableNames(on: connection) {
-            if local.contains(name.lowercased()) {
+            if !local.contains(name.folded), !skipped.contains(name.folded) {
+                try checkSpelling(of: name, among: &spellings, "the tables")
+            }
+            if local.contains(name.folded) {
                 left.append((name, "local"))
-            } else if skipped.contains(name.lowercased()) {
+            } else if skipped.contains(name.folded) {
                 left.append((name, "skipped"))
             } else if let schema = try TableSchema.read(name, on: connection) {
                 tracked.append(try choice(schema, unfit: &unfit))
@@ -37,9 +41,9 @@ struct TableRegistration {
     /// Every table and column that a flag names has to be there.
     func checkNames() throws {
         let names = try TableSchema.tableNames(on: connection)
-        let known = Set(names.map { $0.lowercased() })
+        let known = Set(names.map { $0.folded })
         let named = plan.local + plan.skip + plan.identities.keys + plan.references.flatMap { [$0.table, $0.parent] }
-        for name in named where !known.contains(name.lowercased()) {
+        for name in named where !known.contains(name.folded) {
             throw LogSyncError(
                 .usage, "the database has no table \(name); nothing was changed",
                 help: "Its tables are: \(names.joined(separator: ", ")).")
@@ -60,7 +64,7 @@ struct TableRegistration {
     private func choice(_ schema: TableSchema, unfit: inout [UnmadeObject]) throws -> Choice {
         try checkWritable(schema)
         func given(_ identities: [String: IdentityChoice]) -> IdentityChoice? {
-            identities.first { $0.key.lowercased() == schema.name.lowercased() }?.value
+            identities.first { $0.key.folded == schema.name.folded }?.value
         }
         if let settled = given(plan.settledIdentities) {
             if let choice = try choiceUnderAnotherKey(schema, settled) { return choice }
@@ -86,8 +90,8 @@ struct TableRegistration {
             guard (try? columnsChoice(schema, columns)) == nil, !schema.keyColumns.isEmpty else { return nil }
             return schema.integerKey == nil ? natural() : Choice(schema: schema, kind: .surrogate, key: [])
         case .natural:
-            guard let first = plan.firstKeys[schema.name.lowercased()], let integer = schema.integerKey,
-                first.map({ $0.lowercased() }) != [integer.lowercased()]
+            guard let first = plan.firstKeys[schema.name.folded], let integer = schema.integerKey,
+                first.map({ $0.folded }) != [integer.folded]
             else { return nil }
             return (try? columnsChoice(schema, first)) ?? Choice(schema: schema, kind: .surrogate, key: [])
         }
@@ -111,8 +115,8 @@ struct TableRegistration {
             guard !schema.keyColumns.isEmpty else { throw noIdentity(schema) }
             if let key = schema.integerKey,
                 !schema.foreignKeys.contains(where: {
-                    $0.from.map { $0.lowercased() } == [key.lowercased()]
-                        && $0.parent.lowercased() != schema.name.lowercased()
+                    $0.from.map { $0.folded } == [key.folded]
+                        && $0.parent.folded != schema.name.folded
                 })
             {
                 return Choice(schema: schema, kind: .surrogate, key: [])
@@ -129,14 +133,14 @@ struct TableRegistration {
             try schema.column(column)?.name
                 ?? schema.columns.first { try names.logName(ofColumn: $0.name, in: table) == column }?.name ?? column
         }
-        let wanted = Set(columns.map { $0.lowercased() })
+        let wanted = Set(columns.map { $0.folded })
         for column in columns where schema.column(column) == nil {
             throw noColumn(column, in: schema)
         }
         let isUnique = schema.uniqueIndexes.contains { index in
-            index.columns.map { Set($0.map { $0.name.lowercased() }) == wanted } ?? false
+            index.columns.map { Set($0.map { $0.name.folded }) == wanted } ?? false
         }
-        if schema.integerKey.map({ wanted == [$0.lowercased()] }) ?? false {
+        if schema.integerKey.map({ wanted == [$0.folded] }) ?? false {
             return Choice(schema: schema, kind: .natural, key: columns)
         }
         guard isUnique else {
@@ -161,8 +165,27 @@ struct TableRegistration {
                 + "or name a UNIQUE column set with --identity \(SQL.shell(schema.name))=COLUMN,…")
     }
 
+    /// SQLite tells names apart by their bytes, and most programs and file systems do not: of two that are the same letters
+    /// put together in two ways, one would be taken for the other.
+    private func checkSpelling(
+        of name: String, among spellings: inout [String: String], _ what: String
+    ) throws {
+        if let other = spellings[name.folded], !other.utf8.elementsEqual(name.folded.utf8) {
+            throw LogSyncError(
+                .unsupportedTable,
+                "\(what) \(name.debugDescription) and \(other.debugDescription) have names that are written with other "
+                    + "bytes and are the same letters; nothing was changed",
+                help: "Give one of them another name.")
+        }
+        spellings[name.folded] = name.folded
+    }
+
     /// Functions and collations that the sqlite3 library does not have make a table unwritable for logsync.
     private func checkWritable(_ schema: TableSchema) throws {
+        var spellings: [String: String] = [:]
+        for column in schema.columns {
+            try checkSpelling(of: column.name, among: &spellings, "the columns of \(schema.name)")
+        }
         func refuse(_ why: String) -> LogSyncError {
             LogSyncError(
                 .unsupportedTable,
@@ -238,7 +261,7 @@ struct TableRegistration {
             }
         }
         for column in table.columns where column.reference == nil && !column.isKey {
-            let lower = column.local.lowercased()
+            let lower = column.local.folded
             guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
                 table.schema.affinity(of: column.local) == .integer
             else { continue }

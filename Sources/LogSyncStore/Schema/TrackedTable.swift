@@ -76,12 +76,12 @@ final class TrackedTable {
         self.recorded = recorded
         self.high = high
         var positions: [String: Int] = [:]
-        for (position, column) in columns.enumerated() { positions[column.name.lowercased()] = position }
+        for (position, column) in columns.enumerated() { positions[column.name.folded] = position }
         self.positions = positions
         var localPositions: [String: Int] = [:]
-        for (position, column) in columns.enumerated() { localPositions[column.local.lowercased()] = position }
+        for (position, column) in columns.enumerated() { localPositions[column.local.folded] = position }
         self.localPositions = localPositions
-        let identityColumns = Set(key.map { columns[$0.index].local.lowercased() })
+        let identityColumns = Set(key.map { columns[$0.index].local.folded })
         var slots: [[(index: Int, collation: Collation)]] = []
         var opaque = false
         for index in schema.uniqueIndexes {
@@ -90,10 +90,10 @@ final class TrackedTable {
                 continue
             }
             if index.isPrimaryKey && kind == .natural && !keepsIdentities { continue }
-            let isIdentity = kind != .surrogate && Set(parts.map { $0.name.lowercased() }) == identityColumns
+            let isIdentity = kind != .surrogate && Set(parts.map { $0.name.folded }) == identityColumns
             if isIdentity && !keepsIdentities { continue }
             let slot = parts.compactMap { part in
-                localPositions[part.name.lowercased()].map { (index: $0, collation: part.collation) }
+                localPositions[part.name.folded].map { (index: $0, collation: part.collation) }
             }
             // A generated column, or the local integer, has no position: count rows instead.
             if slot.count == parts.count { slots.append(slot) } else { opaque = true }
@@ -206,10 +206,10 @@ final class TrackedTable {
         """
     /// The positions of the columns that the app has for a primary key; none where that is the rowid.
     lazy var primaryKeyPositions =
-        schema.integerKey == nil ? schema.keyColumns.compactMap { localPositions[$0.name.lowercased()] } : []
+        schema.integerKey == nil ? schema.keyColumns.compactMap { localPositions[$0.name.folded] } : []
     /// The position of the column that is the rowid, where that is one of the replicated ones.
     lazy var integerKeyPosition =
-        localInteger == nil ? schema.integerKey.flatMap { localPositions[$0.lowercased()] } : nil
+        localInteger == nil ? schema.integerKey.flatMap { localPositions[$0.folded] } : nil
     /// How many values ``insertRows`` takes of a row: its rowid first, where no column is that.
     lazy var insertWidth = columns.count + (integerKeyPosition == nil ? 1 : 0)
     /// Rows with all their values; see ``RowsParameter``.

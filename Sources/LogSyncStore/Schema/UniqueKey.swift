@@ -31,14 +31,26 @@ extension UniqueKey {
     /// A primary key with references in it is among them: rows of two identities show the same key where one referenced
     /// row is folded into another. So is any where identities were given under another key.
     static func read(_ table: TrackedTable, on connection: Connection) throws -> [UniqueKey] {
-        let identity = Set(table.keyColumnNames.map { $0.lowercased() })
+        let identity = Set(table.keyColumnNames.map { $0.folded })
         return try table.schema.uniqueIndexes.compactMap { index in
             if let columns = index.columns {
-                let isOwn = table.kind != .surrogate && Set(columns.map { $0.name.lowercased() }) == identity
+                let isOwn = table.kind != .surrogate && Set(columns.map { $0.name.folded }) == identity
                 if isOwn && !table.keyHasReference && !table.keepsIdentities { return nil }
                 return UniqueKey(terms: columns.map { Term(sql: SQL.name($0.name), collation: $0.collation) })
             }
             return try declared(index.name, on: connection)
+        }
+    }
+
+    /// Whether an index is over an expression of the rows' own integers, which each store gives to rows itself.
+    static func isOfInteger(_ table: TrackedTable, on connection: Connection) throws -> Bool {
+        guard let integer = table.localInteger else { return false }
+        let names = Set([integer.folded, "rowid", "oid", "_rowid_"])
+        return try read(table, on: connection).contains { key in
+            (key.terms.map(\.sql) + [key.condition].compactMap(\.self)).contains { sql in
+                let tokens = SQLTokens(sql)
+                return (0..<tokens.count).contains { names.contains(tokens.name($0).folded) }
+            }
         }
     }
 
@@ -54,5 +66,11 @@ extension UniqueKey {
         guard collations.count == parsed.terms.count else { return nil }
         return UniqueKey(
             terms: zip(parsed.terms, collations).map { Term(sql: $0, collation: $1) }, condition: parsed.condition)
+    }
+}
+
+extension TrackedTable {
+    func hasUniqueOfInteger(on connection: Connection) throws -> Bool {
+        try hasOpaqueUnique && UniqueKey.isOfInteger(self, on: connection)
     }
 }

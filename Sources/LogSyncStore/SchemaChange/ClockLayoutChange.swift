@@ -69,7 +69,9 @@ struct ClockLayoutChange {
         var moved: Set<Int64> = []
         /// Rows whose former keys lead to no record.
         var left: [(rowid: Int64?, row: TableReader.Row)] = []
-        func move(_ origin: Int64, _ given: RowIdentity?, _ row: TableReader.Row, _ natural: RowIdentity?, _ rowid: Int64?) throws {
+        func move(
+            _ origin: Int64, _ given: RowIdentity?, _ row: TableReader.Row, _ natural: RowIdentity?, _ rowid: Int64?
+        ) throws {
             guard var record = try formerly.record(at: origin, connection) else { return }
             let identity = record.identity ?? record.key ?? given ?? natural
             let isStored = table.storesIdentity || identity?.isSurrogate ?? false
@@ -113,7 +115,7 @@ struct ClockLayoutChange {
             try connection.integer("SELECT 1 FROM \(old) WHERE row = ?", .integer(record)) != nil
         }
         let names = try former.identities { name -> Value? in
-            guard let position = table.positions[name.lowercased()] else { return nil }
+            guard let position = table.positions[name.folded] else { return nil }
             return try shownRows.knownValue(row.values[position], position, in: table)
         }
         for identity in names {
@@ -144,8 +146,8 @@ struct ClockLayoutChange {
         _ rows: [TableReader.Row], except moved: Set<Int64>, _ formerly: FormerRecords
     ) throws -> [(Int, Int64)] {
         guard !rows.isEmpty, let former else { return [] }
-        let keys = Set(former.names.map { $0.lowercased() } + table.orderedKeyNames.map { $0.lowercased() })
-        let columns = table.columns.indices.filter { !keys.contains(table.columns[$0].name.lowercased()) }
+        let keys = Set(former.names.map { $0.folded } + table.orderedKeyNames.map { $0.folded })
+        let columns = table.columns.indices.filter { !keys.contains(table.columns[$0].name.folded) }
         guard !columns.isEmpty else { return [] }
         var records: [[UInt32]: [Int64]] = [:]
         for found in try connection.rows("SELECT row FROM \(old)") where !moved.contains(found[0].asInteger) {

@@ -53,7 +53,9 @@ extension SchemaReconciliation {
 
         /// As they were when records were laid out.
         var collations: [Collation] {
-            guard let start = shape.firstIndex(of: "["), let end = shape.firstIndex(of: "]"), start < end else { return [] }
+            guard let start = shape.firstIndex(of: "["), let end = shape.firstIndex(of: "]"), start < end else {
+                return []
+            }
             return shape[shape.index(after: start)..<end].split(separator: ",").map { part in
                 Collation(rawValue: part.filter { $0.isLetter }) ?? .binary
             }
@@ -69,15 +71,15 @@ extension SchemaReconciliation {
 
         /// Whether no two rows can have the same values in the key's columns.
         var isUnique: Bool {
-            let wanted = Set(local.map { $0.lowercased() })
+            let wanted = Set(local.map { $0.folded })
             return !wanted.isEmpty && local.count == key.count
                 && schema.uniqueIndexes.contains { index in
-                    index.columns.map { Set($0.map { $0.name.lowercased() }) == wanted } ?? false
+                    index.columns.map { Set($0.map { $0.name.folded }) == wanted } ?? false
                 }
         }
 
         var isIntegerKey: Bool {
-            schema.integerKey.map { local.map { $0.lowercased() } == [$0.lowercased()] } ?? false
+            schema.integerKey.map { local.map { $0.folded } == [$0.folded] } ?? false
         }
     }
 
@@ -91,7 +93,7 @@ extension SchemaReconciliation {
                 let names = try connection.rows(
                     "SELECT name, log_name FROM logsync_column WHERE table_id = ? AND NOT dropped", row[0])
                 let local = key.compactMap { name in
-                    names.first { String(text: $0[1]).lowercased() == name.lowercased() }
+                    names.first { String(text: $0[1]).folded == name.folded }
                         .flatMap { schema.column(String(text: $0[0]))?.name }
                 }
                 return Registered(
@@ -141,11 +143,11 @@ extension SchemaReconciliation {
             let names = try connection.rows(
                 "SELECT name, log_name FROM logsync_column WHERE table_id = ? AND NOT dropped", .integer(table.id))
             let key = present.compactMap { name in
-                names.first { String(text: $0[0]).lowercased() == name.lowercased() }.map { String(text: $0[1]) }
+                names.first { String(text: $0[0]).folded == name.folded }.map { String(text: $0[1]) }
             }
             guard key.count == present.count else { continue }
             let collations = table.collations
-            let isSame = key.map { $0.lowercased() } == table.key.map { $0.lowercased() }
+            let isSame = key.map { $0.folded } == table.key.map { $0.folded }
             let comparesAlike =
                 table.schema.integerKey != nil || collations.count != key.count
                 || store.catalog.tables.first { $0.id == table.id }?.key.map(\.collation) == collations

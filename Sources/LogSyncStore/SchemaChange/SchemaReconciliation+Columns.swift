@@ -33,24 +33,26 @@ extension SchemaReconciliation {
         let present = schema.columns.enumerated().filter { _, column in
             !column.isGenerated && !(table.kind != .natural && column.name == schema.integerKey)
         }
-        let known = try connection.rows(
-            "SELECT id, name, type, ordinal FROM logsync_column WHERE table_id = ? AND NOT dropped ORDER BY id",
-            .integer(table.id)
-        ).map {
-            KnownColumn(
-                id: $0[0].asInteger, name: String(text: $0[1]), type: String(text: $0[2]), ordinal: Int($0[3].asInteger)
-            )
+        try renameShifted(columns(of: table), present, in: table, schema)
+        let known = try columns(of: table)
+        let presentNames = Set(present.map { $0.element.name.folded })
+        let knownNames = Set(known.map { $0.name.folded })
+        var added = present.filter { new in
+            // Of two names that are the same letters in other bytes, one would be taken for the other: it stays here.
+            !knownNames.contains(new.element.name.folded)
+                && !present.contains {
+                    $0.element.name.folded == new.element.name.folded
+                        && !$0.element.name.utf8.elementsEqual(new.element.name.utf8)
+                        && $0.offset != new.offset
+                }
         }
-        let presentNames = Set(present.map { $0.element.name.lowercased() })
-        let knownNames = Set(known.map { $0.name.lowercased() })
-        var added = present.filter { !knownNames.contains($0.element.name.lowercased()) }
         // New columns come last: only a rename puts a new name before a column that was there already, unless the table
         // was rebuilt. As many of them as names are missing, and nothing was dropped.
-        let lastKept = present.last { knownNames.contains($0.element.name.lowercased()) }?.offset ?? -1
-        let missing = known.filter { !presentNames.contains($0.name.lowercased()) }.count
+        let lastKept = present.last { knownNames.contains($0.element.name.folded) }?.offset ?? -1
+        let missing = known.filter { !presentNames.contains($0.name.folded) }.count
         let isRenamed =
             try added.count { $0.offset < lastKept } == missing && Capture.isInstalled(table, on: connection)
-        for column in known where !presentNames.contains(column.name.lowercased()) {
+        for column in known where !presentNames.contains(column.name.folded) {
             if let index = try added.firstIndex(where: { try isToldRename(of: column, to: $0.element.name, table) })
                 ?? added.firstIndex(where: {
                     try $0.element.declaredType == column.type
@@ -71,12 +73,74 @@ extension SchemaReconciliation {
         }
         try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: changes.dropped, in: table))
         for column in added { changes.added.append(try add(column.element, at: column.offset, to: table)) }
+        for (_, column) in present {
+            guard let known = known.first(where: { $0.name.folded == column.name.folded }),
+                !known.name.utf8.elementsEqual(column.name.utf8)
+            else { continue }
+            try rename(known, to: column, in: table)
+        }
         for (ordinal, column) in present {
             try connection.run(
                 "UPDATE logsync_column SET ordinal = ?3 WHERE table_id = ?1 AND name = ?2 AND NOT dropped",
                 .integer(table.id), .text(column.name), .integer(Int64(ordinal)))
         }
         return changes
+    }
+
+    /// The columns that are not known to be dropped.
+    private func columns(of table: TrackedTable) throws -> [KnownColumn] {
+        try connection.rows(
+            "SELECT id, name, type, ordinal FROM logsync_column WHERE table_id = ? AND NOT dropped ORDER BY id",
+            .integer(table.id)
+        ).map {
+            KnownColumn(
+                id: $0[0].asInteger, name: String(text: $0[1]), type: String(text: $0[2]), ordinal: Int($0[3].asInteger)
+            )
+        }
+    }
+
+    /// Follows columns whose names have gone from one to the other, so that a name says nothing: `RENAME x TO old_x`, then
+    /// `RENAME y TO x`, or a name that a new column took.
+    ///
+    /// ALTER TABLE leaves columns where they are unless it drops one. So where columns at their old places have other names,
+    /// the values tell which of both is meant: more of them are as the records have them by the places, or by the names.
+    private func renameShifted(
+        _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
+        _ schema: TableSchema
+    ) throws {
+        guard present.count >= known.count, try Capture.isInstalled(table, on: connection) else { return }
+        let byPlace = known.compactMap { column in
+            present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
+                (column, $0.element)
+            }
+        }
+        let byName = known.compactMap { column in
+            present.first { $0.element.name.folded == column.name.folded }.map { (column, $0.element) }
+        }
+        let isShifted = byPlace.contains { column, new in
+            // The name is another column's, or the column's former name is at another place.
+            new.name.folded != column.name.folded
+                && (byName.contains { $0.1.name.folded == new.name.folded }
+                    || byName.contains { $0.0.id == column.id })
+        }
+        guard byPlace.count == known.count, isShifted else { return }
+        func score(_ pairs: [(KnownColumn, TableSchema.Column)]) throws -> Int {
+            try pairs.reduce(0) { try $0 + agreement(of: $1.0, with: $1.1.name, in: table, schema).same }
+        }
+        var (places, names) = (try score(byPlace), try score(byName))
+        if places == names {
+            // Nothing is in them: what another peer has said.
+            (places, names) = (try told(byPlace, table), try told(byName, table))
+        }
+        guard places > names else { return }
+        for (column, new) in byPlace where new.name.folded != column.name.folded {
+            try rename(column, to: new, in: table)
+        }
+    }
+
+    /// How many of these pairs another peer or `logsync migrate` has named.
+    private func told(_ pairs: [(KnownColumn, TableSchema.Column)], _ table: TrackedTable) throws -> Int {
+        try pairs.count { try isToldRename(of: $0.0, to: $0.1.name, table) }
     }
 
     private func add(_ column: TableSchema.Column, at ordinal: Int, to table: TrackedTable) throws -> Int {
@@ -113,6 +177,14 @@ extension SchemaReconciliation {
         // A name that is known to be another column's is not this one's.
         guard try Renames(connection).logName(ofColumn: name, in: table.name) == name else { return false }
         guard isAsMany, ordinal == column.ordinal else { return false }
+        let (same, rows, records) = try agreement(of: column, with: name, in: table, schema)
+        return same * 2 >= min(rows, records)
+    }
+
+    /// How many values of a column are those that the records have of one that was known, in any order.
+    private func agreement(
+        of column: KnownColumn, with name: String, in table: TrackedTable, _ schema: TableSchema
+    ) throws -> (same: Int, rows: Int, records: Int) {
         var former: [UInt32: Int] = [:]
         let clock = ClockTable(table: table, connection: connection)
         var records = 0
@@ -133,7 +205,7 @@ extension SchemaReconciliation {
             former[digest] = left - 1
             same += 1
         }
-        return same * 2 >= min(rows, records)
+        return (same, rows, records)
     }
 
     // MARK: Cells
@@ -145,7 +217,7 @@ extension SchemaReconciliation {
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
-        let names = Set(changes.added.map { table.columnNames[$0].lowercased() })
+        let names = Set(changes.added.map { table.columnNames[$0].folded })
         let filter = changes.dropped.isEmpty ? "WHERE extra IS NOT NULL" : ""
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
@@ -159,7 +231,7 @@ extension SchemaReconciliation {
                 if let present { record.digest = reader.digest(present.digests, columns: record.digests.count) }
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
-            if record.state.cellsByName.keys.contains(where: { names.contains($0.lowercased()) }) {
+            if record.state.cellsByName.keys.contains(where: { names.contains($0.folded) }) {
                 try Capture.note(at: position, identity: record.identity, in: table, store)
             }
         }

@@ -46,20 +46,31 @@ struct SchemaReconciliation {
 
     // MARK: Tables
 
-    /// A table whose triggers are another table's by name now was renamed.
+    /// A table whose triggers stand at a table of another name was renamed, whatever bears its former name by now.
     ///
     /// - Returns: whether there is such a table.
     private func reconcileNames() throws -> Bool {
         var isAny = false
+        var moved: [(id: Value, name: String, logName: String)] = []
         for row in try connection.rows("SELECT id, name, log_name FROM logsync_table") {
-            guard try TableSchema.read(String(text: row[1]), on: connection) == nil else { continue }
+            let name = String(text: row[1])
             let now = try connection.rows(
                 "SELECT tbl_name FROM sqlite_master WHERE type = 'trigger' AND name = ?",
                 .text("logsync_insert_\(row[0].asInteger)"))
-            guard let renamed = now.first else { continue }
-            try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", row[0], renamed[0])
-            try Settings(store).set("rename", String(text: renamed[0]), String(text: row[2]))
+            // A rebuild drops the triggers; a name that differs in case alone is found all the same.
+            let schema = try TableSchema.read(name, on: connection)
+            guard let renamed = now.first.map({ String(text: $0[0]) }) ?? schema?.name,
+                !renamed.utf8.elementsEqual(name.utf8)
+            else { continue }
+            // Under a name that none has: two tables may have exchanged theirs.
+            try connection.run(
+                "UPDATE logsync_table SET name = ?2 WHERE id = ?1", row[0], .text("logsync moved \(row[0].asInteger)"))
+            moved.append((row[0], renamed, String(text: row[2])))
             isAny = true
+        }
+        for (id, renamed, logName) in moved {
+            try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", id, .text(renamed))
+            try Settings(store).set("rename", renamed, logName)
         }
         return isAny
     }
@@ -69,9 +80,9 @@ struct SchemaReconciliation {
     /// - Returns: those tables, by id.
     private func trackNewTables() throws -> Set<Int64> {
         let registered = Set(
-            try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).lowercased() })
+            try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded })
         let names = try TableSchema.tableNames(on: connection).filter {
-            !registered.contains($0.lowercased()) && !AppSchema.migrationTables.contains($0.lowercased())
+            !registered.contains($0.folded) && !AppSchema.migrationTables.contains($0.folded)
         }
         guard !names.isEmpty else { return [] }
         var plan = InitializePlan(content: "", container: "", peerName: "")
@@ -79,14 +90,17 @@ struct SchemaReconciliation {
             (String(text: $0[0]), String(text: $0[1]), String(text: $0[2]))
         }
         plan = plan.withContentSettings()
-        let left = Set((plan.skip + plan.local).map { $0.lowercased() })
+        let left = Set((plan.skip + plan.local).map { $0.folded })
         let registering = TableRegistration(connection: connection, plan: plan)
         var added: Set<String> = []
-        for name in names where !left.contains(name.lowercased()) {
+        for name in names where !left.contains(name.folded) {
             guard let schema = try TableSchema.read(name, on: connection) else { continue }
             do {
                 try registering.register(try registering.choice(schema))
                 added.insert(schema.name)
+                let logName = try Renames(connection).currentLogName(schema.name)
+                // Its own is another table's, which was called so first.
+                if logName.folded != schema.name.folded { try Settings(store).set("rename", schema.name, logName) }
             } catch let error as LogSyncError where error.code == .unsupportedTable || error.code == .usage {
                 // It stays local, and `status` names it: a table without identity must not stop all tables.
                 continue
@@ -160,7 +174,8 @@ struct SchemaReconciliation {
             }
             for var row in rows.sorted(by: { ($0.integer ?? 0) < ($1.integer ?? 0) }) {
                 if !table.key.isEmpty {
-                    row = try KeyNames(store).complete(row, KeyNames(store).names(of: table.name) ?? table.orderedKeyNames)
+                    row = try KeyNames(store).complete(
+                        row, KeyNames(store).names(of: table.name) ?? table.orderedKeyNames)
                 }
                 row.state = row.clock.inserts.isEmpty ? .dead : .parked
                 try hidden.put(row)

@@ -219,7 +219,7 @@ extension RowState {
         var row = self
         row.table = table.name
         for name in state.cellsByName.keys {
-            guard let position = table.positions[name.lowercased()] else { continue }
+            guard let position = table.positions[name.folded] else { continue }
             let own = table.columns[position].name
             guard own != name else { continue }
             row.state.cellsByName[own] = row.state.cellsByName.removeValue(forKey: name)

@@ -179,7 +179,7 @@ final class SnapshotFiller {
             var positions: [Int] = []
             var ids: Set<Int> = []
             for column in rows.columns {
-                guard let position = table.positions[column.name.lowercased()], column.values != nil,
+                guard let position = table.positions[column.name.folded], column.values != nil,
                     ids.insert(table.columns[position].id).inserted, table.columns[position].name == column.name
                 else { return nil }
                 positions.append(position)

@@ -42,7 +42,7 @@ final class SnapshotRowsCollector {
         self.table = table
         // A column that was dropped and came back under its name stands once.
         var seen: Set<String> = []
-        self.order = order.filter { seen.insert($0.lowercased()).inserted }
+        self.order = order.filter { seen.insert($0.folded).inserted }
         self.writer = writer
         self.places = places
         self.blobs = blobs
@@ -94,11 +94,11 @@ final class SnapshotRowsCollector {
     /// Cells of names that SQLite holds for one under the first of these: no reader takes a row that has one twice.
     private static func merged(_ cells: [String: CellState], _ order: [String]) -> [String: CellState] {
         guard cells.keys.contains(where: { !order.contains($0) }) else { return cells }
-        let names = Dictionary((order + cells.keys.sorted()).map { ($0.lowercased(), $0) }) { first, _ in first }
+        let names = Dictionary((order + cells.keys.sorted()).map { ($0.folded, $0) }) { first, _ in first }
         var merged: [String: CellState] = [:]
         for (name, cell) in cells.sorted(by: { $0.key < $1.key }) {
-            merged[names[name.lowercased()] ?? name, default: CellState()].versions += cell.versions
-            merged[names[name.lowercased()] ?? name]?.additions += cell.additions
+            merged[names[name.folded] ?? name, default: CellState()].versions += cell.versions
+            merged[names[name.folded] ?? name]?.additions += cell.additions
         }
         return merged
     }

@@ -14,7 +14,8 @@ package enum SnapshotSum {
         let peers = reader.manifest.peers.map(\.id)
         var digest: UInt64 = 0
         func count(_ stamp: EntryStamp, row: UInt64, column: UInt64) {
-            digest &+= StateDigest.share(row: row, column: column, dot: StateDigest.dot(peers[stamp.peer], stamp.sequence))
+            digest &+= StateDigest.share(
+                row: row, column: column, dot: StateDigest.dot(peers[stamp.peer], stamp.sequence))
         }
         while let rows = try reader.next() {
             let table = Digest.of(rows.table)

@@ -220,7 +220,7 @@ final class SimpleShape {
         let ids = 0..<min(count, table.columnCount)
         let names = ids.map { table.columnNames[$0] }
         let columns =
-            Set(names.map { $0.lowercased() }).count == names.count
+            Set(names.map { $0.folded }).count == names.count
             ? Columns(names: names, positions: ids.map { positions[$0] }) : nil
         known[count] = .some(columns)
         return columns

@@ -9,7 +9,7 @@ struct ListedName {
     var identity: String?
 
     func isName(of identity: RowIdentity, key: [Value]) -> Bool {
-        key == self.key && (self.identity.map { $0.lowercased() == identity.description } ?? true)
+        key == self.key && (self.identity.map { $0.folded == identity.description } ?? true)
     }
 }
 
@@ -32,7 +32,7 @@ struct ConflictResolution {
         let conflicts = Conflicts(store: store, table: table)
         let found = try (conflicts.shown(all: true) + conflicts.lost()).filter { conflict in
             name.isName(of: conflict.identity, key: conflict.key)
-                && conflict.column.lowercased() == column.lowercased()
+                && conflict.column.folded == column.folded
                 && conflict.versions.contains { $0.dot == dot }
         }
         let shown = found.filter { $0.shown != nil }
@@ -55,7 +55,7 @@ struct ConflictResolution {
 
     private func set(_ column: String, _ value: Value, of identity: RowIdentity, in table: TrackedTable) throws {
         let shownRows = ShownRows(store)
-        guard let place = table.positions[column.lowercased()] else { throw noSuchColumn(column, table) }
+        guard let place = table.positions[column.folded] else { throw noSuchColumn(column, table) }
         guard let position = try shownRows.locate(identity, in: table),
             let (full, record, present) = try shownRows.full(at: position, in: table)
         else { throw noSuchRow(table) }
@@ -83,7 +83,7 @@ struct ConflictResolution {
         let writable = rows.filter { !$0.isDead }
         try refuseSeveral(writable.map(\.identity), name, in: table)
         guard let row = writable.first else { throw try rows.first.map { try isDead($0, table) } ?? noSuchRow(table) }
-        guard let place = table.positions[column.lowercased()] else { throw noSuchColumn(column, table) }
+        guard let place = table.positions[column.folded] else { throw noSuchColumn(column, table) }
         try refuseOtherKey(value, place, in: table, row.identity)
         switch row {
         case .shown(let identity): try setBroken(column, value, of: identity, in: table)

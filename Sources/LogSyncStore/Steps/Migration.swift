@@ -13,7 +13,7 @@ struct Migration {
         result.pending = try RecordStep(store).run()
         let names = try localNames()
         let broken = try brokenForeignKeys()
-        let tables = Set(try TableSchema.tableNames(on: connection).map { $0.lowercased() })
+        let tables = Set(try TableSchema.tableNames(on: connection).map { $0.folded })
         result.statements = try runScript(sql)
         let now = try brokenForeignKeys()
         guard now.count <= broken.count else {
@@ -27,8 +27,8 @@ struct Migration {
         result.recorded = try RecordStep(store, context: "migration").run()
         result.renamed = try renamed(since: names)
         result.notReplicated = try TableSchema.tableNames(on: connection).filter {
-            !tables.contains($0.lowercased()) && !store.catalog.hasLocal($0)
-                && !AppSchema.migrationTables.contains($0.lowercased())
+            !tables.contains($0.folded) && !store.catalog.hasLocal($0)
+                && !AppSchema.migrationTables.contains($0.folded)
         }
         return result
     }

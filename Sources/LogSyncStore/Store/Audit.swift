@@ -52,7 +52,9 @@ struct Audit {
                 problems.append("\(place): no identity")
                 continue
             }
-            let spelled = try table.mapsKeys ? FoldedKeys(store: store, table: table).identity(of: identity, at: position) : identity
+            let spelled =
+                try table.mapsKeys
+                ? FoldedKeys(store: store, table: table).identity(of: identity, at: position) : identity
             if !identity.isSurrogate, spelled != natural, !record.isReplaced, !table.keepsIdentities || table.mapsKeys {
                 problems.append("\(place): its key is \(natural?.description ?? "none"), its identity \(identity)")
             }

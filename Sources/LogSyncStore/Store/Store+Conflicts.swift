@@ -11,7 +11,7 @@ extension Store {
         try database.read { store in
             try store.tables(named: table).flatMap { tracked in
                 let conflicts = Conflicts(store: store, table: tracked)
-                return try conflicts.shown(all: all) + conflicts.lost()
+                return try conflicts.shown(all: all) + conflicts.withinParked(all: all) + conflicts.lost()
             }
         }
     }

@@ -28,7 +28,7 @@ extension Store {
     package func shownColumns(in schemas: [SchemaColumns], without: [[String]]) throws -> Set<ColumnName> {
         try database.read { store in
             let names = try FirstNames(store)
-            let absent = Set(without.filter { $0.count == 1 }.map { $0[0].lowercased() })
+            let absent = Set(without.filter { $0.count == 1 }.map { $0[0].folded })
             var shown: Set<ColumnName> = []
             for (table, columns) in schemas.joined() {
                 for first in names.of(table: table) where !absent.contains(first) {
@@ -55,7 +55,7 @@ extension Store {
                 for column in table.columns {
                     for name in names.of(column: column.local, in: table.name)
                     where table.positions[name] == nil || lost.contains(ColumnName(table.name, name)) {
-                        without.insert([table.name.lowercased(), name])
+                        without.insert([table.name.folded, name])
                     }
                 }
             }
@@ -85,7 +85,7 @@ extension Store {
             var columns: SchemaColumns = [:]
             for name in try TableSchema.tableNames(on: connection) {
                 guard let table = try TableSchema.read(name, on: connection) else { continue }
-                columns[name.lowercased()] = Set(table.columns.filter { !$0.isGenerated }.map { $0.name.lowercased() })
+                columns[name.folded] = Set(table.columns.filter { !$0.isGenerated }.map { $0.name.folded })
             }
             return columns
         }
@@ -98,17 +98,17 @@ private struct FirstNames {
 
     init(_ store: OpenStore) throws {
         for (target, name) in try Settings(store).values("rename") {
-            names[target.lowercased()] = name.lowercased()
+            names[target.folded] = name.folded
         }
     }
 
     func of(table: String) -> Set<String> {
-        let table = table.lowercased()
+        let table = table.folded
         return [table, names[table] ?? table]
     }
 
     func of(column: String, in table: String) -> Set<String> {
-        let column = column.lowercased()
-        return [column, names["\(table.lowercased()).\(column)"] ?? column]
+        let column = column.folded
+        return [column, names["\(table.folded).\(column)"] ?? column]
     }
 }

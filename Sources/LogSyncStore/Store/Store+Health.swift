@@ -54,12 +54,12 @@ extension Store {
 
     private func untracked(_ store: OpenStore) throws -> [String] {
         let settings = Settings(store)
-        let settled = try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.lowercased() } }
+        let settled = try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.folded } }
         let left = try [AppSchema.Left.skip, .local].reduce(into: Set(settled)) {
             try $0.formUnion($1.tables(on: store.connection))
         }
         return try TableSchema.tableNames(on: store.connection).filter { name in
-            let lower = name.lowercased()
+            let lower = name.folded
             return !store.catalog.hasLocal(name) && !left.contains(lower)
                 && !AppSchema.migrationTables.contains(lower)
         }.sorted()

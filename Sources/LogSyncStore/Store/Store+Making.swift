@@ -248,7 +248,7 @@ extension Store {
         }
         for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
         for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
-        for (table, why) in left where why == "skipped" || !AppSchema.migrationTables.contains(table.lowercased()) {
+        for (table, why) in left where why == "skipped" || !AppSchema.migrationTables.contains(table.folded) {
             let choice: AppSchema.Left = why == "local" ? .local : .skip
             try set(choice.rawValue, table, "1")
             try StoreFacts(connection).set(choice.key(table), .integer(1))
@@ -271,17 +271,17 @@ extension Store {
             }
             let parts = target.split(separator: ".", maxSplits: 1).map(String.init)
             let schema = try TableSchema.read(target, on: connection) ?? TableSchema.read(parts[0], on: connection)
-            guard let schema, schema.name.lowercased() == target.lowercased() || parts.count == 2 else {
+            guard let schema, schema.name.folded == target.folded || parts.count == 2 else {
                 throw LogSyncError(
                     .usage, "there is no table \(parts[0]) to set a policy for; nothing was changed",
                     help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database")
             }
-            if schema.name.lowercased() != target.lowercased(), schema.column(parts[1]) == nil {
+            if schema.name.folded != target.folded, schema.column(parts[1]) == nil {
                 throw LogSyncError(
                     .usage, "\(schema.name) has no column \(parts[1]); nothing was changed",
                     help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
             }
-            if schema.name.lowercased() != target.lowercased(), Policies.isOfTables(policy) {
+            if schema.name.folded != target.folded, Policies.isOfTables(policy) {
                 throw LogSyncError(
                     .usage, "\(policy) is a policy of whole tables, not of the column \(target); nothing was changed",
                     help: "Set it for \(schema.name).")

@@ -20,9 +20,20 @@ extension Store {
         try database.write { store in
             try Store.checkPolicies(
                 [(target, policy)], on: store.connection, configuration: store.configuration)
-            try Settings(store).set(Policies.kind(of: policy), target, policy)
+            try Settings(store).set(Policies.kind(of: policy), Self.logTarget(target, store), policy)
             _ = try RecordStep(store).run()
         }
+    }
+
+    /// A table or column by its name in logs, which the content's settings have.
+    private static func logTarget(_ target: String, _ store: OpenStore) -> String {
+        func table(_ name: some StringProtocol) -> TrackedTable? {
+            store.catalog.tables.first { $0.schema.name.folded == name.folded }
+        }
+        if let table = table(target) { return table.name }
+        guard let dot = target.firstIndex(of: "."), let table = table(target[..<dot]) else { return target }
+        let column = target[target.index(after: dot)...].folded
+        return "\(table.name).\(table.localPositions[column].map { table.columns[$0].name } ?? column)"
     }
 
     /// Renames this peer. A name that another peer has is refused with `usage`.

@@ -14,7 +14,8 @@ extension Store {
             }
             var conflicts = 0
             for table in store.catalog.tables {
-                conflicts += try Conflicts(store: store, table: table).shown(all: false).count
+                let found = Conflicts(store: store, table: table)
+                conflicts += try found.shown(all: false).count + found.withinParked(all: false).count
             }
             let hidden = HiddenRows(store)
             return StoreSummary(
@@ -138,7 +139,7 @@ extension OpenStore {
     /// - Throws: `usage` where this store has never heard of it.
     func logNames(of name: String) throws -> Set<String> {
         if let table = catalog[name] { return [table.name] }
-        if let table = catalog.tables.first(where: { $0.schema.name.lowercased() == name.lowercased() }) {
+        if let table = catalog.tables.first(where: { $0.schema.name.folded == name.folded }) {
             return [table.name]
         }
         let rows = try connection.rows(
