@@ -153,7 +153,7 @@ final class ShownRows {
         if let known = try identities.knownIdentity(of: integer, in: parent) { return .reference(known) }
         // The row went in this transaction; a row that still holds its integer goes on meaning it.
         if let former = integers.leftIdentity(of: integer, in: parent) { return .reference(former) }
-        return .reference(try identities.identity(of: integer, in: parent))
+        return try identities.logged(integer, in: parent)
     }
 
     /// A table's value as logs have it where the referenced row is known; else as it is.
