@@ -54,6 +54,7 @@ actor Founder {
             }
         }
         plan.references = options.references.map { ($0.table, $0.column, $0.parent) }
+        plan.notReferences = options.notReferences
         plan.policies = options.policies
         plan.local = options.local
         plan.skip = options.skip

@@ -10,7 +10,8 @@ extension Replicator {
     ///
     /// It may be called again without harm. The container has to be there; the content's folder is made within it.
     ///
-    /// - Throws: `configuration` where the options contradict what is there, or the store lies in a shared folder or on
+    /// - Throws: `configuration` where the options contradict what is there, or leave open which columns refer to other
+    ///   tables' rows (``InitializeReport/undecided``), or the store lies in a shared folder or on
     ///   a network file system; `containerUnavailable`; `noStore`; `invalidStore`; `unsupportedTable`; `usage`.
     public static func initialize(
         _ store: String, container: String, content: String, options: InitializeOptions = InitializeOptions(),
@@ -47,17 +48,20 @@ extension Founder {
         report.joined = try folder.exists()
         let scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
         let plan = try plan(options, name: try peerName(options.peerName, scan), scan, folder)
-        if options.dryRun {
-            report.tables = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
-            return report
-        }
+        let found = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
+        report.tables = found.tables
+        report.references = found.references
+        report.undecided = found.undecided
+        report.refusals = found.refusals
+        report.obstacle = found.obstacle
+        if options.dryRun { return report }
+        // What is refused leaves no trace in the container either.
+        if let obstacle = found.obstacle { throw obstacle }
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         try stateDirectory.create()
         let locks = try StoreLocks(stateDirectory, store: place.path, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: place.path)
         defer { locks.step.release() }
-        // What would be refused leaves no trace in the container either.
-        _ = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
         try folder.create()
         let made = try Store.initialize(place.path, plan: plan, configuration: configuration.storeConfiguration)
         defer { closeQuietly(made.store) }

@@ -7,6 +7,8 @@ package struct InitializePlan: Sendable {
     package var identities: [String: IdentityChoice] = [:]
     /// (child table, column, parent table) of undeclared references.
     package var references: [(table: String, column: String, parent: String)] = []
+    /// (table, column) of columns that refer to nothing, though they may seem to.
+    package var notReferences: [(table: String, column: String)] = []
     /// (`TABLE` or `TABLE.COLUMN`, policy), in the order given.
     package var policies: [(target: String, policy: String)] = []
     package var local: [String] = []

@@ -13,10 +13,16 @@ struct TableRegistration {
         var key: [String]
     }
 
-    /// The tables to track with their identities; throws `unsupportedTable` for one that cannot be.
-    func choices() throws -> (tracked: [Choice], left: [(table: String, why: String)]) {
+    /// A table that cannot be replicated as it is.
+    private struct RefusedTable: Error {
+        var refusal: TableRefusal
+    }
+
+    /// The tables to track with their identities, those that are left alone, and those that cannot be tracked.
+    func choices() throws -> (tracked: [Choice], left: [(table: String, why: String)], refused: [TableRefusal]) {
         var tracked: [Choice] = []
         var left: [(table: String, why: String)] = []
+        var refused: [TableRefusal] = []
         let local = Set(plan.local.map { $0.lowercased() }).union(AppSchema.migrationTables)
         let skipped = Set(plan.skip.map { $0.lowercased() })
         for name in try TableSchema.tableNames(on: connection) {
@@ -25,10 +31,14 @@ struct TableRegistration {
             } else if skipped.contains(name.lowercased()) {
                 left.append((name, "skipped"))
             } else if let schema = try TableSchema.read(name, on: connection) {
-                tracked.append(try choice(schema))
+                do {
+                    tracked.append(try checkedChoice(schema))
+                } catch let error as RefusedTable {
+                    refused.append(error.refusal)
+                }
             }
         }
-        return (tracked, left)
+        return (tracked, left, refused)
     }
 
     /// Every table and column that a flag names has to be there.
@@ -36,12 +46,13 @@ struct TableRegistration {
         let names = try TableSchema.tableNames(on: connection)
         let known = Set(names.map { $0.lowercased() })
         let named = plan.local + plan.skip + plan.identities.keys + plan.references.flatMap { [$0.table, $0.parent] }
+            + plan.notReferences.map(\.table)
         for name in named where !known.contains(name.lowercased()) {
             throw LogSyncError(
                 .usage, "the database has no table \(name); nothing was changed",
                 help: "Its tables are: \(names.joined(separator: ", ")).")
         }
-        for (table, column, _) in plan.references {
+        for (table, column) in plan.references.map({ ($0.table, $0.column) }) + plan.notReferences {
             guard let schema = try TableSchema.read(table, on: connection), schema.column(column) == nil else {
                 continue
             }
@@ -49,7 +60,18 @@ struct TableRegistration {
         }
     }
 
+    /// - Throws: `unsupportedTable` for a table that cannot be tracked.
     func choice(_ schema: TableSchema) throws -> Choice {
+        do {
+            return try checkedChoice(schema)
+        } catch let error as RefusedTable {
+            var report = FoundingReport()
+            report.refusals = [error.refusal]
+            throw report.obstacle ?? error
+        }
+    }
+
+    private func checkedChoice(_ schema: TableSchema) throws -> Choice {
         try checkWritable(schema)
         let given = plan.identities.first { $0.key.lowercased() == schema.name.lowercased() }?.value
         switch given {
@@ -111,27 +133,29 @@ struct TableRegistration {
             help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
     }
 
-    private func noIdentity(_ schema: TableSchema) -> LogSyncError {
-        LogSyncError(
-            .unsupportedTable,
-            "the table \(schema.name) has no primary key, so its rows cannot be told apart on two peers; nothing was changed",
-            help: "Leave it out with --skip \(SQL.shell(schema.name)), or give it a PRIMARY KEY, "
-                + "or name a UNIQUE column set with --identity \(SQL.shell(schema.name))=COLUMN,…")
+    private func noIdentity(_ schema: TableSchema) -> RefusedTable {
+        refused(
+            schema, "has no primary key, so its rows cannot be told apart on two peers",
+            besides: ["--identity \(SQL.shell(schema.name))=COLUMN,…"])
+    }
+
+    private func refused(_ schema: TableSchema, _ reason: String, besides remedies: [String] = []) -> RefusedTable {
+        let name = SQL.shell(schema.name)
+        return RefusedTable(
+            refusal: TableRefusal(
+                table: schema.name, reason: reason, remedies: ["--skip \(name)", "--local \(name)"] + remedies))
     }
 
     /// Functions and collations that the sqlite3 library does not have make a table unwritable for logsync.
     private func checkWritable(_ schema: TableSchema) throws {
-        func refuse(_ why: String) -> LogSyncError {
-            LogSyncError(
-                .unsupportedTable,
-                "the table \(schema.name) \(why), which only its own program has; nothing was changed",
-                help: "Leave it out with --skip \(SQL.shell(schema.name)).")
+        func foreign(_ what: String) -> RefusedTable {
+            refused(schema, "uses the \(what), which only its own program has")
         }
         for column in schema.columns where Collation(rawValue: column.collation) == nil {
-            throw refuse("uses the collation \(column.collation)")
+            throw foreign("collation \(column.collation)")
         }
         for index in schema.uniqueIndexes {
-            if let collation = index.foreignCollations.first { throw refuse("uses the collation \(collation)") }
+            if let collation = index.foreignCollations.first { throw foreign("collation \(collation)") }
         }
         let columns = schema.columns.filter { !$0.isGenerated }.map(\.name)
         do {
@@ -139,8 +163,21 @@ struct TableRegistration {
                 "INSERT INTO \(SQL.name(schema.name))(\(SQL.list(columns))) VALUES(\(SQL.placeholders(columns.count)))",
                 on: connection)
         } catch let error as LogSyncError where error.code == .invalidStore {
-            throw refuse("cannot be written by the sqlite3 library (\(error.message))")
+            for (words, kind) in Self.lacks {
+                if let name = Self.named(after: words, in: error.message) { throw foreign("\(kind) \(name)") }
+            }
+            throw refused(schema, "cannot be written by the sqlite3 library (\(error.message))")
         }
+    }
+
+    /// How SQLite says that it lacks something.
+    private static let lacks = [
+        ("no such function: ", "function"), ("unknown function: ", "function"),
+        ("no such collation sequence: ", "collation"),
+    ]
+
+    private static func named(after words: String, in message: String) -> Substring? {
+        message.firstRange(of: words).map { message[$0.upperBound...].prefix { $0.isLetter || $0.isNumber || $0 == "_" } }
     }
 
     // MARK: Registering
@@ -184,10 +221,12 @@ struct TableRegistration {
         if table.kind == .surrogate {
             for index in table.schema.uniqueIndexes {
                 guard let columns = index.columns?.map(\.name), !columns.isEmpty else { continue }
-                let isReference = columns.contains { name in
-                    table.columns.contains { $0.local == name && $0.reference != nil }
+                // An integer that is no reference may be one that nobody has told of: it names other rows elsewhere.
+                let isLocal = columns.contains { name in
+                    table.schema.affinity(of: name) == .integer
+                        || table.columns.contains { $0.local == name && $0.reference != nil }
                 }
-                if !isReference {
+                if !isLocal {
                     suggestions.append(
                         "if (\(columns.joined(separator: ", "))) means the same row everywhere: "
                             + "--identity \(SQL.shell(table.schema.name))=\(columns.map(SQL.shell).joined(separator: ","))"
@@ -198,12 +237,47 @@ struct TableRegistration {
         for column in table.columns where column.reference == nil && !column.isKey {
             let lower = column.local.lowercased()
             guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
-                table.schema.affinity(of: column.local) == .integer
+                table.schema.affinity(of: column.local) == .integer, !isNoReference(column, in: table)
             else { continue }
             suggestions.append(
                 "if \(column.local) holds the integer of another table's row: "
                     + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
         }
         return suggestions
+    }
+
+    // MARK: References
+
+    /// Every column that refers to another table's rows, or seems to.
+    func references(_ catalog: Catalog) throws -> [ReferenceReport] {
+        var reports: [ReferenceReport] = []
+        for table in catalog.tables where table.name != "logsync_setting" {
+            for column in table.columns {
+                guard let parent = column.reference.flatMap({ catalog[$0] }) else { continue }
+                reports.append(
+                    ReferenceReport(
+                        table: table.schema.name, column: column.local, parent: parent.schema.name, evidence: .declared,
+                        taken: true))
+            }
+        }
+        return try reports + UndeclaredReferences(catalog: catalog, connection: connection).found()
+    }
+
+    /// The references that nobody has decided upon. A content's founder has, for all who join it.
+    func undecided(_ references: [ReferenceReport]) -> [UndecidedReference] {
+        guard plan.settings.isEmpty else { return [] }
+        return references.filter { !$0.taken && !isNoReference($0.column, of: $0.table) }.map {
+            UndecidedReference(table: $0.table, column: $0.column, parent: $0.parent)
+        }
+    }
+
+    private func isNoReference(_ column: TrackedTable.Column, in table: TrackedTable) -> Bool {
+        isNoReference(column.local, of: table.schema.name)
+    }
+
+    private func isNoReference(_ column: String, of table: String) -> Bool {
+        plan.notReferences.contains {
+            $0.table.lowercased() == table.lowercased() && $0.column.lowercased() == column.lowercased()
+        }
     }
 }

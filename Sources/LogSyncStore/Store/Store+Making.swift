@@ -4,22 +4,21 @@ import LogSyncSQLite
 
 /// Making stores, and making them plain databases again.
 extension Store {
-    /// What `init` would do, without doing it. Throws `unsupportedTable` where it would refuse.
+    /// What `init` would do, without doing it, and all that keeps it from doing so.
     package static func examine(
         _ path: String, plan: InitializePlan, configuration: StoreConfiguration
-    ) throws -> [TableReport] {
+    ) throws -> FoundingReport {
         let database = try StoreConnection(path, configuration: configuration)
         defer { closeQuietly(database) }
-        struct Undo: Error { var reports: [TableReport] }
+        struct Undo: Error { var report: FoundingReport }
         do {
             // The work is done and undone: what is said is what would happen.
-            try database.writeRaw { connection in
-                throw Undo(reports: try found(connection, plan: plan, configuration: configuration, records: false))
+            return try database.writeRaw { connection in
+                throw Undo(report: try found(connection, plan: plan, configuration: configuration, records: false))
             }
         } catch let undo as Undo {
-            return undo.reports
+            return undo.report
         }
-        return []
     }
 
     /// Makes an existing database a store: schema, triggers, settings, and its rows recorded as the first transaction.
@@ -27,15 +26,15 @@ extension Store {
         _ path: String, plan: InitializePlan, configuration: StoreConfiguration
     ) throws -> (store: Store, tables: [TableReport]) {
         // What is refused is refused before the journal changes: the file is to stay as it was.
-        _ = try examine(path, plan: plan, configuration: configuration)
+        if let obstacle = try examine(path, plan: plan, configuration: configuration).refusal { throw obstacle }
         let database = try StoreConnection(path, configuration: configuration)
         do {
             let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
             do {
                 let reports = try database.writeRaw { connection in
-                    let reports = try found(connection, plan: plan, configuration: configuration, records: true)
+                    let report = try found(connection, plan: plan, configuration: configuration, records: true)
                     try StoreFacts(connection).set("journal", .text(journal))
-                    return reports
+                    return report.tables
                 }
                 return (Store(database), reports)
             } catch {
@@ -134,7 +133,7 @@ extension Store {
     /// Founds replication in an open write transaction.
     static func found(
         _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration, records: Bool
-    ) throws -> [TableReport] {
+    ) throws -> FoundingReport {
         guard try !isReplicated(connection) else {
             throw LogSyncError(
                 .configuration, "the database is a store already; it was left as it is",
@@ -147,7 +146,10 @@ extension Store {
         try TableRegistration(connection: connection, plan: plan).checkNames()
         let plan = plan.withContentSettings()
         let registering = TableRegistration(connection: connection, plan: plan)
-        let (tracked, left) = try registering.choices()
+        let (tracked, left, refused) = try registering.choices()
+        var report = FoundingReport()
+        report.refusals = refused
+        if records, let refusal = report.refusal { throw refusal }
         for setting in plan.settings where setting.kind == "rename" {
             try connection.run(
                 "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
@@ -164,11 +166,18 @@ extension Store {
         try Capture.equip(catalog.tables, on: connection)
         let store = try OpenStore(connection, configuration: configuration)
         try checkKeys(store.catalog)
-        let reports = try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
-        if records { try recordFound(store) }
+        report.tables =
+            try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
+            + leftReports(left)
+        if records {
+            try recordFound(store)
+        } else {
+            report.references = try registering.references(store.catalog)
+            report.undecided = registering.undecided(report.references)
+        }
         try store.acceptSchemaVersion()
         try store.saveDigest()
-        return reports + leftReports(left)
+        return report
     }
 
     private static func recordFound(_ store: OpenStore) throws {
