@@ -47,17 +47,19 @@ extension Founder {
         }
         report.joined = try folder.exists()
         let scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
-        let plan = try plan(options, name: try peerName(options.peerName, scan), scan, folder)
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        let former = stateDirectory.peers(at: place.path).filter { scan?.peers[$0] != nil }
+        let name = try peerName(options.peerName, scan, former: former)
+        let plan = try plan(options, name: name, scan, folder)
         let found = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
         report.tables = found.tables
         report.references = found.references
         report.undecided = found.undecided
         report.refusals = found.refusals
-        report.obstacle = found.obstacle
+        report.obstacle = found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
         if options.dryRun { return report }
         // What is refused leaves no trace in the container either.
-        if let obstacle = found.obstacle { throw obstacle }
-        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        if let obstacle = report.obstacle { throw obstacle }
         try stateDirectory.create()
         let locks = try StoreLocks(stateDirectory, store: place.path, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: place.path)
@@ -65,8 +67,11 @@ extension Founder {
         try folder.create()
         let made = try Store.initialize(place.path, plan: plan, configuration: configuration.storeConfiguration)
         defer { closeQuietly(made.store) }
+        // What it was before takes part no more, and nobody is to wait for it.
+        for peer in former { try made.store.retire(peer) }
         try made.store.setLocation(path: place.path, inode: place.inode, machineID: configuration.machineID)
         try saveState(of: made.store, at: place, in: stateDirectory)
+        for peer in former { try stateDirectory.remove(peer) }
         report.tables = made.tables
         report.recorded = try made.store.vector()[made.store.registration().peer] > 0 ? 1 : 0
         configuration.logger.info(
@@ -75,6 +80,19 @@ extension Founder {
                 "tables": "\(made.tables.count)", "rows": "\(made.tables.reduce(0) { $0 + $1.rows })",
             ])
         return report
+    }
+
+    /// A store that has lost the tables which said who its rows are would join with other rows of the same content.
+    private func doubling(_ found: FoundingReport, _ place: StorePlace, isJoining: Bool) -> LogSyncError? {
+        let tables = found.tables.filter { $0.identity == "surrogate" && $0.rows > 0 }.map(\.table)
+        guard !found.leftovers.isEmpty, isJoining, !tables.isEmpty else { return nil }
+        return LogSyncError(
+            .configuration,
+            "\(place.path) was a store, and another program has dropped the tables that said who its rows are; rows of "
+                + "\(tables.joined(separator: ", ")) would be there twice if it joined \(content) as it is; nothing was changed",
+            help: "`logsync leave \(place.path)` removes what is left, and its program can write it again. `logsync clone "
+                + "--container \(container) --content \(content) NEW` makes a store of what the others have, into which "
+                + "what is only here can be copied; after `leave`, `logsync init` joins all the same")
     }
 
     /// The database is a store already: says so, and finishes what an `init` that was killed had left.

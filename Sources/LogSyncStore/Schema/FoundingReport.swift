@@ -7,6 +7,8 @@ package struct FoundingReport: Sendable {
     package var references: [ReferenceReport] = []
     package var undecided: [UndecidedReference] = []
     package var refusals: [TableRefusal] = []
+    /// What is left of a store that the database was, by name; it is removed.
+    package var leftovers: [String] = []
 
     package init() {}
 

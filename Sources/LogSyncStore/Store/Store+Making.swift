@@ -79,6 +79,20 @@ extension Store {
         try database.close()
     }
 
+    /// Removes what is left of a store whose tables another program dropped, so that the database can be written again.
+    ///
+    /// - Parameter dryRun: whether only to say what that is.
+    /// - Returns: the names; empty where nothing is left, or it is a store.
+    package static func removeLeftovers(
+        _ path: String, dryRun: Bool = false, configuration: StoreConfiguration
+    ) throws -> [String] {
+        let database = try StoreConnection(path, configuration: configuration)
+        defer { closeQuietly(database) }
+        let left = try database.withConnection { try OwnObjects(connection: $0).leftovers() }
+        if !left.isEmpty, !dryRun { try database.writeRaw { try OwnObjects(connection: $0).dropLeftovers() } }
+        return left
+    }
+
     private static func restoreJournal(_ database: StoreConnection, _ journal: String) {
         // It cannot be changed while others have the database open; then it stays WAL, which any SQLite reads.
         try? database.withConnection { connection in
@@ -139,6 +153,8 @@ extension Store {
                 .configuration, "the database is a store already; it was left as it is",
                 help: "`logsync status` says of what; `logsync leave` ends it.")
         }
+        var report = FoundingReport()
+        report.leftovers = try OwnObjects(connection: connection).leftovers()
         try OwnObjects(connection: connection).checkNoneIsThere()
         try connection.execute(StoreSchema.sql)
         let peer = try writeFacts(connection, plan: plan, configuration: configuration)
@@ -147,7 +163,6 @@ extension Store {
         let plan = plan.withContentSettings()
         let registering = TableRegistration(connection: connection, plan: plan)
         let (tracked, left, refused) = try registering.choices()
-        var report = FoundingReport()
         report.refusals = refused
         if records, let refusal = report.refusal { throw refusal }
         for setting in plan.settings where setting.kind == "rename" {
