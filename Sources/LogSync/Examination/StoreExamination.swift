@@ -203,6 +203,15 @@ struct StoreExamination {
                     "unenforced", .note, "a foreign key is not enforced", at: "\(path): \(key)",
                     why: "somebody's rows break it"))
         }
+        for unmade in status.unmade {
+            findings.append(
+                Finding(
+                    "unmade", .note, "\(unmade.object) is left out while rows are imported", at: path,
+                    why:
+                        "\(unmade.reason): only its own program has it, so what it keeps beside replicated tables goes "
+                        + "stale where other peers' rows come in",
+                    help: "let the program bring it up to date, where it can"))
+        }
         if !status.lacks.isEmpty { findings.append(lacking(status.lacks)) }
         if let trouble = status.identity {
             findings.append(

@@ -38,6 +38,7 @@ struct Status: AsyncParsableCommand {
             facts.add("kept", "\(status.keptForSchema) cells for tables and columns that are not here yet")
         }
         if !status.unenforced.isEmpty { facts.add("unenforced", status.unenforced.joined(separator: ", ")) }
+        for unmade in status.unmade { facts.add("unmade", "\(unmade.object): \(unmade.reason)") }
         if !status.succeeds.isEmpty {
             facts.add("succeeds", status.succeeds.map { "\($0.name) (\($0.id))" }.joined(separator: ", "))
         }

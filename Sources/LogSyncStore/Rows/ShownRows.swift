@@ -282,8 +282,8 @@ final class ShownRows {
         }
         let sql =
             names.isEmpty
-            ? "INSERT OR ABORT INTO \(table.quoted) DEFAULT VALUES"
-            : "INSERT OR ABORT INTO \(table.quoted)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
+            ? "INSERT \(table.abortClause)INTO \(table.quoted) DEFAULT VALUES"
+            : "INSERT \(table.abortClause)INTO \(table.quoted)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
         let statement = try connection.prepare(sql)
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
         let written = try statement.write()
@@ -350,7 +350,8 @@ final class ShownRows {
         let same = table.columns.map { "\(SQL.name($0.local)) = \(SQL.name($0.local))" }.joined(separator: ", ")
         let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
         let key = table.hasRowid ? [.integer(position)] : table.key.map { row.values[$0.index] }
-        let statement = try store.connection.prepare("UPDATE OR ABORT \(table.quoted) SET \(same) WHERE \(condition)")
+        let statement = try store.connection.prepare(
+            "UPDATE \(table.abortClause)\(table.quoted) SET \(same) WHERE \(condition)")
         for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
         return try store.connection.withoutTriggers { try statement.write() == .breakingCheck }
     }

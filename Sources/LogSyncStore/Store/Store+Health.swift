@@ -52,6 +52,11 @@ extension Store {
         }
     }
 
+    /// What the content's schema has, or the database, and this store does not make or heed.
+    package func unmade() throws -> [UnmadeObject] {
+        try database.read { try $0.unmade(path: path) }
+    }
+
     private func untracked(_ store: OpenStore) throws -> [String] {
         let settings = Settings(store)
         let left = Set(try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.lowercased() } })
