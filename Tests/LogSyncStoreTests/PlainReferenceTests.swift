@@ -24,7 +24,9 @@ struct PlainReferenceTests {
         for peer in peers { #expect(try peer.store.audit().problems == []) }
     }
 
-    @Test("0 and −1 come out as they are on every peer, whether the reference is declared or told", arguments: [true, false])
+    @Test(
+        "0 and −1 come out as they are on every peer, whether the reference is declared or told",
+        arguments: [true, false])
     func plain(isDeclared: Bool) throws {
         let rows = "INSERT INTO f VALUES(1, 0, 'root'), (2, 1, 'sub'), (3, -1, 'minus');"
         let (a, b) = try pair(
@@ -104,7 +106,8 @@ struct PlainReferenceTests {
             INSERT INTO p VALUES(1, 'x'); INSERT INTO l VALUES(1, 1, 'a'), (0, 1, 'none');
             INSERT INTO m VALUES(1, 1, 'a'), (-1, 1, 'none');
             """)
-        try b.write("UPDATE l SET v = 'b' WHERE p = 0; UPDATE m SET v = 'b' WHERE p = -1; INSERT INTO l VALUES(0, 2, 'c')")
+        try b.write(
+            "UPDATE l SET v = 'b' WHERE p = 0; UPDATE m SET v = 'b' WHERE p = -1; INSERT INTO l VALUES(0, 2, 'c')")
         try converge(a, b)
         try a.write("DELETE FROM l WHERE p = 0 AND n = 2; UPDATE m SET n = 5 WHERE p = -1")
         try converge(a, b)

@@ -50,8 +50,10 @@ struct UndeclaredReferenceTests {
     @Test(
         "A column is nobody's where its values are not the table's, or its name says something else",
         arguments: [
-            ("book INTEGER", "7"), ("book TEXT", "'1'"), ("book", "1.5"), ("quantity INTEGER", "1"), ("sort_book INTEGER", "1"),
-            ("year INTEGER", "2"), ("external_id INTEGER", "1"), ("ok INTEGER", "1"), ("created INTEGER", "1700000000000"),
+            ("book INTEGER", "7"), ("book TEXT", "'1'"), ("book", "1.5"), ("quantity INTEGER", "1"),
+            ("sort_book INTEGER", "1"),
+            ("year INTEGER", "2"), ("external_id INTEGER", "1"), ("ok INTEGER", "1"),
+            ("created INTEGER", "1700000000000"),
         ])
     func others(column: String, value: String) throws {
         #expect(
@@ -108,9 +110,10 @@ struct UndeclaredReferenceTests {
 
     @Test("Each is decided by an option, and a content's founder decides for all who join")
     func decided() throws {
-        let schema = Self.books + """
-            CREATE TABLE t(id INTEGER PRIMARY KEY, book INTEGER, story INTEGER, declared INTEGER REFERENCES books(id));
-            """
+        let schema =
+            Self.books + """
+                CREATE TABLE t(id INTEGER PRIMARY KEY, book INTEGER, story INTEGER, declared INTEGER REFERENCES books(id));
+                """
         let all = try report(schema)
         #expect(all.undecided.map(\.column) == ["book", "story"])
         #expect(all.references.filter(\.taken).map(\.column) == ["declared"])

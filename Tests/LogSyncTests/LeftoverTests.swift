@@ -24,7 +24,8 @@ struct LeftoverTests {
         defer { try? database.close() }
         try database.write { db in
             let names = try String.fetchAll(
-                db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'logsync%' AND \(condition)")
+                db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'logsync%' AND \(condition)"
+            )
             for name in names { try db.execute(sql: "DROP TABLE \(name)") }
         }
     }
@@ -48,7 +49,9 @@ struct LeftoverTests {
         #expect(try a.ids() == ["one", "two"])
     }
 
-    @Test("So it does where some tables are left, too, and nothing of a store goes", arguments: ["logsync_clock_%", "logsync_peer%"])
+    @Test(
+        "So it does where some tables are left, too, and nothing of a store goes",
+        arguments: ["logsync_clock_%", "logsync_peer%"])
     func someTables(left: String) async throws {
         #expect(try await Replicator.removeLeftovers(a.path, configuration: a.configuration).isEmpty)
         try dropTables(a, where: "name NOT LIKE '\(left)'")

@@ -77,7 +77,7 @@ struct SeedTests {
         let copy = world.root + "/copy.db"
         try FileManager.default.copyItem(atPath: package, toPath: copy)
         let rows = try PackagedRows(
-            copy, settings: try store.contentSettings(), followsReferences: false, configuration: StoreConfiguration())
+            copy, settings: try store.contentSettings(), hashesParents: false, configuration: StoreConfiguration())
         let former = try rows.peer()
         let name = "seed-\(former.description.prefix(8))"
         #expect(try store.seed(rows, as: former, name: name) != nil)

@@ -90,7 +90,8 @@ extension Founder {
             .configuration,
             "\(place.path) was a store, and another program has dropped the tables that said who its rows are; rows of "
                 + "\(tables.joined(separator: ", ")) would be there twice if it joined \(content) as it is; nothing was changed",
-            help: "`logsync leave \(place.path)` removes what is left, and its program can write it again. `logsync clone "
+            help:
+                "`logsync leave \(place.path)` removes what is left, and its program can write it again. `logsync clone "
                 + "--container \(container) --content \(content) NEW` makes a store of what the others have, into which "
                 + "what is only here can be copied; after `leave`, `logsync init` joins all the same")
     }

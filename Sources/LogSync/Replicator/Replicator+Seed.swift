@@ -24,7 +24,7 @@ extension ReplicatedStore {
     fileprivate func seed(from file: String) throws -> SeedReport {
         let scratch = try ScratchFolder("seed", kept: "nothing was changed")
         defer { scratch.remove() }
-        let rows = try packed(file, in: scratch, followsReferences: true)
+        let rows = try packed(file, in: scratch, hashesParents: true)
         // It goes with its folder.
         defer { try? rows.close() }
         var peer = try rows.peer()
@@ -44,18 +44,18 @@ extension ReplicatedStore {
         let names = try store.contentSettings().filter { $0.kind == "peer" }
         guard names.contains(where: { name in PeerID(name.target).map { PeerDescription.seed($0).name } == name.value })
         else { return nil }
-        let rows = try packed(file, in: scratch, followsReferences: false)
+        let rows = try packed(file, in: scratch, hashesParents: false)
         defer { try? rows.close() }
         let peer = try rows.peer()
         return vector[peer] > 0 ? peer : nil
     }
 
-    private func packed(_ file: String, in scratch: ScratchFolder, followsReferences: Bool) throws -> PackagedRows {
-        let copy = "\(scratch.path)/seed-\(followsReferences).db"
+    private func packed(_ file: String, in scratch: ScratchFolder, hashesParents: Bool) throws -> PackagedRows {
+        let copy = "\(scratch.path)/seed-\(hashesParents).db"
         try Self.copy(file, to: copy)
         do {
             return try PackagedRows(
-                copy, settings: try store.contentSettings(), followsReferences: followsReferences,
+                copy, settings: try store.contentSettings(), hashesParents: hashesParents,
                 configuration: configuration.storeConfiguration)
         } catch let error as LogSyncError {
             // The copy's path means nothing to the caller.

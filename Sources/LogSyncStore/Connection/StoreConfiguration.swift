@@ -23,7 +23,7 @@ package struct StoreConfiguration: Sendable {
     var leavesOutKeys = false
     /// Whether the identities of rows that a store begins with are made of the rows that they refer to, rather than of these
     /// rows' local integers. Versions before this one did not, and a file that they seeded is to be known again.
-    var followsFoundReferences = true
+    var hashesParents = true
     /// Merge policies registered in code, by name.
     package var policies: [String: MergePolicy] = [:]
 

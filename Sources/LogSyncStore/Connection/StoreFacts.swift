@@ -8,6 +8,9 @@ struct StoreFacts {
     /// The key of the fact that an embedding program's write came with settings that have not been applied to shown rows.
     static let policyChange = "policy_change"
 
+    /// The key of the fact that says which schema stands for the store's: what it was settled for, and its fingerprint.
+    static let schema = "schema"
+
     let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }

@@ -7,7 +7,7 @@ final class IntegerAllocator {
     /// SQLite and most languages count exactly up to here.
     static let greatest: Int64 = 1 << 53
 
-    /// Below it are the integers of rows that are not here: far from those that programs write for "none", and within what
+    /// Below it are the integers of rows that are not here: far from what programs write for "none", and within what
     /// 32 bits hold.
     static let promised: Int64 = -2_000_000_000
 

@@ -111,7 +111,7 @@ final class FoundIdentities {
     private func unknownParents(
         of row: TableReader.Row, _ table: TrackedTable
     ) throws -> [(position: Int, place: Place)] {
-        guard store.configuration.followsFoundReferences else { return [] }
+        guard store.configuration.hashesParents else { return [] }
         let positions = isNamedByKey(row, table) ? table.key.map(\.index) : Array(table.columns.indices)
         return try positions.compactMap { position in
             guard let (integer, parent) = reference(row, position, table), try known(integer, parent) == nil,
@@ -217,7 +217,7 @@ final class FoundIdentities {
         hash.combine(table.name)
         hash.combine(UInt64(bitPattern: rowid ?? 0))
         for (position, value) in row.values.enumerated() {
-            guard store.configuration.followsFoundReferences, let (integer, parent) = reference(row, position, table)
+            guard store.configuration.hashesParents, let (integer, parent) = reference(row, position, table)
             else {
                 hash.combine(value)
                 continue

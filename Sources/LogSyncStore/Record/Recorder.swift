@@ -51,7 +51,7 @@ final class Recorder {
         assign: { [unowned self] table, rowid, _, identity in
             foundEarly[table.id, default: [:]][rowid] = identity
         })
-    /// Of such rows, those that were found for rows that refer to them, by table and rowid.
+    /// Such rows that were found before their turn, because others refer to them, by table and rowid.
     private var foundEarly: [Int64: [Int64: RowIdentity]] = [:]
     private let author: String?
     private let context: String?

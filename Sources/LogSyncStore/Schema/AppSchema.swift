@@ -1,4 +1,5 @@
 import Crypto
+import Foundation
 import LogSyncModel
 import LogSyncSQLite
 
@@ -12,9 +13,25 @@ enum AppSchema {
         "__efmigrationshistory",
         "doctrine_migration_versions", "goose_db_version", "_sqlx_migrations", "__diesel_schema_migrations",
         "sequelizemeta",
+        "migrations", "migratehistory", "_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock",
+        "room_master_table", "schema_changes", "migration_changes", "schema_version", "version",
+        "refinery_schema_history", "__drizzle_migrations", "databasechangelog", "databasechangeloglock", "phinxlog",
+        "gorp_migrations", "mikro_orm_migrations", "z_metadata", "z_modelcache", "kysely_migration",
+        "kysely_migration_lock",
     ]
 
-    static func text(on connection: Connection) throws -> String {
+    /// Whether a table's name says that it notes which version the schema has.
+    static func saysVersion(_ table: String) -> Bool {
+        let name = table.lowercased()
+        return migrationTables.contains(name)
+            || ["migration", "version", "schema", "meta"].contains { name.contains($0) }
+    }
+
+    /// How much of local tables' rows goes with the schema, in bytes: more, and no peer would read it.
+    private static let limit = 12 << 20
+
+    /// - Parameter isRowsOf: the local tables whose rows are part of it; all where nil.
+    static func text(on connection: Connection, rowsOf isRowsOf: ((String) -> Bool)? = nil) throws -> String {
         var lines: [String] = []
         // Pragmas that take effect only in an empty database come first.
         for pragma in ["encoding", "page_size", "auto_vacuum", "application_id", "user_version"] {
@@ -33,7 +50,12 @@ enum AppSchema {
                           WHEN m.type = 'index' THEN 2 WHEN m.type = 'view' THEN 3 ELSE 4 END, m.rowid
             """)
         for object in objects { lines.append(String(text: object[0]) + ";") }
-        for table in try localTables(on: connection) { lines += try rows(of: table, on: connection) }
+        var left = limit
+        let filled = try tablesFilledByTriggers(on: connection)
+        for table in try localTables(on: connection)
+        where isRowsOf?(table) ?? true && !filled.contains(table.lowercased()) {
+            lines += try rows(of: table, upTo: &left, on: connection)
+        }
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -41,26 +63,56 @@ enum AppSchema {
         SchemaFingerprint(bytes: Array(SHA256.hash(data: Array(text.utf8))).prefix(16))
     }
 
-    static func fingerprint(on connection: Connection) throws -> SchemaFingerprint? {
-        fingerprint(try text(on: connection))
+    /// Whether there are local tables whose rows go with the schema as they were when it last changed, and no later: a
+    /// program may write such a table all the time, and what other peers begin with is not worth its weight each time.
+    static func hasSettledRows(on connection: Connection) throws -> Bool {
+        try localTables(on: connection).contains { !saysVersion($0) }
     }
 
     /// The tables that are copied by `clone` and never replicated.
     static func localTables(on connection: Connection) throws -> [String] {
         let named = try connection.rows("SELECT target FROM logsync_setting WHERE kind = 'local'")
             .map { String(text: $0[0]).lowercased() }
+        // A store may replicate a table that was not known to note migrations when it was made.
+        let tracked = try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).lowercased() }
         return try TableSchema.tableNames(on: connection).filter {
-            migrationTables.contains($0.lowercased()) || named.contains($0.lowercased())
+            migrationTables.contains($0.lowercased()) && !tracked.contains($0.lowercased())
+                || named.contains($0.lowercased())
         }
     }
 
-    private static func rows(of table: String, on connection: Connection) throws -> [String] {
+    /// The tables into which triggers insert, in lower case: their rows come again with the rows that fire these. Where
+    /// triggers only update a table, they need its rows.
+    private static func tablesFilledByTriggers(on connection: Connection) throws -> Set<String> {
+        var filled: Set<String> = []
+        for trigger in try connection.rows(
+            "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'logsync\\_%' ESCAPE '\\'")
+        {
+            let tokens = SQLTokens(String(text: trigger[0]))
+            for index in 1..<max(tokens.count, 1) where tokens.word(index - 1) == "INTO" {
+                filled.insert(tokens.text(index..<index + 1).trimmingCharacters(in: quotes).lowercased())
+            }
+        }
+        return filled
+    }
+
+    private static let quotes = CharacterSet(charactersIn: "\"'`[]")
+
+    /// - Parameter left: how many bytes they may take; where they would take more, there are none.
+    private static func rows(of table: String, upTo left: inout Int, on connection: Connection) throws -> [String] {
         guard let schema = try TableSchema.read(table, on: connection) else { return [] }
         let columns = schema.columns.filter { !$0.isGenerated }.map(\.name)
         let quoted = columns.map { "quote(\(SQL.name($0)))" }.joined(separator: ", ")
-        return try connection.rows("SELECT \(quoted) FROM \(SQL.name(table))").map { row in
-            let values = row.map { String(text: $0) }.joined(separator: ", ")
-            return "INSERT INTO \(SQL.name(table))(\(SQL.list(columns))) VALUES (\(values));"
+        let statement = try Statement("SELECT \(quoted) FROM \(SQL.name(table))", on: connection)
+        var lines: [String] = []
+        var size = 0
+        while try statement.step() {
+            let values = columns.indices.map { statement.string($0) }.joined(separator: ", ")
+            lines.append("INSERT INTO \(SQL.name(table))(\(SQL.list(columns))) VALUES (\(values));")
+            size += lines[lines.count - 1].utf8.count
+            if size > left { return [] }
         }
+        left -= size
+        return lines
     }
 }

@@ -18,12 +18,15 @@ struct TableRegistration {
         var refusal: TableRefusal
     }
 
-    /// The tables to track with their identities, those that are left alone, and those that cannot be tracked.
+    /// The tables to track with their identities, the tables that are left alone, and what cannot be tracked.
     func choices() throws -> (tracked: [Choice], left: [(table: String, why: String)], refused: [TableRefusal]) {
         var tracked: [Choice] = []
         var left: [(table: String, why: String)] = []
         var refused: [TableRefusal] = []
-        let local = Set(plan.local.map { $0.lowercased() }).union(AppSchema.migrationTables)
+        // Who names an identity for a table, or whose content has settled one, means it to be replicated.
+        let identified = plan.identities.keys.map { $0.lowercased() }
+        let local = Set(plan.local.map { $0.lowercased() })
+            .union(AppSchema.migrationTables.subtracting(identified))
         let skipped = Set(plan.skip.map { $0.lowercased() })
         for name in try TableSchema.tableNames(on: connection) {
             if local.contains(name.lowercased()) {
@@ -45,7 +48,8 @@ struct TableRegistration {
     func checkNames() throws {
         let names = try TableSchema.tableNames(on: connection)
         let known = Set(names.map { $0.lowercased() })
-        let named = plan.local + plan.skip + plan.identities.keys + plan.references.flatMap { [$0.table, $0.parent] }
+        let named =
+            plan.local + plan.skip + plan.identities.keys + plan.references.flatMap { [$0.table, $0.parent] }
             + plan.notReferences.map(\.table)
         for name in named where !known.contains(name.lowercased()) {
             throw LogSyncError(
@@ -177,7 +181,9 @@ struct TableRegistration {
     ]
 
     private static func named(after words: String, in message: String) -> Substring? {
-        message.firstRange(of: words).map { message[$0.upperBound...].prefix { $0.isLetter || $0.isNumber || $0 == "_" } }
+        message.firstRange(of: words).map {
+            message[$0.upperBound...].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+        }
     }
 
     // MARK: Registering
@@ -212,11 +218,11 @@ struct TableRegistration {
         return TableReport(
             table: table.schema.name, identity: table.kind.rawValue, columns: table.keyColumnNames,
             references: references,
-            suggestions: suggestions(table),
+            suggestions: try suggestions(table),
             rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))
     }
 
-    private func suggestions(_ table: TrackedTable) -> [String] {
+    private func suggestions(_ table: TrackedTable) throws -> [String] {
         var suggestions: [String] = []
         if table.kind == .surrogate {
             for index in table.schema.uniqueIndexes {
@@ -234,6 +240,7 @@ struct TableRegistration {
                 }
             }
         }
+        suggestions += try programSuggestions(table)
         for column in table.columns where column.reference == nil && !column.isKey {
             let lower = column.local.lowercased()
             guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
@@ -244,6 +251,36 @@ struct TableRegistration {
                     + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
         }
         return suggestions
+    }
+
+    /// Tables that a program keeps for itself, and that mislead it elsewhere.
+    private func programSuggestions(_ table: TrackedTable) throws -> [String] {
+        let (name, option) = (table.schema.name.lowercased(), "--local \(SQL.shell(table.schema.name))")
+        if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences") {
+            return [
+                "if it says which integer the program gives to its next row, that differs from peer to peer: \(option), "
+                    + "with a trigger that keeps it above the rows that come (Documentation/applications.md)"
+            ]
+        }
+        if name == "_counts" { return ["if triggers of the program keep counts here: \(option)"] }
+        if try AppSchema.saysVersion(name) || hasVersionRow(table) {
+            return ["if it says which version the program's schema has: \(option)"]
+        }
+        return []
+    }
+
+    /// Tables from which programs take the integers of new rows.
+    private static let allocators: Set = [
+        "z_primarykey", "hibernate_sequence", "hibernate_sequences", "issue_index", "sequence", "sequences",
+        "id_generator", "jpa_id_generator",
+    ]
+
+    /// Whether a table of names and values has a row for the schema's version.
+    private func hasVersionRow(_ table: TrackedTable) throws -> Bool {
+        guard table.key.count == 1, let key = table.key.first, table.columns.count <= 4 else { return false }
+        return try connection.integer(
+            "SELECT EXISTS(SELECT 1 FROM \(table.quoted) WHERE \(SQL.name(table.columns[key.index].local)) IN "
+                + "('version', 'schema_version', 'db_version', 'user_version', 'last_compatible_version'))") == 1
     }
 
     // MARK: References

@@ -106,7 +106,7 @@ struct UndeclaredReferences {
         return Values(hasOthers: row[0] == .integer(1), greatest: greatest)
     }
 
-    /// Whether each integer that a column holds is one of the parent's, but for those that stand for none.
+    /// Whether each integer that a column holds is one of the parent's, but for 0 and less.
     private func isWhollyOf(
         _ parent: TrackedTable, _ column: TrackedTable.Column, in table: TrackedTable
     ) throws -> Bool {
@@ -173,7 +173,8 @@ private struct ReferringName {
     private static let marks: Set = ["id", "ids", "fk", "pk", "ref", "key", "rowid"]
     /// Words before a table's name that leave it a reference to one row.
     private static let relations: Set = [
-        "from", "to", "parent", "source", "target", "src", "dst", "last", "first", "prev", "previous", "next", "original",
+        "from", "to", "parent", "source", "target", "src", "dst", "last", "first", "prev", "previous", "next",
+        "original",
         "main", "default", "current", "root", "own", "owner", "old", "new", "other", "fk", "id", "z",
     ]
     /// What a row is called in a table that is named after that of the rows.
@@ -223,7 +224,9 @@ private struct ReferringName {
     /// `item_attributes` is, after `items`.
     private func isNamed(_ table: TrackedTable, after parent: TrackedTable) -> Bool {
         let (words, first) = (Words(table.schema.name).all, Words(parent.schema.name).all)
-        guard words.count > first.count, let last = first.last, words.starts(with: first.dropLast()) else { return false }
+        guard words.count > first.count, let last = first.last, words.starts(with: first.dropLast()) else {
+            return false
+        }
         return Words.isSame(words[first.count - 1], last)
     }
 
@@ -284,7 +287,8 @@ private struct JoinedColumns {
                 // Where it cannot be told whose column it is, it says nothing.
                 let keys = parent.filter { $0.table.localInteger?.lowercased() == $0.column }
                 let columns = child.filter { $0.table.localInteger?.lowercased() != $0.column }
-                guard keys.count == 1, columns.count == 1, keys[0].table !== columns[0].table || names.isTwice(keys[0].table)
+                guard keys.count == 1, columns.count == 1,
+                    keys[0].table !== columns[0].table || names.isTwice(keys[0].table)
                 else { continue }
                 parentsByColumn["\(columns[0].table.schema.name.lowercased()).\(columns[0].column)", default: []]
                     .append(keys[0].table)
@@ -317,7 +321,8 @@ private struct JoinedColumns {
         }
 
         private static let keywords: Set = [
-            "ON", "WHERE", "JOIN", "LEFT", "INNER", "CROSS", "NATURAL", "ORDER", "GROUP", "SET", "USING", "LIMIT", ",", ";",
+            "ON", "WHERE", "JOIN", "LEFT", "INNER", "CROSS", "NATURAL", "ORDER", "GROUP", "SET", "USING", "LIMIT", ",",
+            ";",
             ")", "(", "VALUES", "SELECT", "UNION", "OUTER", "FULL", "RIGHT", "DEFAULT", "END", "BEGIN",
         ]
 

@@ -69,7 +69,9 @@ struct OwnObjects {
                     .text(object.name), .text(body)) == 1
             case "table":
                 let columns = try columns(of: [object])[object.name] ?? []
-                if Self.isNumbered(object.name, ["pending"]) { return columns.starts(with: ["number", "kind", "row", "ms"]) }
+                if Self.isNumbered(object.name, ["pending"]) {
+                    return columns.starts(with: ["number", "kind", "row", "ms"])
+                }
                 // Earlier versions had fewer columns, and the same first.
                 let known = own[Self.isNumbered(object.name, ["clock", "unique"]) ? "logsync_\(kind)_0" : object.name]
                 return known.map { columns.first == $0.first && Set(columns).isSubset(of: $0) } ?? false

@@ -251,7 +251,8 @@ extension Store {
         }
         for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
         for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
-        for (table, why) in left where why == "skipped" || !AppSchema.migrationTables.contains(table.lowercased()) {
+        // Tables that note migrations, too: other versions know others.
+        for (table, why) in left {
             try set(why == "local" ? "local" : "skip", table, "1")
         }
     }

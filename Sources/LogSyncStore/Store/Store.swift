@@ -29,7 +29,8 @@ package final class Store: Sendable {
                         .notReplicated,
                         "\(path) was a store, and another program has dropped the tables that logsync keeps in it; logsync's "
                             + "triggers are still there, and no program can write the tables that were replicated",
-                        help: "`logsync leave` removes what is left, and the database can be written again; `logsync init` "
+                        help:
+                            "`logsync leave` removes what is left, and the database can be written again; `logsync init` "
                             + "does so and joins again, or says what to run.")
                 }
                 throw LogSyncError(
