@@ -60,11 +60,41 @@ extension Store {
     private func untracked(_ store: OpenStore) throws -> [String] {
         let settings = Settings(store)
         let left = Set(try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.lowercased() } })
+        let isBehind = try SchemaReconciliation.isNeeded(store)
         return try TableSchema.tableNames(on: store.connection).filter { name in
             let lower = name.lowercased()
-            return !store.catalog.hasLocal(name) && !left.contains(lower)
-                && !AppSchema.migrationTables.contains(lower)
+            guard !store.catalog.hasLocal(name), !left.contains(lower), !AppSchema.migrationTables.contains(lower) else {
+                return false
+            }
+            // A table that came or was renamed since the last recording is taken up by the next, where it can be.
+            return try !isBehind || !canBeTracked(name, store)
         }.sorted()
+    }
+
+    private func canBeTracked(_ name: String, _ store: OpenStore) throws -> Bool {
+        guard let schema = try TableSchema.read(name, on: store.connection) else { return false }
+        let plan = InitializePlan(content: "", container: "", peerName: "")
+        do {
+            _ = try TableRegistration(connection: store.connection, plan: plan).choice(schema)
+            return true
+        } catch let error as LogSyncError where error.code == .unsupportedTable {
+            return false
+        }
+    }
+
+    /// Tables with rows that no trigger has noted: their program turns triggers off. Only rows at the end are seen so; it
+    /// takes a moment, however many there are.
+    package func uncaptured() throws -> [String] {
+        try database.read { store in
+            guard try !SchemaReconciliation.isNeeded(store) else { return [] }
+            return try store.catalog.tables.filter { table in
+                guard table.hasRowid else { return false }
+                let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
+                guard last <= table.recorded else { return false }
+                let recorded = try store.connection.integer("SELECT max(row) FROM \(table.clock)") ?? 0
+                return try store.connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0 > recorded
+            }.map(\.schema.name)
+        }
     }
 }
 
