@@ -50,6 +50,23 @@ struct PlainReferenceTests {
         try expectSound(a, b)
     }
 
+    @Test("So they do out of a snapshot")
+    func snapshot() throws {
+        let (a, b) = try pair(Self.folders + "INSERT INTO f VALUES(1, 0, 'root'), (2, 1, 'sub'), (3, -1, 'minus');")
+        try b.write("INSERT INTO f VALUES(4, 0, 'of b'); UPDATE f SET parent = -1 WHERE id = 2")
+        try converge(a, b)
+        let c = try TestPeer(a.folder, "c", filling: try a.snapshot(), from: a)
+        for peer in [a, b, c] {
+            #expect(try peer.strings("SELECT * FROM f") == ["1|0|root", "2|-1|sub", "3|-1|minus", "4|0|of b"])
+        }
+        try c.write("INSERT INTO f VALUES(9, 0, 'of c')")
+        try converge(a, b, c)
+        for peer in [a, b, c] {
+            #expect(try peer.strings("SELECT count(*) FROM f WHERE parent = 0") == ["3"])
+        }
+        try expectSound(a, b, c)
+    }
+
     @Test("A row that comes with the integer 0 becomes the parent of those that held it, at its author and elsewhere")
     func later() throws {
         let (a, b) = try pair(Self.folders + "INSERT INTO f VALUES(1, 0, 'child');", comparingWays: false)

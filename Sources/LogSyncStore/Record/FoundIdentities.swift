@@ -135,15 +135,17 @@ final class FoundIdentities {
     }
 
     private func visit(_ root: Place, _ row: TableReader.Row? = nil) throws {
+        // Rows that have been met and have no identity yet.
         var visits: [Place: Visit] = [:]
+        var next = 0
         var stack: [Visit] = []
         var path: [Visit] = []
         func enter(_ place: Place, _ row: TableReader.Row? = nil) throws {
             guard let table = tables[place.table], try known(place.integer, table) == nil,
                 let row = try row ?? TableReader(table: table, store: store).row(at: place.integer)
             else { return }
-            let visit = Visit(
-                table, place, row, try unknownParents(of: row, table), number: visits.count)
+            let visit = Visit(table, place, row, try unknownParents(of: row, table), number: next)
+            next += 1
             visits[place] = visit
             stack.append(visit)
             path.append(visit)
@@ -154,8 +156,7 @@ final class FoundIdentities {
                 let parent = last.parents[last.next].place
                 last.next += 1
                 if let met = visits[parent] {
-                    // One that has its identity is on no way any more.
-                    if try known(parent.integer, met.table) == nil { last.low = min(last.low, met.number) }
+                    last.low = min(last.low, met.number)
                 } else {
                     try enter(parent)
                 }
@@ -164,8 +165,10 @@ final class FoundIdentities {
             path.removeLast()
             if let child = path.last { child.low = min(child.low, last.low) }
             guard last.low == last.number, let first = stack.lastIndex(where: { $0 === last }) else { continue }
-            try name(Array(stack[first...]))
+            let component = Array(stack[first...])
             stack.removeSubrange(first...)
+            try name(component)
+            for visit in component { visits[visit.place] = nil }
         }
     }
 

@@ -262,6 +262,12 @@ struct TableRegistration {
                     + "with a trigger that keeps it above the rows that come (Documentation/applications.md)"
             ]
         }
+        if let whole = table.columns.first(where: { Self.wholeRows.contains($0.local.lowercased()) }) {
+            return [
+                "if \(whole.local) holds the whole row once more, so that it must not be mixed of two peers' cells: "
+                    + "--policy \(SQL.shell(table.schema.name))=last-writer-row"
+            ]
+        }
         if name == "_counts" { return ["if triggers of the program keep counts here: \(option)"] }
         if try AppSchema.saysVersion(name) || hasVersionRow(table) {
             return ["if it says which version the program's schema has: \(option)"]
@@ -274,6 +280,9 @@ struct TableRegistration {
         "z_primarykey", "hibernate_sequence", "hibernate_sequences", "issue_index", "sequence", "sequences",
         "id_generator", "jpa_id_generator",
     ]
+
+    /// Columns in which programs keep an object as a whole beside columns of parts of it.
+    private static let wholeRows: Set = ["blob_data", "json_data", "object_data", "serialized"]
 
     /// Whether a table of names and values has a row for the schema's version.
     private func hasVersionRow(_ table: TrackedTable) throws -> Bool {

@@ -63,7 +63,8 @@ extension Store {
         let isBehind = try SchemaReconciliation.isNeeded(store)
         return try TableSchema.tableNames(on: store.connection).filter { name in
             let lower = name.lowercased()
-            guard !store.catalog.hasLocal(name), !left.contains(lower), !AppSchema.migrationTables.contains(lower) else {
+            guard !store.catalog.hasLocal(name), !left.contains(lower), !AppSchema.migrationTables.contains(lower)
+            else {
                 return false
             }
             // A table that came or was renamed since the last recording is taken up by the next, where it can be.
