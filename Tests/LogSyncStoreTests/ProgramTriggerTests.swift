@@ -91,6 +91,24 @@ struct ProgramTriggerTests {
         for peer in [a, b] { #expect(try peer.strings("SELECT count FROM _counts") == ["4"]) }
     }
 
+    @Test("What triggers have added to a local table is copied, and an upsert's counts are not")
+    func additions() throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL); CREATE TABLE log(k TEXT); CREATE TABLE "the counts"(t PRIMARY KEY, n);
+                CREATE TRIGGER added AFTER INSERT ON t BEGIN INSERT INTO log VALUES(new.k); END;
+                CREATE TRIGGER counted AFTER INSERT ON t BEGIN
+                    INSERT INTO "the counts" VALUES('t', 1) ON CONFLICT(t) DO UPDATE SET n = n + 1; END;
+                INSERT INTO t VALUES('x'), ('y'); DELETE FROM t WHERE k = 'x';
+                UPDATE "the counts" SET n = 1;
+                """
+        ) { $0.local = ["log", "the counts"] }
+        let b = try TestPeer(folder, "b", cloning: a)
+        #expect(try b.strings("SELECT n FROM \"the counts\"") == ["1"])
+        #expect(try b.strings("SELECT count(*) FROM log WHERE k = 'x'") == ["1"])
+    }
+
     @Test("A program that takes integers from a table of its own goes on above the rows that come, by a trigger")
     func allocators() throws {
         let sql = """

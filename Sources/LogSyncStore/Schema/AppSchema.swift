@@ -51,9 +51,9 @@ enum AppSchema {
             """)
         for object in objects { lines.append(String(text: object[0]) + ";") }
         var left = limit
-        let filled = try tablesFilledByTriggers(on: connection)
+        let counted = try countedTables(on: connection)
         for table in try localTables(on: connection)
-        where isRowsOf?(table) ?? true && !filled.contains(table.lowercased()) {
+        where isRowsOf?(table) ?? true && !counted.contains(table.lowercased()) {
             lines += try rows(of: table, upTo: &left, on: connection)
         }
         return lines.joined(separator: "\n") + "\n"
@@ -81,19 +81,25 @@ enum AppSchema {
         }
     }
 
-    /// The tables into which triggers insert, in lower case: their rows come again with the rows that fire these. Where
-    /// triggers only update a table, they need its rows.
-    private static func tablesFilledByTriggers(on connection: Connection) throws -> Set<String> {
-        var filled: Set<String> = []
+    /// The tables in which triggers insert or replace rows, as programs keep counts, in lower case: what they count comes
+    /// again with the rows that fire these. Where triggers only update a table, they need its rows; where they only add to
+    /// it, what was added before is not theirs to bring back.
+    private static func countedTables(on connection: Connection) throws -> Set<String> {
+        var counted: Set<String> = []
         for trigger in try connection.rows(
             "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'logsync\\_%' ESCAPE '\\'")
         {
             let tokens = SQLTokens(String(text: trigger[0]))
-            for index in 1..<max(tokens.count, 1) where tokens.word(index - 1) == "INTO" {
-                filled.insert(tokens.text(index..<index + 1).trimmingCharacters(in: quotes).lowercased())
+            for index in 0..<tokens.count where index > 1 && tokens.word(index - 1) == "INTO" {
+                let end = tokens.firstIndex(of: ";", from: index) ?? tokens.count
+                guard
+                    tokens.word(index - 2) == "REPLACE"
+                        || (index..<end).contains(where: { tokens.word($0) == "CONFLICT" })
+                else { continue }
+                counted.insert(tokens.text(index..<index + 1).trimmingCharacters(in: quotes).lowercased())
             }
         }
-        return filled
+        return counted
     }
 
     private static let quotes = CharacterSet(charactersIn: "\"'`[]")
