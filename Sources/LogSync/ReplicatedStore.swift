@@ -43,7 +43,7 @@ final class ReplicatedStore {
         self.stateDirectory = stateDirectory
         self.nonce = nonce
         registration = try store.registration()
-        content = try Self.content(of: registration, configuration)
+        content = try Self.content(of: registration, place, configuration)
         library = try Self.library(content, configuration, store)
     }
 
@@ -55,11 +55,11 @@ final class ReplicatedStore {
     }
 
     private static func content(
-        of registration: StoreRegistration, _ configuration: SyncConfiguration
+        of registration: StoreRegistration, _ place: StorePlace, _ configuration: SyncConfiguration
     ) throws -> ContentFolder {
         ContentFolder(
             container: registration.container, name: try ContentName(checking: registration.content),
-            fileSystem: configuration.fileSystem)
+            fileSystem: configuration.fileSystem, permissions: place.permissions)
     }
 
     /// Whether the path still leads to the file that is open.
@@ -76,7 +76,7 @@ final class ReplicatedStore {
         let isAnotherPeer = now.peer != registration.peer
         registration = now
         if isElsewhere {
-            content = try Self.content(of: now, configuration)
+            content = try Self.content(of: now, place, configuration)
             library = try Self.library(content, configuration, store)
             coverage = SnapshotCoverage(self)
             inbox = Inbox(self)

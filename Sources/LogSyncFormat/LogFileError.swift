@@ -2,8 +2,8 @@ package import LogSyncModel
 
 /// Why bytes could not be read as a log.
 ///
-/// The three cases call for three answers: wait for *incomplete*, hold and report *damaged*, and hold *newer format*
-/// until this program is upgraded. Errors of a ``ByteSource`` itself are passed on as they are.
+/// The cases call for different answers: wait for *incomplete*, hold and report *damaged*, hold *newer format* until this
+/// program is upgraded, and *too large* until its user lets it in. Errors of a ``ByteSource`` itself are passed on as they are.
 package enum LogFileError: Error, Hashable, Sendable {
     /// The file is shorter than its header says, or shorter than a header: it is probably still arriving.
     /// `expected` is nil where so little is there that the length cannot be known.
@@ -13,6 +13,8 @@ package enum LogFileError: Error, Hashable, Sendable {
     case damaged(_ what: String, offset: Int)
     /// Intact as far as can be told, and made by a newer version of logsync. Never guess at what it says.
     case newerFormat(_ what: String, offset: Int)
+    /// It comes to more bytes than a file of its length may without being asked about (``Limits/expansion(ofFile:)``).
+    case tooLarge(_ what: String, offset: Int)
 
     /// The error to show to people.
     ///
@@ -30,6 +32,10 @@ package enum LogFileError: Error, Hashable, Sendable {
             LogSyncError(
                 .newerFormat, "\(file): \(description); it is held, nothing of it was imported",
                 help: "Upgrade logsync on this machine")
+        case .tooLarge:
+            LogSyncError(
+                .malformedLog, "\(file): \(description); nothing of it was imported",
+                help: "Where its author is to be trusted with it: logsync peers accept-size")
         }
     }
 }
@@ -41,6 +47,7 @@ extension LogFileError: CustomStringConvertible {
         case .incomplete(let found, nil): "incomplete: only \(found) bytes are here"
         case .damaged(let what, let offset): "damaged at byte \(offset): \(what)"
         case .newerFormat(let what, let offset): "made by a newer version of logsync: \(what) at byte \(offset)"
+        case .tooLarge(let what, let offset): "too large at byte \(offset): \(what)"
         }
     }
 }

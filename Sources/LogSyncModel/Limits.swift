@@ -30,6 +30,13 @@ package enum Limits {
     /// The same of its context.
     package static let context = 64 << 10
 
+    // MARK: Schemas
+
+    /// How many bytes a published schema has, and any value while it is made.
+    package static let schemaLength = 16 << 20
+    /// How many seconds of a processor it may take to make it.
+    package static let schemaTime = 2.0
+
     // MARK: Depths
 
     /// How many identities may stand in one another, by references within natural keys; real schemas reach two or three.

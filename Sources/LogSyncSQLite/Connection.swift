@@ -84,14 +84,25 @@ package final class Connection {
         guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_ENABLE_TRIGGER") }
     }
 
-    /// Runs the SQL of a schema that another peer published: it may make what it likes in this database, and reach no
-    /// other file (ATTACH, VACUUM INTO).
+    /// Lets a connection of ours do nothing that only a program's own would want, whatever the schema says: no function
+    /// that is given addresses, no extension, no writing of SQLite's own tables.
     ///
-    /// - Throws: `invalidStore` where it is no SQL that SQLite understands, or tries to.
-    package func execute(schema: String) throws {
-        let limit = sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0)
-        defer { sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, limit) }
-        try execute(schema)
+    /// Source: <https://www.sqlite.org/security.html>, <https://www.sqlite.org/c3ref/c_dbconfig_defensive.html>.
+    ///
+    /// - Parameter trustsSchema: whether triggers may write virtual tables, which up to SQLite 3.40 do not call FTS5
+    ///   harmless. What is made of another peer's schema was asked for its functions (``ForeignSchema``).
+    package static func defend(_ handle: OpaquePointer, trustsSchema: Bool) throws {
+        for (option, value) in [
+            (SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0), (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
+            (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, trustsSchema ? 1 : 0),
+        ] as [(Int32, Int32)] {
+            var state: Int32 = -1
+            guard logsync_db_config(handle, option, value, &state) == SQLITE_OK, state == value else {
+                throw LogSyncError(
+                    .invalidStore, "SQLite does not take the security option \(option); nothing was opened",
+                    help: "logsync needs SQLite 3.37 or later")
+            }
+        }
     }
 
     /// Runs `body` on an empty database in memory, which goes with it.
@@ -104,6 +115,7 @@ package final class Connection {
         guard code == SQLITE_OK, let handle else {
             throw LogSyncError(.ioError, "no temporary database could be made; nothing was changed")
         }
+        try defend(handle, trustsSchema: true)
         let connection = Connection(handle)
         defer { connection.finalizeStatements() }
         return try body(connection)
@@ -135,6 +147,8 @@ package final class Connection {
 }
 
 extension Connection {
+    /// Whether the last call failed because the database file is damaged.
+    package var isCorrupt: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(sqlite3_errcode(handle) & 0xFF) }
     package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
     /// How many rows this connection ever changed.
     package var totalChanges: Int64 { sqlite3_total_changes64(handle) }

@@ -33,6 +33,33 @@ package struct SQLTokens {
         return (start..<count).first { word($0) == token }
     }
 
+    /// The tokens between semicolons; a trigger's body belongs to its statement, as for `sqlite3_complete`
+    /// (<https://www.sqlite.org/c3ref/complete.html>).
+    package var statements: [Range<Int>] {
+        var found: [Range<Int>] = []
+        var first = 0
+        var isTrigger = false
+        for index in 0..<count where isSemicolon(index) {
+            if first == index {
+                first += 1
+                continue
+            }
+            if first + 1 < index, !isTrigger {
+                isTrigger =
+                    word(first) == "CREATE"
+                    && (word(first + 1) == "TRIGGER" || first + 2 < index && word(first + 2) == "TRIGGER")
+            }
+            if isTrigger, !(word(index - 1) == "END" && isSemicolon(index - 2)) { continue }
+            found.append(first..<index)
+            first = index + 1
+            isTrigger = false
+        }
+        if first < count { found.append(first..<count) }
+        return found
+    }
+
+    private func isSemicolon(_ index: Int) -> Bool { source[ranges[index].lowerBound] == 0x3B }
+
     /// What closes the parenthesis at `open`.
     package func closing(_ open: Int) -> Int? {
         var depth = 0
@@ -96,6 +123,16 @@ package struct SQLTokens {
             index += 1
         }
         return bytes.count
+    }
+}
+
+extension SQLTokens {
+    /// A token as a name, without its quotes.
+    package func name(_ index: Int) -> String {
+        let name = text(index..<index + 1)
+        guard let quote = name.first, ["\"", "`", "'", "["].contains(quote), name.count >= 2 else { return name }
+        let inner = String(name.dropFirst().dropLast())
+        return quote == "[" ? inner : inner.replacing("\(quote)\(quote)", with: "\(quote)")
     }
 }
 

@@ -71,12 +71,6 @@ package struct TriggerBody {
         guard isUpdate || (isInsert || skip("REPLACE")) && skip("INTO") || skip("DELETE") && skip("FROM"),
             index < statement.upperBound
         else { return .unknown }
-        return .table(Self.unquoted(tokens.text(index..<index + 1)).lowercased())
-    }
-
-    private static func unquoted(_ name: String) -> String {
-        guard let quote = name.first, ["\"", "`", "'", "["].contains(quote), name.count >= 2 else { return name }
-        let inner = String(name.dropFirst().dropLast())
-        return quote == "[" ? inner : inner.replacing("\(quote)\(quote)", with: "\(quote)")
+        return .table(tokens.name(index).lowercased())
     }
 }

@@ -117,7 +117,7 @@ func decode(_ blocks: [[UInt8]], peer: PeerID, after previous: ChainHash = .zero
 }
 
 /// The case of an error, without its details.
-enum Verdict: Equatable { case sound, incomplete, damaged, newerFormat }
+enum Verdict: Equatable { case sound, incomplete, damaged, newerFormat, tooLarge }
 
 func verdict(_ body: () throws -> Void) rethrows -> Verdict {
     do {
@@ -128,6 +128,7 @@ func verdict(_ body: () throws -> Void) rethrows -> Verdict {
         case .incomplete: .incomplete
         case .damaged: .damaged
         case .newerFormat: .newerFormat
+        case .tooLarge: .tooLarge
         }
     }
 }

@@ -38,12 +38,15 @@ import Testing
 
     @Test func aPublishedSchemaSaysWhatKeysAreCalledAndReachesNoOtherFile() throws {
         #expect(
-            try KeyNames.names(in: Self.schema + "CREATE TABLE p(x, y, PRIMARY KEY(y, x));", settings: [])
-                .filter { $0.key != "logsync_setting" } == ["w": ["k"], "p": ["y", "x"]])
+            try KeyNames.names(
+                in: String(Self.schema.split(separator: "\n")[0]) + "CREATE TABLE p(x, y, PRIMARY KEY(y, x));",
+                settings: []
+            )
+            .filter { $0.key != "logsync_setting" } == ["w": ["k"], "p": ["y", "x"]])
         let other = folder.path + "/other.db"
         let clock = TestClock()
         for reach in ["ATTACH '\(other)' AS o; CREATE TABLE o.t(x)", "VACUUM INTO '\(other)'"] {
-            let schema = Self.schema + reach
+            let schema = String(Self.schema.split(separator: "\n")[0]) + reach
             try expect(.invalidStore) { _ = try KeyNames.names(in: schema, settings: []) }
             #expect(throws: LogSyncError.self) {
                 _ = try Store.create(

@@ -2,9 +2,10 @@ import Crypto
 import LogSyncContainer
 import LogSyncFormat
 import LogSyncModel
+import LogSyncStore
 
 extension FolderExamination {
-    /// Reads schemas and snapshots, which no import reads from end to end.
+    /// Reads snapshots, which no import reads from end to end.
     func otherFiles(_ scan: ContainerScan) -> [Finding] {
         var findings: [Finding] = []
         func check<Name>(_ files: [FoundFile<Name>], of peer: PeerID) {
@@ -24,20 +25,41 @@ extension FolderExamination {
         }
         for peer in scan.peers.values {
             check(peer.snapshots, of: peer.id)
-            for file in peer.schemas where !isSound(file.name, of: peer.id) {
-                findings.append(
-                    Finding(
-                        "damaged-file", .trouble, "a schema of \(names[peer.id].name) is damaged or not all here",
-                        at: folder.peer(peer.id).path(file.name), why: "its text has another fingerprint than its name",
-                        help: "run logsync sync on the store of \(names[peer.id].name)"))
-            }
         }
         return findings
     }
 
-    private func isSound(_ name: SchemaFileName, of peer: PeerID) -> Bool {
-        // A file that cannot be read is not sound.
-        guard let bytes = try? folder.peer(peer).read(name, limit: 16 << 20) else { return false }
-        return SchemaFingerprint(bytes: Array(SHA256.hash(data: bytes)).prefix(16)) == name.fingerprint
+    /// Reads a peer's schemas, which nothing reads while all tables are here.
+    func schemas(_ peer: PeerScan) -> [Finding] {
+        var findings: [Finding] = []
+        for file in peer.schemas {
+            guard let text = folder.schema(file.name, of: peer.id) else {
+                findings.append(
+                    Finding(
+                        "damaged-file", .trouble, "a schema of \(names[peer.id].name) is damaged or not all here",
+                        at: folder.peer(peer.id).path(file.name),
+                        why: "its text has another fingerprint than its name",
+                        help: "run logsync sync on the store of \(names[peer.id].name)"))
+                continue
+            }
+            findings += schemaRefusal(text, at: folder.peer(peer.id).path(file.name), of: peer.id)
+        }
+        return findings
+    }
+
+    private func schemaRefusal(_ text: String, at path: String, of peer: PeerID) -> [Finding] {
+        do {
+            try Store.checkSchema(text)
+            return []
+        } catch {
+            return [
+                Finding(
+                    "refused-schema", .damage, "a schema of \(names[peer].name) is none", at: path,
+                    why: LogSyncError(wrapping: error, at: path).message,
+                    help:
+                        "no store is made of it, and nothing reads it; ask the owner of \(names[peer].name), or whoever "
+                        + "else can write the folder")
+            ]
+        }
     }
 }

@@ -38,7 +38,7 @@ struct FolderExamination {
         let library = ContentLibrary(folder)
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             findings += examination.documents(peer) + examination.files(peer, scan, library)
-            findings += examination.silence(peer) + examination.complaints(peer)
+            findings += examination.silence(peer) + examination.complaints(peer) + examination.schemas(peer)
         }
         findings += examination.blobs(scan, library)
         return findings
@@ -160,6 +160,12 @@ struct FolderExamination {
                         Finding(
                             "newer-format", .trouble, "a newer logsync wrote this", at: path, why: why,
                             help: "install a newer logsync on this machine"))
+                case .tooLarge(let why):
+                    findings.append(
+                        Finding(
+                            "held-too-large", .trouble, "a log file of \(name) comes to more than it should", at: path,
+                            why: why, help: "ask \(name) what it is; logsync peers accept-size STORE \(name) lets it in"
+                        ))
                 }
             } catch {
                 findings.append(failure(LogSyncError(wrapping: error, at: path)))
@@ -236,6 +242,7 @@ struct FolderExamination {
             "run logsync sync on the store of \(owner), which writes it again"
         case .newerFormat: "install a newer logsync there"
         case .clock: "set the clocks, or let it in there with logsync peers accept-clock"
+        case .tooLarge: "let it in there with logsync peers accept-size"
         default: "run logsync doctor on the store that holds it"
         }
     }

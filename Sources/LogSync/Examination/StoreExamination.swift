@@ -206,10 +206,11 @@ struct StoreExamination {
         for unmade in status.unmade {
             findings.append(
                 Finding(
-                    "unmade", .note, "\(unmade.object) is left out while rows are imported", at: path,
+                    "unmade", .note, "\(unmade.object) is not made here, or does not run while rows are imported",
+                    at: path,
                     why:
-                        "\(unmade.reason): only its own program has it, so what it keeps beside replicated tables goes "
-                        + "stale where other peers' rows come in",
+                        "\(unmade.reason); what a trigger keeps beside replicated tables goes stale where other peers' "
+                        + "rows come in",
                     help: "let the program bring it up to date, where it can"))
         }
         if !status.lacks.isEmpty { findings.append(lacking(status.lacks)) }
@@ -241,11 +242,15 @@ struct StoreExamination {
             case .damaged: "run logsync sync on the store of \(item.peer.name), which writes it again"
             case .clock: "set the clocks, or let it in with logsync peers accept-clock STORE \(item.peer.name)"
             case .newerFormat: "install a newer logsync on this machine"
+            case .refused:
+                "ask \(item.peer.name) what wrote it: it contradicts itself or the schema; all that does not depend on it "
+                    + "goes on"
+            case .tooLarge: "where it is meant, let it in with logsync peers accept-size STORE \(item.peer.name)"
             case .fork: "run logsync status on every store of this content to see which two share an id"
             }
         return Finding(
             "held-\(item.reason.rawValue)",
-            item.reason == .damaged || item.reason == .fork ? .damage : .trouble,
+            [.damaged, .fork, .refused].contains(item.reason) ? .damage : .trouble,
             "\(item.peer.name):\(item.sequence) cannot be imported",
             at: item.file.map { store.content.peer(item.peer.id).path(named: $0) } ?? store.content.path,
             why: item.detail ?? item.reason.rawValue, help: help)

@@ -23,6 +23,12 @@ struct StorePlace: Equatable {
         inode = UInt64(status.st_ino)
     }
 
+    /// What is published of the store may be read and written by those who may read and write the store, and by nobody else.
+    var permissions: FilePermissions {
+        var status = stat()
+        return stat(path, &status) == 0 ? FilePermissions(mode: UInt32(status.st_mode)) : FilePermissions(mode: 0o600)
+    }
+
     private static func missing(_ path: String) -> LogSyncError {
         let (number, reason) = (errno, String(cString: strerror(errno)))
         guard number != EACCES, number != EPERM else {

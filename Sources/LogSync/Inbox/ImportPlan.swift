@@ -121,8 +121,35 @@ final class ImportPlan {
     func block(_ reason: HeldItem.Reason, _ detail: String) {
         guard let current, let queue = queues.first(where: { $0.line == current.peer }) else { return }
         queue.bad[current.file.name] = (reason, detail)
+        queue.note = RefusalNote(
+            dot: Dot(current.peer, current.sequence), file: current.file.name.description, reason: reason.rawValue,
+            detail: detail)
         queue.file = nil
     }
+
+    /// Holds the transaction handed out last, as long as this plan lasts; everything that does not depend on it goes on.
+    func reject(_ reason: HeldItem.Reason, _ detail: String) {
+        guard let current else { return }
+        reject(
+            RefusalNote(
+                dot: Dot(current.peer, current.sequence), file: current.file.name.description, reason: reason.rawValue,
+                detail: detail))
+    }
+
+    /// The same of one that an earlier import found.
+    func reject(_ note: RefusalNote) {
+        guard let queue = queues.first(where: { $0.line == note.dot.peer }),
+            let reason = HeldItem.Reason(rawValue: note.reason)
+        else { return }
+        queue.rejected = HeldTransaction(
+            dot: Dot(queue.peer, note.dot.sequence + queue.offset), file: LogFileName(note.file), reason: reason,
+            detail: note.detail)
+        queue.note = note
+        queue.reader = nil
+    }
+
+    /// What was rejected, for who comes later and only looks.
+    var refusalNotes: [RefusalNote] { queues.compactMap(\.note) }
 
     /// Reads a file again that changed while it was read.
     ///
@@ -167,6 +194,10 @@ final class ImportPlan {
         queue.held = queue.refused
         if queue.refused != nil { return nil }
         let own = vector[queue.line] + 1
+        if let rejected = queue.rejected, rejected.dot.sequence == own + queue.offset {
+            queue.held = rejected
+            return nil
+        }
         let sequence = own + queue.offset
         guard sequence <= queue.reach, own <= limit?[queue.line] ?? .max else { return nil }
         guard var transaction = try queue.transaction(sequence, after: chains[queue.line] ?? .zero, library.logs) else {

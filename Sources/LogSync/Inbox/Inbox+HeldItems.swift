@@ -7,6 +7,7 @@ extension Inbox {
     /// Everything that cannot be imported as things stand, and why, without importing anything.
     func heldItems(_ scan: ContainerScan) throws -> [HeldItem] {
         let plan = try plan(scan)
+        for note in try store.refusalNotes() { plan.reject(note) }
         try plan.begin(vector: try store.vector()) { try store.chain(of: $0) }
         var isProgress = true
         while isProgress {

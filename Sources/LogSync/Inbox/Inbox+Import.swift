@@ -17,6 +17,7 @@ extension Inbox {
 
     func plan(_ scan: ContainerScan) throws -> ImportPlan {
         library.logs.forgetImported(try store.vector())
+        library.logs.acceptsSize = try store.peersOfAcceptedSize()
         return ImportPlan(
             scan, except: peer, library: library, configuration: owner.configuration, branches: try store.branches())
     }
@@ -92,8 +93,12 @@ extension Inbox {
             case .incomplete: plan.block(.incomplete, failure.description)
             case .damaged: plan.block(.damaged, failure.description)
             case .newerFormat: plan.block(.newerFormat, failure.description)
+            case .tooLarge: plan.block(.tooLarge, failure.description)
             }
             return
+        }
+        if let refused = error as? RefusedTransaction {
+            return plan.reject(refused.isOfClock ? .clock : .refused, refused.detail)
         }
         guard plan.current != nil, let error = error as? LogSyncError else { throw error }
         switch error.code {

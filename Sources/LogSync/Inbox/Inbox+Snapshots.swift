@@ -78,7 +78,8 @@ extension Inbox {
             if id == peer { return true }
             switch plan.obstacle(of: id) {
             case .none: return try isOld(snapshot) || hasNoFilesToCome(id, sequence, scan)
-            case .some(let reason): return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob].contains(reason)
+            case .some(let reason):
+                return [.gap, .incomplete, .damaged, .newerFormat, .missingBlob, .refused].contains(reason)
             }
         }
     }

@@ -71,6 +71,7 @@ final class Inbox {
     /// Notes what an import has left, when nothing is ready any more.
     func finish(_ plan: ImportPlan, _ scan: ContainerScan) throws {
         try learnKeys(scan)
+        try store.noteRefusals(plan.refusalNotes.filter { try !store.vector().covers($0.dot) })
         held = try heldItems(plan, scan, contradicted: branches.contradicted)
     }
 

@@ -1,6 +1,7 @@
 import LogSyncContainer
 import LogSyncFormat
 import LogSyncModel
+import LogSyncStore
 
 /// The log files of one peer, or of one branch of its history, and how far they were read.
 ///
@@ -34,6 +35,10 @@ final class PeerQueue {
     var held: HeldTransaction?
     /// The next transaction, where the store refused it.
     var refused: HeldTransaction?
+    /// The transaction that cannot be merged, whichever file it is in and whatever else comes.
+    var rejected: HeldTransaction?
+    /// What a step found out of the transaction that it failed in.
+    var note: RefusalNote?
     /// A branch of this peer's history that contradicts the one imported.
     var contradiction: HeldTransaction?
     /// Files that a step failed in.
@@ -148,6 +153,7 @@ final class PeerQueue {
         case .incomplete(let detail): fail(.incomplete, detail)
         case .damaged(let detail): fail(.damaged, detail)
         case .newerFormat(let detail): fail(.newerFormat, detail)
+        case .tooLarge(let detail): fail(.tooLarge, detail)
         }
         return nil
     }

@@ -9,6 +9,7 @@ enum LogFileVerdict {
     case incomplete(String)
     case damaged(String)
     case newerFormat(String)
+    case tooLarge(String)
 }
 
 /// What is known of one transaction in a log file before its rows are read.
@@ -23,6 +24,8 @@ struct FoundTransaction {
 /// Reads the log files in a content folder and remembers what they were found to be.
 final class LogLibrary {
     let content: ContentFolder
+    /// The peers whose files may come to any size.
+    var acceptsSize: Set<PeerID> = []
     private let now: @Sendable () -> Duration
     /// What was found, by the files' paths.
     private var shelf: [String: Entry] = [:]
@@ -81,7 +84,11 @@ final class LogLibrary {
         } catch {
             throw error.explained(kept: FileSource.kept)
         }
-        return try LogFileReader(source)
+        return try open(source, peer)
+    }
+
+    private func open(_ source: FileSource, _ peer: PeerID) throws -> LogFileReader {
+        try LogFileReader(source, maximumExpansion: acceptsSize.contains(peer) ? .max : nil)
     }
 
     /// Whether a file begins with a header of this content and peer that agrees with its name.
@@ -122,7 +129,7 @@ final class LogLibrary {
                 throw error.explained(kept: FileSource.kept)
             }
             if try source.isBlank() { return .incomplete("nothing is written in it yet") }
-            let reader = try LogFileReader(source)
+            let reader = try open(source, peer)
             guard agrees(reader.header, name, peer) else {
                 return .damaged("it holds what its name and place do not say")
             }
@@ -143,6 +150,7 @@ final class LogLibrary {
             case .incomplete: return .incomplete(error.description)
             case .damaged: return .damaged(error.description)
             case .newerFormat: return .newerFormat(error.description)
+            case .tooLarge: return .tooLarge(error.description)
             }
         } catch let error as LogSyncError where error.code != .containerUnavailable {
             // One file that cannot be read (yet) stops only the transactions that depend on it.

@@ -1,12 +1,16 @@
 import LogSyncContainer
 import LogSyncFormat
 import LogSyncModel
+import LogSyncStore
 
 /// Reads the snapshots in the container, and remembers what they were found to be.
 final class SnapshotLibrary {
     let content: ContentFolder
     /// What was found, by the files' paths, and whether the snapshot itself says that it is partial for every peer.
     private var shelf: [String: (file: FoundFile<SnapshotName>, manifest: SnapshotManifest, isPartial: Bool)] = [:]
+
+    /// The snapshots that were decoded to their ends: what has the name has the bytes.
+    private var readThrough: Set<SnapshotName> = []
 
     init(content: ContentFolder) {
         self.content = content
@@ -72,13 +76,19 @@ final class SnapshotLibrary {
         return reader
     }
 
-    /// Reads a snapshot from end to end: whether every byte is as its author wrote it.
+    /// Reads a snapshot as one does who joins it: whether every byte is as its author wrote it, every row can be decoded,
+    /// and all of them add up to what it says. Files go only for snapshots of which this is true.
     ///
     /// - Throws: `containerUnavailable`, `noPermission`, `ioError`.
     func isIntact(_ name: SnapshotName, of peer: PeerID) throws -> Bool {
         guard try content.peer(peer).verify(name) == .intact else { return false }
         do {
-            return try reader(name, of: peer).verify().nameDigits == name.fileHash.description
+            guard try reader(name, of: peer).verify().nameDigits == name.fileHash.description else { return false }
+            if readThrough.contains(name) { return true }
+            let reader = try reader(name, of: peer)
+            guard try SnapshotSum.digest(of: reader) == reader.manifest.digest else { return false }
+            readThrough.insert(name)
+            return true
         } catch is LogFileError {
             return false
         } catch let error as LogSyncError where error.code == .malformedLog {

@@ -42,8 +42,8 @@ extension OwnFolder {
         guard try library.snapshots.isIntact(name, of: peer) else {
             try folder.remove(name)
             throw LogSyncError(
-                .ioError, "\(folder.path(name)) was read back with other bytes than were written; it was removed",
-                help: "Check the disk, and run the command again")
+                .ioError, "\(folder.path(name)) was read back and is not what the store holds; it was removed",
+                help: "Check the disk, and run the command again; if it stays so, logsync verify says of which rows")
         }
         if !isPartial { try store.releaseOutbox(coveredBy: taken.vector) }
         takenSnapshot = name

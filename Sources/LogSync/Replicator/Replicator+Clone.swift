@@ -11,16 +11,21 @@ extension Replicator {
     /// The store is made beside its place and put there when everything that can be imported is in it; one that was
     /// killed leaves nothing at the place, and the next one clears up behind it.
     ///
-    /// - Parameter progress: is told after each step.
-    /// - Throws: `cannotCreate` where the file exists; `containerUnavailable` where the content is not there or no
+    /// Triggers, views and indexes that call functions which SQLite does not hold harmless are not made, nor what needs a
+    /// module that is not here; the report names them.
+    ///
+    /// - Parameters:
+    ///   - functions: functions of this user's own programs that they may call all the same.
+    ///   - progress: is told after each step.
+    /// - Throws: `invalidStore` where the schema in the folder is none; `cannotCreate` where the file exists; `containerUnavailable` where the content is not there or no
     ///   peer has published its schema yet; `configuration` where the place is in a shared folder or on a network file
     ///   system.
     public static func clone(
-        to store: String, container: String, content: String, peerName: String? = nil,
+        to store: String, container: String, content: String, peerName: String? = nil, functions: Set<String> = [],
         configuration: SyncConfiguration, progress: @escaping @Sendable (SyncProgress) -> Void = { _ in }
     ) async throws -> CloneReport {
         let founder = Founder(configuration: configuration, container: container, content: content)
-        var report = try await founder.clone(to: store, peerName: peerName, progress)
+        var report = try await founder.clone(to: store, peerName: peerName, functions, progress)
         // Tells the others that there is one more, and takes what has come meanwhile.
         let replicator = try await founder.open(report.store)
         let result = try await replicator.sync()
@@ -33,7 +38,7 @@ extension Replicator {
 
 extension Founder {
     fileprivate func clone(
-        to path: String, peerName: String?, _ progress: @Sendable (SyncProgress) -> Void
+        to path: String, peerName: String?, _ functions: Set<String>, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> CloneReport {
         let target = StorePlace.absolute(path)
         let folder = ContentFolder(
@@ -63,7 +68,8 @@ extension Founder {
                     let schema = try schema(in: folder, scan, snapshot)
                     closeQuietly(
                         try Store.create(
-                            temporary, schema: schema, plan: plan, configuration: configuration.storeConfiguration))
+                            temporary, schema: schema, plan: plan, functions: functions,
+                            configuration: configuration.storeConfiguration))
                 }
                 let filled = try await fill(temporary, target, scan, snapshot, stateDirectory, progress)
                 try Self.putInPlace(temporary, target)
@@ -72,7 +78,8 @@ extension Founder {
                 try saveState(of: store, at: StorePlace(target), in: stateDirectory)
                 return CloneReport(
                     store: target, content: content, container: container,
-                    peer: PeerName(id: filled.peer, name: try store.registration().name), imported: filled.imported)
+                    peer: PeerName(id: filled.peer, name: try store.registration().name), imported: filled.imported,
+                    unmade: try store.unmadeObjects())
             } catch let error as CancellationError {
                 // The next clone goes on from here.
                 throw error
@@ -98,7 +105,7 @@ extension Founder {
     private func resumes(
         _ temporary: String, _ plan: InitializePlan, asked: String?, _ snapshot: FoundSnapshot?
     ) throws -> Bool {
-        guard FileManager.default.fileExists(atPath: temporary) else { return false }
+        guard try isOwn(temporary) else { return false }
         // What cannot be opened was killed while it was made.
         guard let store = try? Store.open(temporary, configuration: configuration.storeConfiguration) else {
             return false
@@ -113,6 +120,20 @@ extension Founder {
             return try snapshot == nil || store.vector().sequences.count > 1
         }
         return filling.hasPrefix(snapshot?.name.fileHash.description ?? "none")
+    }
+
+    /// Whether this user's own clone was interrupted here.
+    ///
+    /// - Throws: `cannotCreate` where something else bears the name: in a folder that others write it may be theirs.
+    private func isOwn(_ temporary: String) throws -> Bool {
+        var status = stat()
+        guard lstat(temporary, &status) == 0 else { return false }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid() else {
+            throw LogSyncError(
+                .cannotCreate, "\(temporary) is in the way and is no file of this user's; nothing was done",
+                help: "Remove it, or choose a folder that others cannot write")
+        }
+        return true
     }
 
     /// Imports everything there is, and says where the store is going to be.

@@ -35,10 +35,10 @@ extension Replicator {
 
 extension Founder {
     fileprivate func initialize(_ path: String, _ options: InitializeOptions) async throws -> InitializeReport {
+        let place = try StorePlace(path)
         let folder = ContentFolder(
             container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem,
-            purpose: .founding)
-        let place = try StorePlace(path)
+            purpose: .founding, permissions: place.permissions)
         try StorePlace.checkSuitable(place.path, container: container, fileSystem: configuration.fileSystem)
         var report = InitializeReport(store: place.path, content: content, container: container)
         report.dryRun = options.dryRun

@@ -32,7 +32,8 @@ extension Replicator {
         // What is refused is refused before anything is published here or there.
         let (target, isThere) = try await step(settles: true) { store in
             let target = ContentFolder(
-                container: container, name: name ?? store.content.name, fileSystem: store.configuration.fileSystem)
+                container: container, name: name ?? store.content.name, fileSystem: store.configuration.fileSystem,
+                permissions: store.place.permissions)
             try store.checkMove(to: target)
             return (target, store.isAt(target))
         }

@@ -39,8 +39,7 @@ extension ReplicatedStore {
             conflicts: summary.conflicts,
             parked: summary.parked, digest: summary.digest, keptForSchema: summary.keptForUnknownSchema,
             unenforced: summary.unenforced, succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
-            unmade: try store.unmade().map { StoreStatus.Unmade(object: $0.object, reason: $0.reason) },
-            lacks: try scan.map(coverage.lackedColumns) ?? [])
+            lacks: try scan.map(coverage.lackedColumns) ?? [], unmade: try store.unmadeObjects())
     }
 
     private func peers(

@@ -83,8 +83,8 @@ extension Founder {
         report.findings += examination.findings(scan) + examination.otherFiles(scan)
         do {
             try await replay(folder, scan, compared, stateDirectory, &report, progress)
-        } catch let error as LogSyncError where error.code == .containerUnavailable {
-            // Settings or schemas have not arrived, or are in files that are damaged.
+        } catch let error as LogSyncError where [.containerUnavailable, .invalidStore].contains(error.code) {
+            // Settings or schemas have not arrived, are in files that are damaged, or are none.
             report.findings.append(
                 Finding(
                     "no-replay", .trouble, "the history could not be replayed", at: folder.path, why: error.message,

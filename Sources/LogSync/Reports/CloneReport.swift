@@ -1,3 +1,5 @@
+public import LogSyncModel
+
 /// What `clone` made.
 public struct CloneReport: Sendable, Encodable {
     public let format = 1
@@ -9,11 +11,13 @@ public struct CloneReport: Sendable, Encodable {
     /// How many transactions were imported.
     public var imported = 0
     public var held: [HeldItem] = []
+    /// What of the content's schema was not made, and why.
+    public var unmade: [UnmadeObject] = []
 
     public var outcome: Outcome { Outcome(held: held) }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, peer, imported, held
+        case format, store, content, container, peer, imported, held, unmade
     }
 }
 

@@ -17,6 +17,11 @@ public struct HeldItem: Hashable, Sendable, Encodable {
         case missingBlob = "missing-blob"
         /// One dot, different bytes: two stores wrote under one identity.
         case fork
+        /// It is whole, and makes no sense that this store could follow: the rows in it contradict each other or the
+        /// schema.
+        case refused
+        /// It would take up more than a file of its length should; `logsync peers accept-size` lets it in.
+        case tooLarge = "too-large"
     }
 
     public var peer: PeerName
@@ -60,7 +65,7 @@ public enum Outcome: String, Hashable, Sendable, Codable {
     case integrity
 
     public init(held: [HeldItem]) {
-        if held.contains(where: { $0.reason == .damaged || $0.reason == .fork }) {
+        if held.contains(where: { [.damaged, .fork, .refused].contains($0.reason) }) {
             self = .integrity
         } else {
             self = held.isEmpty ? .complete : .held

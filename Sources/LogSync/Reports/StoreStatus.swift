@@ -65,20 +65,13 @@ public struct StoreStatus: Sendable, Encodable {
     /// What was last found out about who this store is: that it was moved, copied or restored; nil where nothing was.
     public var identity: IdentityTrouble?
 
-    /// Triggers, views, indexes of the content's schema that this store does not make or copy.
-    public struct Unmade: Hashable, Sendable, Encodable {
-        public var object: String
-        public var reason: String
-    }
-
-    /// What of the program's schema this store does without.
-    public var unmade: [Unmade]
-
     /// What a snapshot of this store would lack of what live peers show, because its app dropped it.
     public var lacks: [LackedColumn]
+    /// What of the content's schema this store does not make or does not run, and settings that it cannot follow.
+    public var unmade: [UnmadeObject]
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, succeeds, identity, unmade, lacks
+        case keptForSchema, unenforced, succeeds, identity, lacks, unmade
     }
 }

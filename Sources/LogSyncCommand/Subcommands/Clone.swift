@@ -6,7 +6,8 @@ struct Clone: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make a new store from the container.",
         discussion: """
-            Never overwrites a file.
+            Never overwrites a file. Makes no trigger, view or index that calls a function which SQLite itself does not hold
+            harmless, because the schema comes from the shared folder: it says which, and --function lets a function in.
 
             EXAMPLE
               logsync clone --container ~/Sync --content music music.db
@@ -17,6 +18,13 @@ struct Clone: AsyncParsableCommand {
     @Argument(help: "The database to make.")
     var store: String
 
+    @Option(
+        name: .customLong("function"),
+        help: ArgumentHelp(
+            "A function of a program on this machine that triggers, views and indexes may call; may be repeated.",
+            valueName: "name"))
+    var functions: [String] = []
+
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
@@ -26,13 +34,13 @@ struct Clone: AsyncParsableCommand {
             let report = try await Progress.show("Importing", in: session) { progress in
                 try await Replicator.clone(
                     to: store, container: container, content: content, peerName: place.peer(in: session),
-                    configuration: session.configuration(), progress: progress.update)
+                    functions: Set(functions), configuration: session.configuration(), progress: progress.update)
             }
             try session.report(report) {
                 let place = "\(report.content) in \(report.container)"
                 let headline = "\(report.store) is now a store of \(place) as \(report.peer.label)."
                 return [Terminal.printable(headline), "Transactions: \(report.imported) imported."]
-                    + report.held.map(\.line)
+                    + report.held.map(\.line) + report.unmade.map(\.line)
             }
             return ExitStatus(report.outcome)
         }

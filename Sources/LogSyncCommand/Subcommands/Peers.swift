@@ -9,7 +9,7 @@ struct Peers: AsyncParsableCommand {
             EXAMPLE
               logsync peers list music.db
             """,
-        subcommands: [PeersList.self, PeersRetire.self, PeersRename.self, PeersAcceptClock.self],
+        subcommands: [PeersList.self, PeersRetire.self, PeersRename.self, PeersAcceptClock.self, PeersAcceptSize.self],
         defaultSubcommand: PeersList.self)
 }
 
@@ -116,6 +116,51 @@ struct PeersAcceptClock: AsyncParsableCommand {
             try session.report(Report(store: replicator.path, peer: peer)) {
                 [
                     "The clock of \(Terminal.printable(peer.label)) is accepted; what was held for it comes with the next sync."
+                ]
+            }
+            return .done
+        }
+    }
+}
+
+/// Lets in what a peer has made that takes up much more than its files.
+struct PeersAcceptSize: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "accept-size",
+        abstract: "Import a peer's transactions however much their log files come to.",
+        discussion: """
+            They are held otherwise, because a kilobyte can be made that fills the disk.
+
+            EXAMPLE
+              logsync peers accept-size music.db laptop
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @Argument(help: "The peer's name or id.")
+    var peer: String
+
+    @OptionGroup var common: CommonOptions
+
+    private struct Report: Encodable {
+        let format = 1
+        var store: String
+        var peer: PeerName
+
+        private enum CodingKeys: String, CodingKey {
+            case format, store, peer
+        }
+    }
+
+    func run() async throws {
+        try await common.run { session in
+            let replicator = try await session.open(store)
+            let peer = try await replicator.peer(named: peer)
+            try await replicator.acceptSize(of: peer.id)
+            try session.report(Report(store: replicator.path, peer: peer)) {
+                [
+                    "Files of \(Terminal.printable(peer.label)) may come to any size; what was held for it comes with the next sync."
                 ]
             }
             return .done

@@ -38,7 +38,6 @@ struct Status: AsyncParsableCommand {
             facts.add("kept", "\(status.keptForSchema) cells for tables and columns that are not here yet")
         }
         if !status.unenforced.isEmpty { facts.add("unenforced", status.unenforced.joined(separator: ", ")) }
-        for unmade in status.unmade { facts.add("unmade", "\(unmade.object): \(unmade.reason)") }
         if !status.succeeds.isEmpty {
             facts.add("succeeds", status.succeeds.map { "\($0.name) (\($0.id))" }.joined(separator: ", "))
         }
@@ -46,6 +45,7 @@ struct Status: AsyncParsableCommand {
         facts.add("digest", status.digest)
         var lines = facts.lines
         if !status.lacks.isEmpty { lines += [""] + status.lacks.lines }
+        if !status.unmade.isEmpty { lines += [""] + status.unmade.map(\.line) }
         if !status.peers.isEmpty { lines += [""] + peerLines(status.peers) }
         if !status.held.isEmpty { lines += [""] + status.held.map(\.line) }
         return lines

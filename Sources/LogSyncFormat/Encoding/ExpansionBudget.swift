@@ -26,6 +26,6 @@ final class ExpansionBudget {
     }
 
     private func exceeded(_ what: String, _ offset: Int) -> LogFileError {
-        .damaged("\(what) of more than \(whole) bytes, which is too much for a file of this length", offset: offset)
+        .tooLarge("\(what) of more than \(whole) bytes, which is much for a file of this length", offset: offset)
     }
 }

@@ -29,6 +29,7 @@ final class StoreConnection: Sendable {
         database.foreignKeysEnabled = false
         database.label = "logsync"
         database.prepareDatabase { db in
+            if let handle = db.sqliteConnection { try Connection.defend(handle, trustsSchema: true) }
             // What is published must not be lost by a power cut afterwards.
             try db.execute(sql: "PRAGMA synchronous = FULL")
             try db.execute(sql: "PRAGMA cache_size = -65536")

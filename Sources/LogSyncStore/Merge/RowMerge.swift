@@ -110,7 +110,7 @@ struct RowMerge {
     private func change(_ whereabouts: Whereabouts, _ table: TrackedTable?) throws {
         let former = try takeOut(whereabouts)
         var full = former ?? RowState(table: row.tableName, identity: identity, integer: row.integer)
-        operate(on: &full)
+        try operate(on: &full)
         store.countFull(1, full)
         guard let table else {
             notes.note(row.tableName, row.group.kind)
@@ -141,7 +141,7 @@ struct RowMerge {
         }
     }
 
-    private func operate(on full: inout RowState) {
+    private func operate(on full: inout RowState) throws {
         switch row.group.kind {
         case .insert: full.insert(stamp, cells: row.cells(key: KeyNames(store).names(of: row.group.table)), coverage)
         case .delete: full.delete(stamp, coverage)
@@ -154,7 +154,7 @@ struct RowMerge {
                 case .set: full.set(name, value, own, coverage)
                 case .fill: full.fill(name, value, own)
                 case .add:
-                    let base = store.peers.place(of: column.bases[row.index], seenBy: transaction.dependencies)
+                    let base = try base(of: column)
                     full.add(
                         name,
                         Addition(
@@ -164,6 +164,23 @@ struct RowMerge {
                 }
             }
         }
+    }
+
+    /// The version that an amount was added to.
+    ///
+    /// - Throws: `malformedLog` where nobody has made it yet: whoever names it would name it for ever, in snapshots too.
+    private func base(of column: RowGroup.Column) throws -> (number: Int64, sequence: UInt64) {
+        let base = store.peers.place(of: column.bases[row.index], seenBy: transaction.dependencies)
+        let isOwn = base.number == stamp.peer && base.sequence < stamp.sequence
+        guard
+            isOwn || base.number != 0 && store.peers.entries[base.number].map({ $0.sequence >= base.sequence }) ?? false
+        else {
+            throw LogSyncError(
+                .malformedLog,
+                "transaction \(transaction.header.dot) adds to a value of \(column.bases[row.index]), which is not here"
+            )
+        }
+        return base
     }
 
     /// Shows a living row where nothing contests it; else it is undecided.

@@ -53,6 +53,9 @@ final class TransactionMerge {
     /// What was recorded to bring those rows back.
     private(set) var reinserted: RecordedTransaction?
 
+    /// The latest time that a row of it may have, but where its peer's clock was accepted.
+    private let latestTime: LatestTime
+
     private var counts: [String: ChangeCounts] = [:]
     private var batchInserter: BatchInserter?
 
@@ -69,6 +72,7 @@ final class TransactionMerge {
         let author = try store.peers.number(of: header.dot.peer, on: store.connection)
         coverage = store.peers.coverage(of: header) ?? Coverage(dependencies, peers: store.peers)
         stamp = Stamp(peer: author, sequence: header.dot.sequence, time: header.time)
+        latestTime = try LatestTime(store, author: header.dot.peer)
         let schema = try store.schemaFingerprint()
         readsBack = header.schema == nil || header.schema != schema
     }
@@ -88,6 +92,7 @@ final class TransactionMerge {
     // MARK: Groups
 
     private func applyGroup(_ group: RowGroup) throws {
+        try latestTime.check(group)
         counts[group.table, default: ChangeCounts()] += ChangeCounts(
             inserted: group.kind == .insert ? group.rowCount : 0,
             updated: group.kind == .update ? group.rowCount : 0,

@@ -35,8 +35,10 @@ struct RowRecorder {
         let touched = staged.touched
         guard let values = try recording.currentRow(staged.key, touched) else { return }
         let row = Row(values: values, identity: staged.identity, touched: touched)
-        if let released = staged.released, let origin = touched.origin {
-            return try insert(row, at: origin, replacing: released, carrying: released)
+        if let released = staged.released, let origin = touched.origin ?? touched.formerRecord {
+            // A row that was inserted anew brings all that it has.
+            return try insert(
+                row, at: origin, replacing: released, carrying: touched.isReinserted ? nil : released)
         }
         let carried = touched.keyChangedFrom.flatMap { recording.carriedValues[$0] }
         guard let position = touched.origin ?? touched.formerRecord, let record = try clock.record(at: position) else {

@@ -22,7 +22,9 @@ extension TableRecording {
 
     /// Returns the record that stood under the former identity; nil where the row has none or keeps it.
     private func releaseFormer(of touched: TouchedRow, nowCalled identity: RowIdentity) throws -> ClockRecord? {
-        guard table.storesIdentity, let origin = touched.origin, let record = try clock.record(at: origin),
+        // A row that was deleted and inserted again under the same key is another row where its parent is.
+        guard table.storesIdentity, let origin = touched.origin ?? touched.formerRecord,
+            let record = try clock.record(at: origin),
             let former = record.identity, former != identity
         else { return nil }
         release(former, record, milliseconds: touched.milliseconds)

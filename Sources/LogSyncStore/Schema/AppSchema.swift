@@ -49,7 +49,10 @@ enum AppSchema {
             ORDER BY CASE WHEN m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' THEN 0 WHEN m.type = 'table' THEN 1
                           WHEN m.type = 'index' THEN 2 WHEN m.type = 'view' THEN 3 ELSE 4 END, m.rowid
             """)
-        for object in objects { lines.append(String(text: object[0]) + ";") }
+        // A comment at the end of a statement is kept with it.
+        for object in objects.map({ String(text: $0[0]) }) {
+            lines.append(object + (object.contains("--") ? "\n;" : ";"))
+        }
         var left = limit
         let counted = try countedTables(on: connection)
         for table in try localTables(on: connection)
@@ -69,16 +72,32 @@ enum AppSchema {
         try localTables(on: connection).contains { !saysVersion($0) }
     }
 
+    /// What this store was told of tables that it does not replicate, when it was made: facts of its own, because settings
+    /// of the content are anybody's to write, and would have it publish what was to stay here.
+    enum Left: String {
+        case local
+        case skip
+
+        func key(_ table: String) -> String { "\(rawValue) \(table.lowercased())" }
+
+        /// In lower case.
+        func tables(on connection: Connection) throws -> Set<String> {
+            let start = key("")
+            return Set(
+                try connection.rows(
+                    "SELECT substr(key, ?2) FROM logsync_store WHERE substr(key, 1, ?2 - 1) = ?1", .text(start),
+                    .integer(Int64(start.utf8.count + 1))
+                ).map { String(text: $0[0]) })
+        }
+    }
+
     /// The tables that are copied by `clone` and never replicated.
     static func localTables(on connection: Connection) throws -> [String] {
-        let named = try connection.rows("SELECT target FROM logsync_setting WHERE kind = 'local'")
-            .map { String(text: $0[0]).lowercased() }
         // A store may replicate a table that was not known to note migrations when it was made.
         let tracked = try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).lowercased() }
-        return try TableSchema.tableNames(on: connection).filter {
-            migrationTables.contains($0.lowercased()) && !tracked.contains($0.lowercased())
-                || named.contains($0.lowercased())
-        }
+        let local = try migrationTables.subtracting(tracked).union(Left.local.tables(on: connection))
+            .subtracting(Left.skip.tables(on: connection))
+        return try TableSchema.tableNames(on: connection).filter { local.contains($0.lowercased()) }
     }
 
     /// The tables in which triggers insert or replace rows, as programs keep counts, in lower case: what they count comes

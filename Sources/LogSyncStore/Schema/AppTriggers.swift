@@ -136,6 +136,7 @@ struct AppTriggers {
         var handle: OpaquePointer?
         defer { sqlite3_close_v2(handle) }
         guard sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK, let handle else { return [:] }
+        try Connection.defend(handle, trustsSchema: true)
         let observed = Observed()
         let context = Unmanaged.passUnretained(observed).toOpaque()
         sqlite3_set_authorizer(

@@ -5,6 +5,9 @@ package struct InitializePlan: Sendable {
     package var peerName: String
     /// By table name as the user gave it: `natural`, `surrogate` or a list of columns.
     package var identities: [String: IdentityChoice] = [:]
+    /// The same as the content has settled it: passed over where this schema cannot follow it, for anybody may write
+    /// settings.
+    var settledIdentities: [String: IdentityChoice] = [:]
     /// (child table, column, parent table) of undeclared references.
     package var references: [(table: String, column: String, parent: String)] = []
     /// (table, column) of columns that refer to nothing, though they may seem to.
@@ -41,12 +44,12 @@ extension InitializePlan {
             case "identity":
                 let parts = setting.value.split(separator: "=", maxSplits: 1).map(String.init)
                 switch parts.first {
-                case "natural": plan.identities[setting.target] = .natural
-                case "surrogate": plan.identities[setting.target] = .surrogate
+                case "natural": plan.settledIdentities[setting.target] = .natural
+                case "surrogate": plan.settledIdentities[setting.target] = .surrogate
                 case "columns":
                     // A setting that another version wrote in another way leaves the default.
                     if let columns = try? KeyList.decode(parts.last ?? "") {
-                        plan.identities[setting.target] = .columns(columns)
+                        plan.settledIdentities[setting.target] = .columns(columns)
                     }
                 default: break
                 }
@@ -63,7 +66,9 @@ extension InitializePlan {
         }
         // Settings have names in logs; here a table may be called something else.
         for setting in settings where setting.kind == "rename" {
-            if let identity = plan.identities[setting.value] { plan.identities[setting.target] = identity }
+            if let identity = plan.settledIdentities[setting.value] {
+                plan.settledIdentities[setting.target] = identity
+            }
             if plan.skip.contains(setting.value) { plan.skip.append(setting.target) }
             if plan.local.contains(setting.value) { plan.local.append(setting.target) }
         }

@@ -18,30 +18,39 @@ struct TableRegistration {
         var refusal: TableRefusal
     }
 
-    /// The tables to track with their identities, the tables that are left alone, and what cannot be tracked.
-    func choices() throws -> (tracked: [Choice], left: [(table: String, why: String)], refused: [TableRefusal]) {
+    /// What becomes of the tables of a database.
+    struct Choices {
+        /// To be tracked.
         var tracked: [Choice] = []
+        /// Left alone.
         var left: [(table: String, why: String)] = []
+        /// What cannot be tracked.
         var refused: [TableRefusal] = []
+        /// The content's settings that this schema cannot follow.
+        var unfit: [UnmadeObject] = []
+    }
+
+    func choices() throws -> Choices {
+        var choices = Choices()
         // Who names an identity for a table, or whose content has settled one, means it to be replicated.
-        let identified = plan.identities.keys.map { $0.lowercased() }
+        let identified = (Array(plan.identities.keys) + plan.settledIdentities.keys).map { $0.lowercased() }
         let local = Set(plan.local.map { $0.lowercased() })
             .union(AppSchema.migrationTables.subtracting(identified))
         let skipped = Set(plan.skip.map { $0.lowercased() })
         for name in try TableSchema.tableNames(on: connection) {
             if local.contains(name.lowercased()) {
-                left.append((name, "local"))
+                choices.left.append((name, "local"))
             } else if skipped.contains(name.lowercased()) {
-                left.append((name, "skipped"))
+                choices.left.append((name, "skipped"))
             } else if let schema = try TableSchema.read(name, on: connection) {
                 do {
-                    tracked.append(try checkedChoice(schema))
+                    choices.tracked.append(try checkedChoice(schema, unfit: &choices.unfit))
                 } catch let error as RefusedTable {
-                    refused.append(error.refusal)
+                    choices.refused.append(error.refusal)
                 }
             }
         }
-        return (tracked, left, refused)
+        return choices
     }
 
     /// Every table and column that a flag names has to be there.
@@ -67,7 +76,8 @@ struct TableRegistration {
     /// - Throws: `unsupportedTable` for a table that cannot be tracked.
     func choice(_ schema: TableSchema) throws -> Choice {
         do {
-            return try checkedChoice(schema)
+            var unfit: [UnmadeObject] = []
+            return try checkedChoice(schema, unfit: &unfit)
         } catch let error as RefusedTable {
             var report = FoundingReport()
             report.refusals = [error.refusal]
@@ -75,9 +85,25 @@ struct TableRegistration {
         }
     }
 
-    private func checkedChoice(_ schema: TableSchema) throws -> Choice {
+    private func checkedChoice(_ schema: TableSchema, unfit: inout [UnmadeObject]) throws -> Choice {
         try checkWritable(schema)
-        let given = plan.identities.first { $0.key.lowercased() == schema.name.lowercased() }?.value
+        func given(_ identities: [String: IdentityChoice]) -> IdentityChoice? {
+            identities.first { $0.key.lowercased() == schema.name.lowercased() }?.value
+        }
+        if let settled = given(plan.settledIdentities) {
+            do {
+                return try choice(schema, settled)
+            } catch let error as LogSyncError where error.code == .usage {
+                unfit.append(
+                    UnmadeObject(
+                        object: "identity of \(schema.name)",
+                        reason: "the content's setting does not fit this schema: \(error.message)"))
+            }
+        }
+        return try choice(schema, given(plan.identities))
+    }
+
+    private func choice(_ schema: TableSchema, _ given: IdentityChoice?) throws -> Choice {
         switch given {
         case .surrogate:
             guard schema.integerKey != nil else {

@@ -40,7 +40,9 @@ final class SnapshotRowsCollector {
     ) {
         self.keys = keys
         self.table = table
-        self.order = order
+        // A column that was dropped and came back under its name stands once.
+        var seen: Set<String> = []
+        self.order = order.filter { seen.insert($0.lowercased()).inserted }
         self.writer = writer
         self.places = places
         self.blobs = blobs
@@ -65,7 +67,7 @@ final class SnapshotRowsCollector {
 
     /// Adds any row.
     func append(_ full: RowState) throws {
-        let cells = full.state.cellsByName.filter { !$0.value.isEmpty }
+        let cells = Self.merged(full.state.cellsByName.filter { !$0.value.isEmpty }, order)
         let isPlain =
             full.state.inserts.count == 1 && full.state.deletes.isEmpty
             && cells.values.allSatisfy { $0.versions.count == 1 && $0.additions.isEmpty }
@@ -87,6 +89,18 @@ final class SnapshotRowsCollector {
             }
         }
         try flushIfFull(group)
+    }
+
+    /// Cells of names that SQLite holds for one under the first of these: no reader takes a row that has one twice.
+    private static func merged(_ cells: [String: CellState], _ order: [String]) -> [String: CellState] {
+        guard cells.keys.contains(where: { !order.contains($0) }) else { return cells }
+        let names = Dictionary((order + cells.keys.sorted()).map { ($0.lowercased(), $0) }) { first, _ in first }
+        var merged: [String: CellState] = [:]
+        for (name, cell) in cells.sorted(by: { $0.key < $1.key }) {
+            merged[names[name.lowercased()] ?? name, default: CellState()].versions += cell.versions
+            merged[names[name.lowercased()] ?? name]?.additions += cell.additions
+        }
+        return merged
     }
 
     /// Writes what has been gathered.

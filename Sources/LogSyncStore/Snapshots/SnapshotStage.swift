@@ -16,6 +16,7 @@ final class SnapshotStage {
             sqlite3_close_v2(handle)
             throw LogSyncError(.ioError, "no temporary database could be made; nothing was imported")
         }
+        try Connection.defend(handle, trustsSchema: false)
         scratch = Connection(handle)
         try scratch.execute(
             """

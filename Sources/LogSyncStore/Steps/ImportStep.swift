@@ -15,7 +15,7 @@ extension ImportStep {
     /// the caller's write transaction.
     ///
     /// - Parameter path: of the store's file.
-    /// - Throws: ``NotReady`` for a transaction that has to wait, ``RowGone``, and what `next` and streaming throw; the whole
+    /// - Throws: ``NotReady`` for a transaction that has to wait, ``RefusedTransaction`` for one that cannot be merged, ``RowGone``, and what `next` and streaming throw; the whole
     ///   step is then undone.
     static func run(in store: OpenStore, path: String, next: () throws -> IncomingTransaction?) throws -> ImportStep {
         var step = ImportStep()
@@ -26,7 +26,11 @@ extension ImportStep {
             guard let incoming = try next() else { break }
             try Readiness(of: incoming.header, chainBefore: incoming.chainBefore, in: store).check(incoming.header.dot)
             let merge = try TransactionMerge(store, incoming.header)
-            step.imported.append(try merge.run(incoming))
+            do {
+                step.imported.append(try merge.run(incoming))
+            } catch let error as LogSyncError {
+                throw RefusedTransaction(error, on: store.connection) ?? error
+            }
             if let reinserted = merge.reinserted { step.revived.append(reinserted) }
         } while ContinuousClock.now < deadline
         return step

@@ -63,15 +63,25 @@ extension Store {
         }
     }
 
-    /// The tables and columns that a schema makes, as far as this machine's SQLite understands it.
+    /// Makes a schema in memory, to see whether it is one.
+    ///
+    /// - Throws: `invalidStore` where it tries what no schema needs; `ioError` where no temporary database could be made.
+    package static func checkSchema(_ schema: String) throws {
+        let schema = try ForeignSchema(schema)
+        try Connection.inMemory { _ = try schema.make(on: $0) }
+    }
+
+    /// The tables and columns that a schema makes, as far as this machine's SQLite understands it; none where it tries
+    /// what no schema needs.
     ///
     /// - Throws: `ioError` where no temporary database could be made.
     package static func columns(ofSchema schema: String) throws -> SchemaColumns {
         try Connection.inMemory { connection in
-            // Tables come first in it; what follows may want modules that this machine does not have.
             do {
-                try connection.execute(schema: schema)
-            } catch let error as LogSyncError where error.code == .invalidStore {}
+                try ForeignSchema(schema).makeTables(on: connection)
+            } catch let error as LogSyncError where error.code == .invalidStore {
+                return [:]
+            }
             var columns: SchemaColumns = [:]
             for name in try TableSchema.tableNames(on: connection) {
                 guard let table = try TableSchema.read(name, on: connection) else { continue }

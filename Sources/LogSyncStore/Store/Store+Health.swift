@@ -52,14 +52,12 @@ extension Store {
         }
     }
 
-    /// What the content's schema has, or the database, and this store does not make or heed.
-    package func unmade() throws -> [UnmadeObject] {
-        try database.read { try $0.unmade(path: path) }
-    }
-
     private func untracked(_ store: OpenStore) throws -> [String] {
         let settings = Settings(store)
-        let left = Set(try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.lowercased() } })
+        let settled = try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.lowercased() } }
+        let left = try [AppSchema.Left.skip, .local].reduce(into: Set(settled)) {
+            try $0.formUnion($1.tables(on: store.connection))
+        }
         let isBehind = try SchemaReconciliation.isNeeded(store)
         return try TableSchema.tableNames(on: store.connection).filter { name in
             let lower = name.lowercased()

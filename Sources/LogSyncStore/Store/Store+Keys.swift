@@ -21,7 +21,7 @@ extension Store {
 
     /// Learns which columns the keys of tables consist of, from a schema as a peer has it, and completes what is kept.
     ///
-    /// - Throws: `invalidStore` where the schema is no SQL that this machine's SQLite understands; then nothing is changed.
+    /// - Throws: `invalidStore` where the schema tries what none needs, or makes no table; then nothing is changed.
     package func learnKeys(from schema: String) throws {
         try database.write { store in
             let settings = try store.connection.rows("SELECT kind, target, value FROM logsync_setting").map {
@@ -40,8 +40,9 @@ extension KeyNames {
     static func names(
         in schema: String, settings: [(kind: String, target: String, value: String)]
     ) throws -> [String: [String]] {
-        try Connection.inMemory { connection in
-            try connection.execute(schema: schema)
+        let schema = try ForeignSchema(schema)
+        return try Connection.inMemory { connection in
+            try schema.makeTables(on: connection)
             try connection.execute(StoreSchema.sql)
             for setting in settings {
                 try connection.run(

@@ -48,27 +48,43 @@ extension Store {
     }
 
     /// Makes a new file from a schema (``schemaText()`` of another peer), ready to merge everything. Never overwrites.
+    ///
+    /// What is not made of the schema is what ``Store/unmadeObjects()`` says.
+    ///
+    /// - Parameter functions: what of this user's own programs triggers and views may call.
+    /// - Throws: `invalidStore` where the schema tries what none needs; `cannotCreate` where the file exists.
     package static func create(
-        _ path: String, schema: String, plan: InitializePlan, configuration: StoreConfiguration
+        _ path: String, schema: String, plan: InitializePlan, functions: Set<String> = [],
+        configuration: StoreConfiguration
     ) throws -> Store {
         guard !FileManager.default.fileExists(atPath: path) else {
             throw LogSyncError(
                 .cannotCreate, "\(path) is there already; it was left as it is",
                 help: "Choose another path, or `logsync init` it to merge what it holds.")
         }
+        let schema = try ForeignSchema(schema)
+        try reserve(path)
         let database = try StoreConnection(path, configuration: configuration, mayCreate: true)
         do {
-            try database.withConnection { try $0.execute(schema: schema) }
+            let unmade = try database.withConnection { try schema.make(on: $0, functions: functions) }
             let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
             try database.writeRaw { connection in
                 _ = try found(connection, plan: plan, configuration: configuration, records: true)
                 try StoreFacts(connection).set("journal", .text(journal))
+                try UnmadeObjects(connection).add(unmade)
             }
             return Store(database)
         } catch {
             closeQuietly(database)
             throw error
         }
+    }
+
+    /// Makes the file, for nobody but its owner to read, and through no symbolic link.
+    private static func reserve(_ path: String) throws {
+        let file = Foundation.open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw OpenFailure.error(path, message: String(cString: strerror(errno))) }
+        Foundation.close(file)
     }
 
     /// Removes every trace of replication and no row or object of the program's; puts the journal mode back.
@@ -162,9 +178,11 @@ extension Store {
         try TableRegistration(connection: connection, plan: plan).checkNames()
         let plan = plan.withContentSettings()
         let registering = TableRegistration(connection: connection, plan: plan)
-        let (tracked, left, refused) = try registering.choices()
-        report.refusals = refused
+        let choices = try registering.choices()
+        let (tracked, left) = (choices.tracked, choices.left)
+        report.refusals = choices.refused
         if records, let refusal = report.refusal { throw refusal }
+        try UnmadeObjects(connection).add(choices.unfit)
         for setting in plan.settings where setting.kind == "rename" {
             try connection.run(
                 "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
@@ -253,7 +271,9 @@ extension Store {
         for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
         // Tables that note migrations, too: other versions know others.
         for (table, why) in left {
-            try set(why == "local" ? "local" : "skip", table, "1")
+            let choice: AppSchema.Left = why == "local" ? .local : .skip
+            try set(choice.rawValue, table, "1")
+            try StoreFacts(connection).set(choice.key(table), .integer(1))
         }
     }
 

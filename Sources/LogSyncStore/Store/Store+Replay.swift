@@ -18,10 +18,11 @@ extension Store {
     package static func createForReplay(
         _ path: String, schema: String, plan: InitializePlan, configuration: StoreConfiguration
     ) throws -> Store {
+        let schema = try ForeignSchema(schema)
         let database = try StoreConnection(path, configuration: configuration, mayCreate: true)
         do {
             try database.withConnection { connection in
-                try connection.execute(schema)
+                _ = try schema.make(on: connection)
                 try connection.execute("PRAGMA journal_mode = WAL")
             }
             try database.writeRaw { connection in

@@ -95,6 +95,11 @@ extension Store {
         try database.read { try $0.settledSchema() } ?? schemaText().fingerprint
     }
 
+    /// What of the content's schema this store does not have, or does not run.
+    package func unmadeObjects() throws -> [UnmadeObject] {
+        try database.read { store in try UnmadeObjects(store.connection).all() + store.unmade(path: path) }
+    }
+
     /// Peers' names as the content's settings have them.
     package func peerNames() throws -> [PeerID: String] {
         try database.read { store in

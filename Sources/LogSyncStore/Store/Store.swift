@@ -213,6 +213,23 @@ package final class Store: Sendable {
         try database.write { try ImportStep.run(in: $0, path: path, next: next) }
     }
 
+    /// Lets transactions of this peer in, however much their files come to.
+    package func acceptSize(of peer: PeerID) throws {
+        try database.write { try $0.facts.set(Self.acceptsSize + peer.description, .integer(1)) }
+    }
+
+    /// The peers of which that was said.
+    package func peersOfAcceptedSize() throws -> Set<PeerID> {
+        try database.read { store in
+            let rows = try store.connection.rows(
+                "SELECT substr(key, ?2) FROM logsync_store WHERE substr(key, 1, ?2 - 1) = ?1", .text(Self.acceptsSize),
+                .integer(Int64(Self.acceptsSize.utf8.count + 1)))
+            return Set(rows.compactMap { PeerID(String(text: $0[0])) })
+        }
+    }
+
+    private static let acceptsSize = "accepts_size "
+
     /// Lets transactions of this peer in, however far ahead their times lie.
     package func acceptClock(of peer: PeerID) throws {
         try database.write { store in

@@ -1,0 +1,321 @@
+import CLogSyncSQLite
+import Foundation
+import GRDBSQLite
+import LogSyncModel
+
+/// Runs the statements of a ``ForeignSchema`` on a connection that is bridled meanwhile.
+struct SchemaLoader {
+    private let connection: Connection
+    private let authorizer: SchemaAuthorizer
+    /// Of this user's programs; lower case.
+    private let functions: Set<String>
+    private let clock = SchemaClock()
+
+    init(_ connection: Connection, functions: Set<String>) throws {
+        self.connection = connection
+        self.functions = Set(functions.map { $0.lowercased() })
+        authorizer = SchemaAuthorizer(functions: try Self.harmlessFunctions(connection).union(self.functions))
+    }
+
+    /// Those that SQLite lets a schema call though nobody trusts it.
+    /// Source: <https://www.sqlite.org/c3ref/c_deterministic.html> (SQLITE_INNOCUOUS).
+    private static func harmlessFunctions(_ connection: Connection) throws -> Set<String> {
+        let names = try connection.rows("SELECT DISTINCT lower(name) FROM pragma_function_list WHERE flags & 0x200000")
+        return Set(names.map { String(text: $0[0]) }).subtracting(["fts3_tokenizer", "load_extension"])
+    }
+
+    func run(_ statements: [(kind: ForeignSchema.Kind, sql: String)]) throws -> [UnmadeObject] {
+        let stubs = SchemaStubs(connection, functions: functions)
+        let before = try bridle()
+        defer { unbridle(before) }
+        defer { stubs.remove() }
+        var unmade: [UnmadeObject] = []
+        var tables: Set<String> = []
+        var refused: [String: String] = [:]
+        for (kind, sql) in statements {
+            if case .insert(let table) = kind {
+                guard tables.contains(table) else { continue }
+                let reason = try insert(sql, kind, stubs)
+                if refused[table] == nil { refused[table] = reason }
+                continue
+            }
+            guard let reason = try create(sql, kind) else {
+                if kind == .table { tables.insert(SQLTokens(sql).name(2).lowercased()) }
+                continue
+            }
+            if kind == .pragma { throw ForeignSchema.refusal("sets a pragma that SQLite refuses: \(reason)") }
+            unmade.append(UnmadeObject(object: Self.objectName(sql, kind), reason: reason))
+        }
+        for (table, reason) in refused.sorted(by: { $0.key < $1.key }) {
+            try empty(table)
+            unmade.append(UnmadeObject(object: "rows of \(table)", reason: reason))
+        }
+        let wanted = statements.contains { $0.kind == .table }
+        if wanted, tables.isEmpty, let first = unmade.first {
+            throw ForeignSchema.refusal("makes no table that SQLite understands (\(first.reason))")
+        }
+        // Those of a view go with it.
+        let triggers = try objects("trigger")
+        return try unmade + inspectViews() + inspect(triggers)
+    }
+
+    // MARK: Statements
+
+    /// - Returns: why it was not made; nil where it was.
+    private func create(_ sql: String, _ kind: ForeignSchema.Kind) throws -> String? {
+        if kind == .trigger || kind == .view, SchemaWeights.tokenLimit < SQLTokens(sql).count {
+            return "it is longer than any that people write"
+        }
+        authorizer.purpose = .statement(kind)
+        let isTable = kind == .table
+        return try perform(sql) ?? (isTable ? inspectDefaults(sql) : nil)
+    }
+
+    /// Rows wait for their program where they cannot be brought into its order here.
+    private func insert(_ sql: String, _ kind: ForeignSchema.Kind, _ stubs: SchemaStubs) throws -> String? {
+        authorizer.purpose = .statement(kind)
+        let reason = try perform(sql)
+        return reason ?? stubs.missingOrder.map { "the collation \($0) is not here" }
+    }
+
+    /// - Returns: what SQLite says against it; nil where it was run.
+    /// - Throws: `invalidStore` where it transgresses, is too large or takes too long.
+    private func perform(_ sql: String, runs: Bool = true) throws -> String? {
+        try sql.withCString { start in
+            var statement: OpaquePointer?
+            var tail: UnsafePointer<CChar>?
+            var code = sqlite3_prepare_v2(connection.handle, start, -1, &statement, &tail)
+            defer { sqlite3_finalize(statement) }
+            if code == SQLITE_OK, let tail, tail.pointee != 0 {
+                throw ForeignSchema.refusal("has a statement that is two: \(sql.prefix(40))")
+            }
+            if code == SQLITE_OK, runs {
+                repeat { code = sqlite3_step(statement) } while code == SQLITE_ROW
+                if code == SQLITE_DONE { code = SQLITE_OK }
+            }
+            let message = String(cString: sqlite3_errmsg(connection.handle))
+            if let transgression = authorizer.transgression { throw ForeignSchema.refusal(transgression) }
+            if clock.isOver { throw ForeignSchema.refusal("takes longer than a schema may") }
+            switch code & 0xFF {
+            case SQLITE_OK: return nil
+            case SQLITE_TOOBIG: throw ForeignSchema.refusal("is larger than a schema may be: \(message)")
+            case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_CANTOPEN, SQLITE_READONLY:
+                throw connection.failure(code, String(sql.prefix(80)))
+            default: return message
+            }
+        }
+    }
+
+    // MARK: Questions afterwards
+
+    /// SQLite asks for the functions of a default when it is taken, not when it is declared.
+    private func inspectDefaults(_ sql: String) throws -> String? {
+        guard sql.range(of: "DEFAULT", options: .caseInsensitive) != nil else { return nil }
+        let name = SQL.name(SQLTokens(sql).name(2))
+        guard let reason = try inspect("INSERT INTO main.\(name) DEFAULT VALUES") else { return nil }
+        try unguarded { try connection.execute("DROP TABLE main.\(name)") }
+        return reason
+    }
+
+    private func inspectViews() throws -> [UnmadeObject] {
+        let views = try objects("view")
+        let weights = SchemaWeights(views.map { ($0.name, $0.sql) })
+        return try views.compactMap { view in
+            let reason =
+                try weights.isTooHeavy(view.name)
+                ? SchemaWeights.reason : inspect("SELECT * FROM main.\(SQL.name(view.name))")
+            guard let reason else { return nil }
+            try unguarded { try connection.execute("DROP VIEW IF EXISTS main.\(SQL.name(view.name))") }
+            return UnmadeObject(object: view.name, reason: reason)
+        }
+    }
+
+    private func inspect(_ triggers: [SchemaObject]) throws -> [UnmadeObject] {
+        try connection.setTriggersEnabled(true)
+        defer { try? connection.setTriggersEnabled(false) }
+        let weights = SchemaWeights(try (objects("view") + triggers).map { ($0.name, $0.sql) })
+        var unmade: [UnmadeObject] = []
+        func take(_ trigger: SchemaObject, _ reason: String) throws {
+            try unguarded { try connection.execute("DROP TRIGGER IF EXISTS main.\(SQL.name(trigger.name))") }
+            unmade.append(UnmadeObject(object: trigger.name, reason: reason))
+        }
+        // Each alone, for one that cannot be prepared hides all others of its table.
+        for trigger in triggers {
+            try unguarded { try connection.execute("DROP TRIGGER IF EXISTS main.\(SQL.name(trigger.name))") }
+        }
+        for trigger in triggers {
+            if weights.isTooHeavy(trigger.name) {
+                unmade.append(UnmadeObject(object: trigger.name, reason: SchemaWeights.reason))
+                continue
+            }
+            authorizer.purpose = .statement(.trigger)
+            if let reason = try perform(trigger.sql) {
+                unmade.append(UnmadeObject(object: trigger.name, reason: reason))
+                continue
+            }
+            guard let event = try firing(trigger) else {
+                try take(trigger, "it cannot be told when it fires")
+                continue
+            }
+            if let reason = try inspect(event) { try take(trigger, reason) }
+        }
+        return unmade
+    }
+
+    /// A statement that fires the trigger.
+    private func firing(_ trigger: SchemaObject) throws -> String? {
+        let tokens = SQLTokens(trigger.sql)
+        var index = 3
+        guard tokens.count > 6 else { return nil }
+        if tokens.word(index) == "INSTEAD" { index += 2 }
+        if ["BEFORE", "AFTER"].contains(tokens.word(index)) { index += 1 }
+        let table = "main." + SQL.name(trigger.table)
+        switch tokens.word(index) {
+        case "INSERT": return "INSERT INTO \(table) DEFAULT VALUES"
+        case "DELETE": return "DELETE FROM \(table)"
+        case "UPDATE":
+            let columns = try unguarded {
+                try connection.rows(
+                    "SELECT name FROM pragma_table_xinfo(?) WHERE hidden NOT IN (2, 3)", .text(trigger.table))
+            }.map { SQL.name(String(text: $0[0])) }
+            guard !columns.isEmpty else { return nil }
+            return "UPDATE \(table) SET " + columns.map { "\($0) = \($0)" }.joined(separator: ", ")
+        default: return nil
+        }
+    }
+
+    private func inspect(_ sql: String) throws -> String? {
+        authorizer.purpose = .inspection
+        guard let message = try perform(sql, runs: false) else { return nil }
+        return Self.explanation(message)
+    }
+
+    private static func explanation(_ message: String) -> String {
+        for prefix in ["not authorized to use function: ", "no such function: ", "unsafe use of "]
+        where message.hasPrefix(prefix) {
+            let name = message.dropFirst(prefix.count).filter { $0 != "(" && $0 != ")" }
+            return "it calls \(name), which is not one of SQLite's harmless functions"
+        }
+        return message
+    }
+
+    private struct SchemaObject {
+        var name: String
+        var table: String
+        var sql: String
+    }
+
+    private func objects(_ type: String) throws -> [SchemaObject] {
+        try unguarded {
+            try connection.rows(
+                "SELECT name, tbl_name, sql FROM main.sqlite_master WHERE type = ? AND sql IS NOT NULL ORDER BY rowid",
+                .text(type))
+        }.map { SchemaObject(name: String(text: $0[0]), table: String(text: $0[1]), sql: String(text: $0[2])) }
+    }
+
+    private func empty(_ table: String) throws {
+        try unguarded { try connection.execute("DELETE FROM main.\(SQL.name(table))") }
+    }
+
+    private static func objectName(_ sql: String, _ kind: ForeignSchema.Kind) -> String {
+        let tokens = SQLTokens(sql)
+        let place = kind == .virtualTable || tokens.word(1) == "UNIQUE" ? 3 : 2
+        return place < tokens.count ? tokens.name(place) : String(sql.prefix(40))
+    }
+
+    // MARK: The bridle
+
+    /// Runs SQL of our own in between.
+    private func unguarded<Result>(_ body: () throws -> Result) throws -> Result {
+        SchemaAuthorizer.detach(from: connection)
+        defer { authorizer.attach(to: connection) }
+        return try body()
+    }
+
+    private struct Limit {
+        var id: Int32
+        var value: Int32
+    }
+
+    /// Source: <https://www.sqlite.org/c3ref/c_limit_attached.html>.
+    private static let limits = [
+        Limit(id: SQLITE_LIMIT_ATTACHED, value: 0), Limit(id: SQLITE_LIMIT_LENGTH, value: Int32(Limits.schemaLength)),
+        Limit(id: SQLITE_LIMIT_EXPR_DEPTH, value: 200), Limit(id: SQLITE_LIMIT_COMPOUND_SELECT, value: 50),
+        Limit(id: SQLITE_LIMIT_TRIGGER_DEPTH, value: 50),
+    ]
+
+    private func bridle() throws -> [Limit] {
+        try connection.setTriggersEnabled(false)
+        authorizer.attach(to: connection)
+        sqlite3_progress_handler(
+            connection.handle, 10_000,
+            { Unmanaged<SchemaClock>.fromOpaque($0!).takeUnretainedValue().isOver ? 1 : 0 },
+            Unmanaged.passUnretained(clock).toOpaque())
+        return Self.limits.map { Limit(id: $0.id, value: sqlite3_limit(connection.handle, $0.id, $0.value)) }
+    }
+
+    private func unbridle(_ limits: [Limit]) {
+        for limit in limits { sqlite3_limit(connection.handle, limit.id, limit.value) }
+        sqlite3_progress_handler(connection.handle, 0, nil, nil)
+        SchemaAuthorizer.detach(from: connection)
+    }
+}
+
+/// How long a schema has been running, as time of its thread, so that a busy machine refuses none.
+private final class SchemaClock {
+    private let end = SchemaClock.now() + Limits.schemaTime
+
+    var isOver: Bool { Self.now() > end }
+
+    private static func now() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
+
+/// Stand-ins for what a program on this machine has and this process has not.
+private final class SchemaStubs {
+    private let connection: Connection
+    private let functions: Set<String>
+    /// The collation that a row could not be ordered by, if one was asked.
+    private(set) var missingOrder: String?
+    private var names: [String] = []
+
+    init(_ connection: Connection, functions: Set<String>) {
+        self.connection = connection
+        self.functions = functions
+        for name in functions {
+            sqlite3_create_function_v2(
+                connection.handle, name, -1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, nil,
+                { context, _, _ in sqlite3_result_error(context, "this function is its program's", -1) }, nil, nil, nil)
+        }
+        sqlite3_collation_needed(
+            connection.handle, Unmanaged.passUnretained(self).toOpaque(),
+            { context, _, _, name in
+                guard let context, let name else { return }
+                Unmanaged<SchemaStubs>.fromOpaque(context).takeUnretainedValue().define(String(cString: name))
+            })
+    }
+
+    private func define(_ name: String) {
+        // SQLite makes its own for UTF-16 of those for UTF-8, when nobody else has them.
+        guard Collation(rawValue: name.uppercased()) == nil else { return }
+        names.append(name)
+        sqlite3_create_collation_v2(
+            connection.handle, name, SQLITE_UTF8, Unmanaged.passUnretained(self).toOpaque(),
+            { context, _, _, _, _ in
+                let stubs = Unmanaged<SchemaStubs>.fromOpaque(context!).takeUnretainedValue()
+                if stubs.missingOrder == nil { stubs.missingOrder = stubs.names.first }
+                return 0
+            }, nil)
+    }
+
+    func remove() {
+        sqlite3_collation_needed(connection.handle, nil, nil)
+        for name in names { sqlite3_create_collation_v2(connection.handle, name, SQLITE_UTF8, nil, nil, nil) }
+        for name in functions {
+            sqlite3_create_function_v2(connection.handle, name, -1, SQLITE_UTF8, nil, nil, nil, nil, nil)
+        }
+    }
+}

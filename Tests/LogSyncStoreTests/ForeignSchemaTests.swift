@@ -1,0 +1,165 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncStore
+import Testing
+
+@Suite("A schema that another peer published")
+struct ForeignSchemaTests {
+    /// Makes it in memory, and says what was left out.
+    private func unmade(_ schema: String, functions: Set<String> = []) throws -> [UnmadeObject] {
+        let schema = try ForeignSchema(schema)
+        return try Connection.inMemory { try schema.make(on: $0, functions: functions) }
+    }
+
+    private func objects(_ schema: String, functions: Set<String> = []) throws -> [String] {
+        let schema = try ForeignSchema(schema)
+        return try Connection.inMemory { connection in
+            _ = try schema.make(on: connection, functions: functions)
+            return try connection.rows("SELECT name FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").map {
+                String(text: $0[0])
+            }
+        }
+    }
+
+    @Test(
+        "is refused as a whole where it is more than a schema",
+        arguments: [
+            "ATTACH '/tmp/elsewhere.db' AS o;",
+            "VACUUM INTO '/tmp/elsewhere.db';",
+            "SELECT fts3_tokenizer('x', x'4141414141414141');",
+            "PRAGMA soft_heap_limit=71748523475270;",
+            "PRAGMA writable_schema = ON;",
+            "PRAGMA user_version = (SELECT 1);",
+            "CREATE TABLE n(x INTEGER); INSERT INTO n(x) VALUES ((SELECT 1));",
+            "CREATE TABLE n(x INTEGER); INSERT INTO n(x) SELECT 1;",
+            "CREATE TABLE n(x INTEGER); INSERT INTO n(x) VALUES (hex(zeroblob(8000000)));",
+            "CREATE TABLE n AS SELECT 1;",
+            "CREATE TABLE n AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c;",
+            "CREATE TEMP TABLE n(x);",
+            "CREATE TABLE temp.n(x);",
+            "CREATE TABLE logsync_store(key, value);",
+            "CREATE INDEX logsync_i ON note(id);",
+            "DELETE FROM note;", "DROP TABLE note;", "BEGIN;", "ANALYZE;", "REINDEX;",
+            "INSERT INTO sqlite_master(name) VALUES ('x');\u{0}",
+            "EXPLAIN CREATE TABLE n(x);",
+            "CREATE VIRTUAL TABLE temp.n USING fts5(x);",
+        ])
+    func refused(statement: String) throws {
+        let error = #expect(throws: LogSyncError.self) {
+            try unmade(
+                "CREATE TABLE note(id TEXT PRIMARY KEY);\n\(statement)\nCREATE TABLE later(id INTEGER PRIMARY KEY);\n")
+        }
+        #expect(error?.code == .invalidStore)
+    }
+
+    @Test("is made whole where it is what programs have")
+    func usual() throws {
+        let schema = """
+            PRAGMA encoding = 'UTF-8';
+            PRAGMA page_size = 4096;
+            PRAGMA auto_vacuum = 0;
+            PRAGMA application_id = -7;
+            PRAGMA user_version = 3;
+            CREATE TABLE list(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL DEFAULT (lower('X')) UNIQUE) STRICT;
+            CREATE TABLE note(
+                id INTEGER PRIMARY KEY, list INTEGER REFERENCES list ON DELETE CASCADE,
+                body TEXT DEFAULT 'a;b' CHECK (length(body) < 100), day TEXT DEFAULT CURRENT_TIMESTAMP,
+                upper TEXT GENERATED ALWAYS AS (upper(body)) STORED);
+            CREATE TABLE pair(a TEXT, b TEXT, PRIMARY KEY(a, b)) WITHOUT ROWID;
+            CREATE TABLE version(n INTEGER, t TEXT);
+            CREATE VIRTUAL TABLE found USING fts5(body, content='note', content_rowid='id', tokenize='porter');
+            CREATE VIRTUAL TABLE older USING fts4(body);
+            CREATE VIRTUAL TABLE place USING rtree(id, x0, x1);
+            CREATE UNIQUE INDEX note_body ON note(lower(body)) WHERE list IS NOT NULL;
+            CREATE VIEW shown AS SELECT n.id, l.name FROM note AS n JOIN list AS l ON l.id = n.list; -- a comment
+            CREATE VIEW deep AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 9) SELECT x FROM c;
+            CREATE TRIGGER note_ai AFTER INSERT ON note BEGIN
+              INSERT INTO found(rowid, body) VALUES (new.id, new.body); SELECT CASE WHEN 1 THEN 2 END; END;
+            CREATE TRIGGER note_au AFTER UPDATE OF body ON note WHEN new.body <> old.body BEGIN
+              UPDATE version SET n = n + 1; END;
+            CREATE TRIGGER shown_ii INSTEAD OF INSERT ON shown BEGIN INSERT INTO list(name) VALUES (new.name); END;
+            INSERT INTO "version"("n", "t") VALUES (-1, 'it''s; here');
+            INSERT INTO "version"("n", "t") VALUES (9.0e+999, X'00FF');
+            INSERT INTO "version"("n", "t") VALUES (NULL, NULL);
+            """
+        let left = try unmade(schema)
+        #expect(left.isEmpty, "\(left)")
+        let made = try ForeignSchema(schema)
+        let rows = try Connection.inMemory { connection in
+            _ = try made.make(on: connection)
+            // The connection is as it was.
+            try connection.execute("CREATE TEMP TABLE t(x); INSERT INTO version SELECT 5, 'later'")
+            return try connection.integer("SELECT count(*) FROM version")
+        }
+        #expect(rows == 4)
+    }
+
+    @Test(
+        "is made without what calls a function that is not harmless",
+        arguments: [
+            "CREATE VIEW bad AS SELECT id, edit('', 'touch owned') FROM note;",
+            "CREATE VIEW bad AS SELECT writefile('x', id) FROM note;",
+            "CREATE VIEW bad AS SELECT * FROM note WHERE load_extension('x');",
+            "CREATE TRIGGER bad AFTER INSERT ON note BEGIN UPDATE note SET id = edit(new.id, 'true'); END;",
+            "CREATE TRIGGER bad BEFORE DELETE ON note BEGIN DELETE FROM other WHERE x = readfile('x'); END;",
+            "CREATE TRIGGER bad AFTER UPDATE ON note WHEN fts3_tokenizer('simple') BEGIN SELECT 1; END;",
+            "CREATE TRIGGER bad AFTER INSERT ON note BEGIN DELETE FROM logsync_transaction; END;",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x DEFAULT (edit('', 'true')));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x CHECK (writefile('x', x)));",
+            "CREATE INDEX bad ON note(edit(id, 'true'));",
+            "CREATE VIRTUAL TABLE bad USING unheardof(x);",
+            "CREATE VIRTUAL TABLE bad USING fts5(x, tokenize='unheardof');",
+        ])
+    func leftOut(statement: String) throws {
+        let schema = "CREATE TABLE note(id TEXT PRIMARY KEY);CREATE TABLE other(x);\n\(statement)"
+        #expect(try unmade(schema).map(\.object) == ["bad"])
+        #expect(try !objects(schema).contains("bad"))
+    }
+
+    @Test("is made with a function that the user lets in")
+    func letIn() throws {
+        let schema = """
+            CREATE TABLE note(id TEXT PRIMARY KEY, sort TEXT);
+            CREATE TRIGGER sorts AFTER INSERT ON note BEGIN UPDATE note SET sort = title_sort(new.id) WHERE id = new.id; END;
+            CREATE VIEW v AS SELECT title_sort(id), edit(id, 'x') FROM note;
+            """
+        #expect(try unmade(schema).map(\.object) == ["v", "sorts"])
+        #expect(try unmade(schema, functions: ["Title_Sort"]).map(\.object) == ["v"])
+    }
+
+    @Test("keeps its tables under collations that only its program has")
+    func collations() throws {
+        let schema = """
+            CREATE TABLE note(id TEXT PRIMARY KEY);
+            CREATE TABLE deck(id INTEGER PRIMARY KEY, name TEXT COLLATE unicase UNIQUE);
+            CREATE INDEX deck_name ON deck(name COLLATE unicase);
+            INSERT INTO "deck"("id", "name") VALUES (1, 'b');
+            INSERT INTO "deck"("id", "name") VALUES (2, 'a');
+            """
+        #expect(try unmade(schema).map(\.object) == ["rows of deck"])
+        #expect(try objects(schema) == ["deck", "deck_name", "note"])
+    }
+
+    @Test("ends soon however much work its views and tables are")
+    func bombs() throws {
+        var views = "CREATE TABLE note(id TEXT PRIMARY KEY); CREATE VIEW v0 AS SELECT 1 AS x FROM note;\n"
+        for level in 1...40 {
+            views += "CREATE VIEW v\(level) AS SELECT a.x FROM v\(level - 1) AS a, v\(level - 1) AS b;\n"
+        }
+        let left = try unmade(views)
+        #expect(left.map(\.object).contains("v40"))
+        #expect(!left.map(\.object).contains("v5"))
+        let columns = (1...1990).map { "c\($0)" }.joined(separator: ",")
+        let tables = (1...600).map { "CREATE TABLE t\($0)(\(columns));" }.joined()
+        #expect(throws: LogSyncError.self) { try unmade(tables) }
+    }
+
+    @Test("is asked for its tables' names without anything else of it")
+    func names() throws {
+        let columns = try Store.columns(
+            ofSchema:
+                "CREATE TABLE Note(Id TEXT PRIMARY KEY, body); CREATE VIEW v AS SELECT edit(1, 2); CREATE TABLE t(x);")
+        #expect(columns == ["note": ["id", "body"], "t": ["x"]])
+        #expect(try Store.columns(ofSchema: "CREATE TABLE t(x); ATTACH 'x' AS y;") == [:])
+    }
+}

@@ -1,0 +1,120 @@
+import Forgery
+import Foundation
+import GRDB
+import LogSync
+import LogSyncModel
+import Testing
+
+/// What SQL in the shared folder, and settings that anybody wrote, can have a store do.
+@Suite("A schema that a liar publishes")
+struct HostileSchemaTests {
+    private let world: World
+    private let a: Machine
+    private let folder: ForgedFolder
+    private let stranger = PeerID(high: 0x5747_0000_0000_0000, low: 1)
+
+    init() async throws {
+        world = try World()
+        a = try await world.founder("a", rows: ["one"])
+        folder = ForgedFolder(world.contentPath)
+    }
+
+    /// Publishes a schema that is newer than everybody's, and a row of a table that nobody has: then all are read.
+    private func publish(_ schema: String) throws {
+        let text = "PRAGMA user_version = 1000000;\n" + schema
+        let name = Forge.sha256(Array(text.utf8)).prefix(16).map { String(format: "%02x", $0) }.joined()
+        try folder.write(Array(text.utf8), to: "schemas/\(name).sql", of: stranger)
+        let column = ForgedGroup.Column("body", ForgedValues.texts(["x"]))
+        let group = ForgedGroup(.insert, "unheardof", key: "k", columns: [column])
+        try folder.put(ForgedLogFile([ForgedTransaction(Dot(stranger, 1), groups: [group])]), of: stranger)
+    }
+
+    private func photos(_ path: String) throws -> Int {
+        let database = try a.database(path)
+        defer { try? database.close() }
+        return try database.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM photo") ?? 0 }
+    }
+
+    @Test(
+        "reaches no file and runs no code",
+        arguments: [
+            "ATTACH 'VICTIM' AS o; DELETE FROM o.photo;", "VACUUM INTO 'VICTIM.copy';",
+            "SELECT fts3_tokenizer('x', x'4141414141414141'); CREATE VIRTUAL TABLE t USING fts3(tokenize=x);",
+            "CREATE TABLE t AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c;",
+        ])
+    func refused(sql: String) async throws {
+        let victim = "\(world.root)/victim.db"
+        try a.execute("CREATE TABLE photo(id INTEGER PRIMARY KEY); INSERT INTO photo VALUES(1)", at: victim)
+        try publish("CREATE TABLE note(id TEXT PRIMARY KEY, body);\n" + sql.replacing("VICTIM", with: victim))
+        for _ in 0..<2 { try await a.sync() }
+        try await a.snapshot()
+        _ = try await a.compact()
+        for path in [a.path, world.container] {
+            let report = try await Replicator.doctor(path, configuration: a.configuration)
+            #expect(
+                path == a.path || report.findings.contains { $0.code == "refused-schema" && $0.severity == .damage })
+            _ = try await Replicator.verify(path, configuration: a.configuration)
+        }
+        let error = await #expect(throws: LogSyncError.self) { try await world.clone("c") }
+        #expect(error?.code == .invalidStore)
+        #expect(try photos(victim) == 1)
+        #expect(!FileManager.default.fileExists(atPath: victim + ".copy"))
+        #expect(try a.ids() == ["one"])
+    }
+
+    @Test("is cloned without the triggers, views and defaults that call what is not harmless, and says which")
+    func leftOut() async throws {
+        try publish(
+            """
+            CREATE TABLE note(id TEXT PRIMARY KEY, body TEXT);
+            CREATE VIEW notes AS SELECT id, edit('', 'touch owned') FROM note;
+            CREATE TRIGGER owns AFTER INSERT ON note BEGIN UPDATE logsync_store SET value = 'x' WHERE key = 'container'; END;
+            CREATE TRIGGER sorts AFTER INSERT ON note BEGIN UPDATE note SET body = title_sort(new.id); END;
+            """)
+        let c = try world.machine("c")
+        let report = try await Replicator.clone(
+            to: c.path, container: world.container, content: "notes", peerName: "c", functions: ["title_sort"],
+            configuration: c.configuration)
+        #expect(report.unmade.map(\.object).sorted() == ["notes", "owns"])
+        #expect(report.unmade.first { $0.object == "notes" }?.reason.contains("edit") == true)
+        #expect(try await c.status().unmade.map(\.object) == ["notes", "owns"])
+        #expect(try c.ids() == ["one"])
+        #expect(try c.count("SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name = 'sorts'") == 1)
+        // One that comes to be is no longer listed.
+        try c.execute("CREATE VIEW notes AS SELECT id FROM note")
+        #expect(try await c.status().unmade.map(\.object) == ["owns"])
+    }
+
+    @Test("has no table published that was left out with --skip, whatever the content's settings say")
+    func skipped() async throws {
+        let other = try World()
+        let machine = try other.machine("s")
+        try machine.execute(
+            """
+            CREATE TABLE note(id TEXT PRIMARY KEY, body TEXT);
+            CREATE TABLE token(id INTEGER PRIMARY KEY, secret TEXT);
+            INSERT INTO token VALUES(1, 'hunter2');
+            CREATE TABLE v(x);
+            INSERT INTO v VALUES('here alone');
+            """)
+        var options = InitializeOptions()
+        options.skip = ["token"]
+        options.local = ["v"]
+        try await machine.initialize(options)
+        let key = RowIdentity(natural: ["local", "token"].map { .text(Array($0.utf8)[...]) })
+        let group = ForgedGroup(
+            .insert, "logsync_setting", identities: [Array(key.bytes)],
+            columns: [ForgedGroup.Column("value", ForgedValues.texts(["1"]))])
+        try ForgedFolder(other.contentPath).put(
+            ForgedLogFile([ForgedTransaction(Dot(stranger, 1), groups: [group])]), of: stranger)
+        #expect(try await machine.sync().imported == 1)
+        try machine.execute("ALTER TABLE note ADD COLUMN x; INSERT INTO note(id) VALUES('later')")
+        try await machine.sync()
+        let files = try FileManager.default.subpathsOfDirectory(atPath: other.contentPath).filter {
+            $0.hasSuffix(".sql")
+        }
+        let texts = try files.map { try String(contentsOfFile: "\(other.contentPath)/\($0)", encoding: .utf8) }
+        #expect(texts.contains { $0.contains("'here alone'") })
+        #expect(!texts.contains { $0.contains("hunter2") })
+    }
+}
