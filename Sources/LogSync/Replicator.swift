@@ -64,7 +64,22 @@ public actor Replicator {
     /// Records and publishes local changes, then imports all that has arrived.
     ///
     /// - Throws: `containerUnavailable` where the container is not there; local changes are then recorded nevertheless.
-    public func sync() async throws -> SyncResult { try await round(.everything, .cached) }
+    public func sync() async throws -> SyncResult {
+        let result = try await round(.everything, .cached)
+        if result.recorded == 0 { try warnOfUncaptured() }
+        return result
+    }
+
+    /// A program that turns triggers off is told from one that has not written only by what it has left.
+    private func warnOfUncaptured() throws {
+        let tables = try look { try $0.store.uncaptured() }
+        guard !tables.isEmpty else { return }
+        configuration.logger.warning(
+            """
+            rows of \(tables.joined(separator: ", ")) in \(path) were not captured: a program wrote them with triggers off. \
+            `logsync rescan \(path)` records them
+            """)
+    }
 
     /// Imports all that has arrived; local changes are recorded first and wait in the outbox.
     public func `import`() async throws -> SyncResult { try await round([.scan, .import, .acknowledge], .cached) }

@@ -1,3 +1,5 @@
+import LogSyncModel
+
 /// What `PRAGMA integrity_check` finds, told apart: a database whose structure is damaged, and sound rows that break what
 /// their table declares.
 ///
@@ -11,6 +13,9 @@ package struct Integrity {
     /// What says that a value is NULL or of another type than its column may hold, and how often it is said.
     package private(set) var unfitValues: [String: Int] = [:]
 
+    /// Tables that could not be checked, because they use a collation, function or module that only their program has.
+    package private(set) var unchecked: [String] = []
+
     /// Where the structure is damaged, a hundred complaints are enough.
     private static let limit = 100
     private static let brokenCheck = "CHECK constraint failed in "
@@ -19,18 +24,35 @@ package struct Integrity {
 
     /// Reads all of the database.
     package init(_ connection: Connection) throws {
-        // The bound counts broken rows too, of which there may be more than that before the first damage.
-        if try read(connection, upTo: Self.limit) == Self.limit, damage.isEmpty {
+        do {
+            // The bound counts broken rows too, of which there may be more than that before the first damage.
+            if try read(connection, upTo: Self.limit) == Self.limit, damage.isEmpty {
+                self = Integrity()
+                _ = try read(connection, upTo: Int(Int32.max))
+            }
+        } catch let error as LogSyncError where error.code == .invalidStore && !connection.isCorrupt {
+            // One table that SQLite cannot read here keeps it from reading the others.
             self = Integrity()
-            _ = try read(connection, upTo: Int(Int32.max))
+            try readByTable(connection)
+        }
+    }
+
+    private mutating func readByTable(_ connection: Connection) throws {
+        for row in try connection.rows("SELECT name FROM main.sqlite_master WHERE type = 'table' ORDER BY name") {
+            let name = String(text: row[0])
+            do {
+                _ = try read(connection, upTo: Int(Int32.max), of: name)
+            } catch let error as LogSyncError where error.code == .invalidStore && !connection.isCorrupt {
+                unchecked.append(name)
+            }
         }
     }
 
     private init() {}
 
     /// - Returns: how many complaints there were.
-    private mutating func read(_ connection: Connection, upTo limit: Int) throws -> Int {
-        let statement = try Statement("PRAGMA integrity_check(\(limit))", on: connection)
+    private mutating func read(_ connection: Connection, upTo limit: Int, of table: String? = nil) throws -> Int {
+        let statement = try Statement("PRAGMA integrity_check(\(table.map(SQL.literal) ?? String(limit)))", on: connection)
         var count = 0
         while damage.count < Self.limit, try statement.step() {
             count += 1

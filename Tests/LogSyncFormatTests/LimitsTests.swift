@@ -189,12 +189,12 @@ import Testing
         #expect(fits.bytes.count < 20_000)
         #expect(try verdict { try readAll(fits.bytes) } == .sound)
         let file = ForgedLogFile([bomb(mebibytes: 100)])
-        #expect(try verdict { try readAll(file.bytes) } == .damaged)
+        #expect(try verdict { try readAll(file.bytes) } == .tooLarge)
         let verdict = try verdict {
             let reader = try LogFileReader(MemorySource(file.bytes))
             _ = try #require(try reader.nextTransaction()).finish()
         }
-        #expect(verdict == .damaged)
+        #expect(verdict == .tooLarge)
         let reader = try LogFileReader(MemorySource(file.bytes), maximumExpansion: 200 << 20)
         _ = try #require(try reader.nextTransaction()).finish()
         // Its hashes say nothing of it.
@@ -212,7 +212,7 @@ import Testing
             return ForgedLogFile([transaction])
         }
         #expect(try verdict { try readAll(file(rows: 60, bytes: 1 << 20).bytes) } == .sound)
-        #expect(try verdict { try readAll(file(rows: 100, bytes: 1 << 20).bytes) } == .damaged)
+        #expect(try verdict { try readAll(file(rows: 100, bytes: 1 << 20).bytes) } == .tooLarge)
         #expect(try verdict { try readAll(file(rows: 100_000, bytes: 100).bytes) } == .sound)
         let reader = try LogFileReader(
             MemorySource(file(rows: 100, bytes: 1 << 20).bytes), maximumExpansion: 200 << 20)
@@ -298,8 +298,8 @@ import Testing
                 + [1] + Forge.text("body") + [0, 5] + Forge.varint(UInt64(zeros.count)) + zeros
         ]
         let bytes = snapshot.bytes
-        #expect(try read(snapshot) == .damaged)
-        #expect(try verdict { try SnapshotReader(MemorySource(bytes)).skip(.max) } == .damaged)
+        #expect(try read(snapshot) == .tooLarge)
+        #expect(try verdict { try SnapshotReader(MemorySource(bytes)).skip(.max) } == .tooLarge)
         let reader = try SnapshotReader(MemorySource(bytes), maximumExpansion: 200 << 20)
         #expect(try reader.next()?.count == 1)
     }

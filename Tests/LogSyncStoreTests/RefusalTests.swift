@@ -72,6 +72,37 @@ import Testing
         #expect(try store.record() == nil)
     }
 
+    @Test func allTablesAtOnce() throws {
+        try withApp { handle, app in
+            sqlite3_create_collation_v2(handle, "mine", SQLITE_UTF8, nil, { _, _, _, _, _ in 0 }, nil)
+            try app.execute(
+                "CREATE TABLE a(x); CREATE TABLE \"b b\"(x); CREATE TABLE c(k TEXT PRIMARY KEY COLLATE mine); CREATE TABLE ok(k PRIMARY KEY)"
+            )
+        }
+        let plan = InitializePlan(content: "test", container: "/nowhere", peerName: "a")
+        let report = try Store.examine(path, plan: plan, configuration: TestPeer.configuration(1))
+        #expect(report.refusals.map(\.table).sorted() == ["a", "b b", "c"])
+        #expect(report.tables.map(\.table) == ["ok"])
+        for option in ["--skip a", "--local 'b b'", "--skip c", "--identity a=COLUMN,…"] {
+            try expectRefusal(.unsupportedTable, mentions: option)
+        }
+        try initialize { plan in
+            plan.skip = ["a", "c"]
+            plan.local = ["b b"]
+        }.close()
+    }
+
+    @Test func aFunctionIsNamedAndNothingElse() throws {
+        try withApp { handle, app in
+            sqlite3_create_function_v2(
+                handle, "mine", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nil, { _, _, _ in }, nil, nil, nil)
+            try app.execute("CREATE TABLE t(k TEXT PRIMARY KEY, v CHECK (mine(v)))")
+        }
+        let plan = InitializePlan(content: "test", container: "/nowhere", peerName: "a")
+        let refusals = try Store.examine(path, plan: plan, configuration: TestPeer.configuration(1)).refusals
+        #expect(refusals.map(\.reason) == ["uses the function mine, which only its own program has"])
+    }
+
     @Test func aCollationOfTheApp() throws {
         try withApp { handle, app in
             sqlite3_create_collation_v2(handle, "mine", SQLITE_UTF8, nil, { _, _, _, _, _ in 0 }, nil)
@@ -198,7 +229,8 @@ import Testing
         let before = try Data(contentsOf: URL(fileURLWithPath: path))
         let reports = try Store.examine(
             path, plan: InitializePlan(content: "test", container: "/nowhere", peerName: "a"),
-            configuration: TestPeer.configuration(1))
+            configuration: TestPeer.configuration(1)
+        ).tables
         #expect(reports.map(\.table).sorted() == ["k", "t"])
         #expect(reports.first { $0.table == "t" }?.suggestions.count == 2)
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)

@@ -1,8 +1,36 @@
 import Foundation
 import GRDB
 import LogSyncModel
+import LogSyncSQLite
+import Logging
+import Synchronization
 import LogSync
 import Testing
+
+/// What was logged.
+private final class Messages: Sendable {
+    let all = Mutex<[String]>([])
+}
+
+private struct MessageHandler: LogHandler {
+    let messages: Messages
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.warning
+
+    init(messages: Messages) { self.messages = messages }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(
+        level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String,
+        function: String, line: UInt
+    ) {
+        messages.all.withLock { $0.append(message.description) }
+    }
+}
 
 @Suite("The doctor says what is wrong, where, why, and what helps")
 struct DoctorTests {
@@ -44,6 +72,35 @@ struct DoctorTests {
             let report = try await examine(path)
             #expect(report.findings.isEmpty && report.outcome == .complete, "\(report.findings)")
         }
+    }
+
+    @Test("A table that was renamed or came since the last recording is not taken for one that cannot be replicated")
+    func renamed() async throws {
+        try a.execute("ALTER TABLE note RENAME TO notes; CREATE TABLE more(k PRIMARY KEY); CREATE TABLE bare(v)")
+        let report = try await examine()
+        #expect(report.findings.filter { $0.code == "not-replicated" }.map { $0.place.hasSuffix("bare") } == [true])
+        try await a.sync()
+        #expect(try await examine().findings.filter { $0.code == "not-replicated" }.count == 1)
+    }
+
+    @Test("A sync that finds nothing says so where rows were written with triggers off")
+    func triggersOff() async throws {
+        let messages = Messages()
+        var watched = a
+        watched.configuration.logger = Logger(label: "a") { _ in MessageHandler(messages: messages) }
+        try await watched.sync()
+        #expect(messages.all.withLock { $0 }.isEmpty)
+        let database = try a.database()
+        try await database.writeWithoutTransaction { db in
+            try Connection(#require(db.sqliteConnection)).setTriggersEnabled(false)
+            try db.execute(sql: "INSERT INTO note(id) VALUES('unseen')")
+        }
+        try database.close()
+        #expect(try await watched.sync().recorded == 0)
+        #expect(messages.all.withLock { $0 }.contains { $0.contains("note") && $0.contains("logsync rescan") })
+        _ = try await a.with { try await $0.rescan() }
+        try await settle(a, b)
+        #expect(try b.ids() == ["one", "unseen"])
     }
 
     @Test("What is no store is an error, an empty folder a finding")

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import LogSyncModel
+import LogSyncStore
 import LogSync
 import Testing
 
@@ -67,6 +68,24 @@ struct SeedTests {
             let (status, first) = (try await machine.status(), try await machines[0].status())
             #expect(status.vector == first.vector && status.digest == first.digest)
         }
+    }
+
+    @Test("A file that a version seeded which identified rows by their integers is known again")
+    func formerSeed() async throws {
+        let a = try await founder("a")
+        let store = try Store.open(a.path, configuration: StoreConfiguration())
+        let copy = world.root + "/copy.db"
+        try FileManager.default.copyItem(atPath: package, toPath: copy)
+        let rows = try PackagedRows(
+            copy, settings: try store.contentSettings(), hashesParents: false, configuration: StoreConfiguration())
+        let former = try rows.peer()
+        let name = "seed-\(former.description.prefix(8))"
+        #expect(try store.seed(rows, as: former, name: name) != nil)
+        try rows.close()
+        try store.close()
+        let again = try await seed(a)
+        #expect(again.alreadySeeded && again.peer.id == former && again.rows.isEmpty)
+        #expect(try dump(a) == Self.all)
     }
 
     @Test("Seeded on two peers the rows come once, whoever syncs first")

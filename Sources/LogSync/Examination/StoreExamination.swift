@@ -116,6 +116,13 @@ struct StoreExamination {
                         + "logsync rescan"))
         }
         findings += unfitting(health)
+        if !health.unchecked.isEmpty {
+            findings.append(
+                Finding(
+                    "unchecked", .note, "\(health.unchecked.joined(separator: ", ")) could not be checked", at: path,
+                    why: "it uses a collation, function or module that only its program has",
+                    help: "run PRAGMA integrity_check in that program"))
+        }
         if !health.withoutTriggers.isEmpty {
             findings.append(
                 Finding(
@@ -202,6 +209,16 @@ struct StoreExamination {
                 Finding(
                     "unenforced", .note, "a foreign key is not enforced", at: "\(path): \(key)",
                     why: "somebody's rows break it"))
+        }
+        for unmade in status.unmade {
+            findings.append(
+                Finding(
+                    "unmade", .note, "\(unmade.object) is not made here, or does not run while rows are imported",
+                    at: path,
+                    why:
+                        "\(unmade.reason); what a trigger keeps beside replicated tables goes stale where other peers' "
+                        + "rows come in",
+                    help: "let the program bring it up to date, where it can"))
         }
         if !status.lacks.isEmpty { findings.append(lacking(status.lacks)) }
         if let trouble = status.identity {

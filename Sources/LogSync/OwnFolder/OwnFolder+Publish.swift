@@ -99,9 +99,8 @@ extension OwnFolder {
 
     /// Publishes what stands before any log: who this is, and the schema that its logs name.
     func describe() throws {
-        let schema = try store.schemaText()
         // Before the description that names it.
-        try publish(schema.text, schema.fingerprint)
+        try publishSchema()
         try folder.write(description())
     }
 
@@ -115,21 +114,25 @@ extension OwnFolder {
         let registration = owner.registration
         return PeerDescription(
             name: registration.name, created: registration.created, succeeds: registration.succeeds.last,
-            schema: try store.schemaText().fingerprint, without: without)
+            schema: try store.schemaFingerprint(), without: without)
     }
 
-    private func publish(_ schema: String, _ fingerprint: SchemaFingerprint) throws {
-        guard publishedSchemas.insert(fingerprint).inserted else { return }
-        do {
-            let name = SchemaFileName(fingerprint)
-            let bytes = Array(schema.utf8)
-            // A schema that cannot be read is written again.
-            if let there = try? folder.read(name, limit: bytes.count), there == bytes { return }
-            _ = try publisher(of: peer).publish(bytes) { _ in name }
-        } catch {
-            publishedSchemas.remove(fingerprint)
-            throw error
+    private func publishSchema() throws {
+        let standing = try store.schemaFingerprint()
+        guard !publishedSchemas.contains(standing) else { return }
+        if try !isPublished(SchemaFileName(standing)) {
+            let schema = try store.schemaText()
+            _ = try publisher(of: peer).publish(Array(schema.text.utf8)) { _ in SchemaFileName(schema.fingerprint) }
+            publishedSchemas.insert(schema.fingerprint)
+        } else {
+            publishedSchemas.insert(standing)
         }
+    }
+
+    /// A schema that cannot be read is written again; one that carries many rows is not read for that each time.
+    private func isPublished(_ name: SchemaFileName) throws -> Bool {
+        guard let found = try folder.find(name), found.size > 0 else { return false }
+        return found.size > 1 << 20 || library.content.schema(name, of: peer) != nil
     }
 
     // MARK: Former selves

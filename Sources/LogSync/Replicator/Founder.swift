@@ -54,6 +54,7 @@ actor Founder {
             }
         }
         plan.references = options.references.map { ($0.table, $0.column, $0.parent) }
+        plan.notReferences = options.notReferences
         plan.policies = options.policies
         plan.local = options.local
         plan.skip = options.skip
@@ -102,9 +103,10 @@ actor Founder {
 
     /// A name that no other peer of the content has.
     ///
+    /// - Parameter former: peers that this store was, whose names are its own.
     /// - Throws: `configuration` where the name that was asked for is taken; `usage` where it cannot be one.
-    func peerName(_ asked: String?, _ scan: ContainerScan?) throws -> String {
-        let peers = scan?.peers.values.map { $0 } ?? []
+    func peerName(_ asked: String?, _ scan: ContainerScan?, former: [PeerID] = []) throws -> String {
+        let peers = scan?.peers.values.filter { !former.contains($0.id) } ?? []
         let taken = Set(peers.compactMap { $0.description.value?.name })
         if let asked {
             try PeerName.check(asked)

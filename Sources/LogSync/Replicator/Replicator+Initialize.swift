@@ -10,7 +10,8 @@ extension Replicator {
     ///
     /// It may be called again without harm. The container has to be there; the content's folder is made within it.
     ///
-    /// - Throws: `configuration` where the options contradict what is there, or the store lies in a shared folder or on
+    /// - Throws: `configuration` where the options contradict what is there, or leave open which columns refer to other
+    ///   tables' rows (``InitializeReport/undecided``), or the store lies in a shared folder or on
     ///   a network file system; `containerUnavailable`; `noStore`; `invalidStore`; `unsupportedTable`; `usage`.
     public static func initialize(
         _ store: String, container: String, content: String, options: InitializeOptions = InitializeOptions(),
@@ -46,24 +47,34 @@ extension Founder {
         }
         report.joined = try folder.exists()
         let scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
-        let plan = try plan(options, name: try peerName(options.peerName, scan), scan, folder)
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        let former = stateDirectory.peers(at: place.path).filter { scan?.peers[$0] != nil }
+        let name = try peerName(options.peerName, scan, former: former)
+        let plan = try plan(options, name: name, scan, folder)
+        let found = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
+        report.tables = found.tables
+        report.references = found.references
+        report.undecided = found.undecided
+        report.refusals = found.refusals
+        report.obstacle = found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
         if options.dryRun {
-            report.tables = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
             warnOfUnrelatedTables(plan, &report)
             return report
         }
-        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        // What is refused leaves no trace in the container either.
+        if let obstacle = report.obstacle { throw obstacle }
         try stateDirectory.create()
         let locks = try StoreLocks(stateDirectory, store: place.path, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: place.path)
         defer { locks.step.release() }
-        // What would be refused leaves no trace in the container either.
-        _ = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
         try folder.create()
         let made = try Store.initialize(place.path, plan: plan, configuration: configuration.storeConfiguration)
         defer { closeQuietly(made.store) }
+        // What it was before takes part no more, and nobody is to wait for it.
+        for peer in former { try made.store.retire(peer) }
         try made.store.setLocation(path: place.path, inode: place.inode, machineID: configuration.machineID)
         try saveState(of: made.store, at: place, in: stateDirectory)
+        for peer in former { try stateDirectory.remove(peer) }
         report.tables = made.tables
         warnOfUnrelatedTables(plan, &report)
         report.recorded = try made.store.vector()[made.store.registration().peer] > 0 ? 1 : 0
@@ -90,6 +101,20 @@ extension Founder {
         report.warnings.append(
             report.dryRun
                 ? warning.replacing("both are in one content now", with: "both would be in one content") : warning)
+    }
+
+    /// A store that has lost the tables which said who its rows are would join with other rows of the same content.
+    private func doubling(_ found: FoundingReport, _ place: StorePlace, isJoining: Bool) -> LogSyncError? {
+        let tables = found.tables.filter { $0.identity == "surrogate" && $0.rows > 0 }.map(\.table)
+        guard !found.leftovers.isEmpty, isJoining, !tables.isEmpty else { return nil }
+        return LogSyncError(
+            .configuration,
+            "\(place.path) was a store, and another program has dropped the tables that said who its rows are; rows of "
+                + "\(tables.joined(separator: ", ")) would be there twice if it joined \(content) as it is; nothing was changed",
+            help:
+                "`logsync leave \(place.path)` removes what is left, and its program can write it again. `logsync clone "
+                + "--container \(container) --content \(content) NEW` makes a store of what the others have, into which "
+                + "what is only here can be copied; after `leave`, `logsync init` joins all the same")
     }
 
     /// The database is a store already: says so, and finishes what an `init` that was killed had left.

@@ -29,4 +29,23 @@ extension Replicator {
             store.logger.info("\(store.place.path) is an ordinary database again, with all its rows")
         }
     }
+
+    /// Removes what is left of a store whose tables another program dropped, so that the database can be written again.
+    ///
+    /// - Parameter dryRun: whether only to say what that is.
+    /// - Returns: the names of the triggers and tables; empty where nothing is left, or the database is a store.
+    /// - Throws: `noStore`, `invalidStore`, `locked`.
+    public static func removeLeftovers(
+        _ store: String, dryRun: Bool = false, configuration: SyncConfiguration
+    ) async throws -> [String] {
+        let founder = Founder(configuration: configuration, container: "", content: "")
+        return try await founder.removeLeftovers(store, dryRun: dryRun)
+    }
+}
+
+extension Founder {
+    fileprivate func removeLeftovers(_ path: String, dryRun: Bool) throws -> [String] {
+        try Store.removeLeftovers(
+            StorePlace(path).path, dryRun: dryRun, configuration: configuration.storeConfiguration)
+    }
 }

@@ -24,12 +24,11 @@ extension ReplicatedStore {
     fileprivate func seed(from file: String) throws -> SeedReport {
         let scratch = try ScratchFolder("seed", kept: "nothing was changed")
         defer { scratch.remove() }
-        let copy = scratch.path + "/seed.db"
-        try Self.copy(file, to: copy)
-        let rows = try packed(copy, file)
+        let rows = try packed(file, in: scratch, hashesParents: true)
         // It goes with its folder.
         defer { try? rows.close() }
-        let peer = try rows.peer()
+        var peer = try rows.peer()
+        if try store.vector()[peer] == 0, let former = try formerSeed(file, in: scratch) { peer = former }
         let name = PeerName(id: peer, name: PeerDescription.seed(peer).name)
         let imported = try store.seed(rows, as: peer, name: name.name)
         let counts = imported?.tables.mapValues(\.counts.inserted) ?? [:]
@@ -39,10 +38,25 @@ extension ReplicatedStore {
         )
     }
 
-    private func packed(_ copy: String, _ file: String) throws -> PackagedRows {
+    /// The pseudo-peer of the same rows as versions made it that identified rows by local integers, where it is here.
+    private func formerSeed(_ file: String, in scratch: ScratchFolder) throws -> PeerID? {
+        let vector = try store.vector()
+        let names = try store.contentSettings().filter { $0.kind == "peer" }
+        guard names.contains(where: { name in PeerID(name.target).map { PeerDescription.seed($0).name } == name.value })
+        else { return nil }
+        let rows = try packed(file, in: scratch, hashesParents: false)
+        defer { try? rows.close() }
+        let peer = try rows.peer()
+        return vector[peer] > 0 ? peer : nil
+    }
+
+    private func packed(_ file: String, in scratch: ScratchFolder, hashesParents: Bool) throws -> PackagedRows {
+        let copy = "\(scratch.path)/seed-\(hashesParents).db"
+        try Self.copy(file, to: copy)
         do {
             return try PackagedRows(
-                copy, settings: try store.contentSettings(), configuration: configuration.storeConfiguration)
+                copy, settings: try store.contentSettings(), hashesParents: hashesParents,
+                configuration: configuration.storeConfiguration)
         } catch let error as LogSyncError {
             // The copy's path means nothing to the caller.
             throw LogSyncError(

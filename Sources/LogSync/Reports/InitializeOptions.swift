@@ -26,6 +26,8 @@ public struct InitializeOptions: Sendable {
     public var peerName: String?
     public var identities: [String: Identity] = [:]
     public var references: [Reference] = []
+    /// (table, column) of columns that refer to no table's rows, though they may seem to.
+    public var notReferences: [(table: String, column: String)] = []
     /// (`TABLE` or `TABLE.COLUMN`, policy), in the order given.
     public var policies: [(target: String, policy: String)] = []
     /// Tables that are copied by `clone` and never replicated.
@@ -59,14 +61,29 @@ public struct InitializeOptions: Sendable {
     /// Takes `CHILD.COLUMN=PARENT`. Throws `usage` for anything else.
     public mutating func addReference(_ argument: String) throws {
         let (child, parent) = try Self.split(argument, expecting: "CHILD.COLUMN=PARENT")
-        guard let dot = child.lastIndex(of: "."), dot > child.startIndex, child.index(after: dot) < child.endIndex
-        else {
+        guard let (table, column) = Self.column(child) else {
             throw LogSyncError(
                 .usage, "\(argument.debugDescription) is not CHILD.COLUMN=PARENT; nothing was done",
                 help: "Write --reference with the child's table and column, and the parent's table")
         }
-        references.append(
-            Reference(table: String(child[..<dot]), column: String(child[child.index(after: dot)...]), parent: parent))
+        references.append(Reference(table: table, column: column, parent: parent))
+    }
+
+    /// Takes `TABLE.COLUMN`. Throws `usage` for anything else.
+    public mutating func addNoReference(_ argument: String) throws {
+        guard let (table, column) = Self.column(argument) else {
+            throw LogSyncError(
+                .usage, "\(argument.debugDescription) is not TABLE.COLUMN; nothing was done",
+                help: "Write --no-reference with a table and its column")
+        }
+        notReferences.append((table, column))
+    }
+
+    private static func column(_ argument: String) -> (table: String, column: String)? {
+        guard let dot = argument.lastIndex(of: "."), dot > argument.startIndex,
+            argument.index(after: dot) < argument.endIndex
+        else { return nil }
+        return (String(argument[..<dot]), String(argument[argument.index(after: dot)...]))
     }
 
     /// Takes `TABLE[.COLUMN]=POLICY`. Throws `usage` for anything else.

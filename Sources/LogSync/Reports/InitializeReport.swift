@@ -17,6 +17,14 @@ public struct InitializeReport: Sendable, Encodable {
     public var tables: [TableReport] = []
     /// What may not be as it was meant, as sentences.
     public var warnings: [String] = []
+    /// Columns that refer to other tables' rows, or seem to; empty for a database that is a store already.
+    public var references: [ReferenceReport] = []
+    /// Those of them that an option has to decide before the database can be a store.
+    public var undecided: [UndecidedReference] = []
+    /// Tables that cannot be replicated as they are, all of them.
+    public var refusals: [TableRefusal] = []
+    /// The error that ends a call which is no dry run; nil where nothing is refused or undecided.
+    public var obstacle: LogSyncError?
     /// How many transactions were recorded, published and imported.
     public var recorded = 0
     public var published = 0
@@ -26,7 +34,7 @@ public struct InitializeReport: Sendable, Encodable {
     public var outcome: Outcome { Outcome(held: held) }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, peer, dryRun, alreadyInitialized, joined, tables, warnings, recorded
-        case published, imported, held
+        case format, store, content, container, peer, dryRun, alreadyInitialized, joined, tables, references, undecided
+        case refusals, warnings, recorded, published, imported, held
     }
 }

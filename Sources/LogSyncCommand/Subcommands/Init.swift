@@ -42,6 +42,12 @@ struct Init: AsyncParsableCommand {
     var reference: [String] = []
 
     @Option(
+        help: ArgumentHelp(
+            "A column that refers to no other table's rows, though it may seem to; may be repeated.",
+            valueName: "table.column"))
+    var noReference: [String] = []
+
+    @Option(
         help: ArgumentHelp("What is shown when peers disagree; may be repeated.", valueName: "table[.column]=policy"))
     var policy: [String] = []
 
@@ -64,6 +70,8 @@ struct Init: AsyncParsableCommand {
             }
             for warning in report.warnings { session.logger.warning("\(warning)") }
             try session.report(report) { lines(report) }
+            // A dry run ends as the run would.
+            if let obstacle = report.obstacle { throw obstacle }
             return ExitStatus(report.outcome)
         }
     }
@@ -72,6 +80,7 @@ struct Init: AsyncParsableCommand {
         var options = InitializeOptions()
         for argument in identity { try options.addIdentity(argument) }
         for argument in reference { try options.addReference(argument) }
+        for argument in noReference { try options.addNoReference(argument) }
         for argument in policy { try options.addPolicy(argument) }
         options.local = local
         options.skip = skip
@@ -120,6 +129,11 @@ struct Init: AsyncParsableCommand {
             table.add(report.table, String(report.rows), identity, references.joined(separator: ", "))
         }
         let suggestions = tables.flatMap { report in report.suggestions.map { "\(report.table): \($0)" } }
-        return table.lines + suggestions.map { "note: " + Terminal.printable($0) }
+        let local = tables.filter { $0.identity == "surrogate" || $0.identity == "columns" }
+        var notes = suggestions
+        if local.count > 1, tables.allSatisfy(\.references.isEmpty) {
+            notes.append("\(local.count) tables have integer identities and nothing refers to them")
+        }
+        return table.lines + notes.map { "note: " + Terminal.printable($0) }
     }
 }

@@ -24,19 +24,29 @@ struct Leave: AsyncParsableCommand {
     private struct Report: Encodable {
         let format = 1
         var store: String
-        var content: String
-        var peer: PeerName
+        /// nil where the tables that said so are gone.
+        var content: String?
+        var peer: PeerName?
         var dryRun: Bool
         /// The container was there, so that the last changes could be published.
         var published: Bool
+        /// What was left of a store whose tables another program had dropped.
+        var leftovers: [String] = []
 
         private enum CodingKeys: String, CodingKey {
-            case format, store, content, peer, dryRun, published
+            case format, store, content, peer, dryRun, published, leftovers
         }
     }
 
     func run() async throws {
         try await common.run { session in
+            let configuration = session.configuration()
+            let leftovers = try await Replicator.removeLeftovers(store, dryRun: dryRun, configuration: configuration)
+            guard leftovers.isEmpty else {
+                let report = Report(store: store, dryRun: dryRun, published: false, leftovers: leftovers)
+                try session.report(report) { lines(report) }
+                return .done
+            }
             let replicator = try await session.open(store)
             let status = try await replicator.status()
             if !dryRun { try await replicator.leave() }
@@ -49,10 +59,16 @@ struct Leave: AsyncParsableCommand {
     }
 
     private func lines(_ report: Report) -> [String] {
+        guard let content = report.content else {
+            return [
+                "\(report.store) was a store whose tables another program had dropped. What was left of it "
+                    + "\(dryRun ? "would be" : "is") removed: \(report.leftovers.joined(separator: ", "))."
+            ].map(Terminal.printable)
+        }
         var lines = [
             dryRun
-                ? "\(report.store) would be no store of \(report.content) any more; nothing was done."
-                : "\(report.store) is no store of \(report.content) any more; its data is kept."
+                ? "\(report.store) would be no store of \(content) any more; nothing was done."
+                : "\(report.store) is no store of \(content) any more; its data is kept."
         ]
         if !dryRun, !report.published {
             lines.append("The container was not there: what was not yet published is in this database only.")

@@ -3,6 +3,35 @@ import LogSyncSQLite
 import LogSyncState
 
 extension OpenStore {
+    /// The schema that stands for the one that the store has, by the fact of its name: with the rows of local tables as
+    /// they were when it was settled. nil where it has to be settled anew.
+    func settledSchema() throws -> SchemaFingerprint? {
+        guard let settled = try facts.text(StoreFacts.schema),
+            case let parts = settled.split(separator: " "), parts.count == 2,
+            try AppSchema.hasSettledRows(on: connection), try parts[0] == changingSchema()
+        else { return nil }
+        return Hex.decode(parts[1]).flatMap { SchemaFingerprint(bytes: $0) }
+    }
+
+    /// Names the schema as it is now, with the rows that local tables have now.
+    func settleSchema() throws -> (text: String, fingerprint: SchemaFingerprint) {
+        let text = try AppSchema.text(on: connection)
+        guard let fingerprint = AppSchema.fingerprint(text) else {
+            throw LogSyncError(.invalidStore, "the store's schema has no fingerprint")
+        }
+        if try AppSchema.hasSettledRows(on: connection) {
+            let settled = "\(try changingSchema()) \(fingerprint)"
+            if try facts.text(StoreFacts.schema) != settled { try facts.set(StoreFacts.schema, .text(settled)) }
+        }
+        return (text, fingerprint)
+    }
+
+    /// What makes it another schema when it changes, as a digest.
+    private func changingSchema() throws -> String {
+        let text = try AppSchema.text(on: connection, rowsOf: AppSchema.saysVersion)
+        return AppSchema.fingerprint(text).map(\.description) ?? ""
+    }
+
     func uniqueKeys(of table: TrackedTable) throws -> [UniqueKey] {
         if let keys = uniqueKeys[table.id] { return keys }
         let keys = try UniqueKey.read(table, on: connection)

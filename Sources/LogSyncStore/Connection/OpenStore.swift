@@ -40,6 +40,8 @@ final class OpenStore {
     var hasReplaced: Bool
     /// The schema version for which the app's triggers were copied.
     private var copiedTriggers: Int64 = -1
+    /// The app's triggers that could not be copied.
+    private var unmadeTriggers: [UnmadeObject] = []
     /// The tables that have such copies, in lower case, once it was asked for.
     private var withCopiedTriggers: Set<String>?
     /// Columns' defaults as evaluated, by table and column id.
@@ -89,6 +91,7 @@ final class OpenStore {
         uniqueKeys = [:]
         batchings = [:]
         referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
+        if copiedTriggers >= 0 { try AppTriggers(catalog: catalog, connection: connection).setAbortClauses() }
     }
 
     /// Notes that columns, triggers and clock records agree with the schema as it is now.
@@ -149,9 +152,15 @@ final class OpenStore {
     func copyAppTriggers(path: String) throws {
         let version = try connection.integer("PRAGMA main.schema_version") ?? 0
         guard version != copiedTriggers else { return }
-        try AppTriggers.install(catalog, path: path, on: connection)
+        unmadeTriggers = try AppTriggers.install(catalog, path: path, on: connection)
         copiedTriggers = version
         withCopiedTriggers = nil
+    }
+
+    /// The app's triggers that do not fire though they should.
+    func unmade(path: String) throws -> [UnmadeObject] {
+        try copyAppTriggers(path: path)
+        return unmadeTriggers
     }
 
     /// Whether the app's triggers fire when an import writes the table.
@@ -175,7 +184,7 @@ final class OpenStore {
     func schemaFingerprint() throws -> SchemaFingerprint? {
         let version = try connection.integer("PRAGMA schema_version") ?? 0
         if let schema, schema.version == version { return schema.fingerprint }
-        guard let fingerprint = try AppSchema.fingerprint(on: connection) else { return nil }
+        let fingerprint = try settledSchema() ?? settleSchema().fingerprint
         schema = (version, fingerprint)
         return fingerprint
     }

@@ -21,6 +21,9 @@ package struct StoreConfiguration: Sendable {
     /// Whether inserts leave key columns out where the row's identity says what they hold. Seeds have always done so, and
     /// have the same bytes on every peer.
     var leavesOutKeys = false
+    /// Whether the identities of rows that a store begins with are made of the rows that they refer to, rather than of these
+    /// rows' local integers. Versions before this one did not, and a file that they seeded is to be known again.
+    var hashesParents = true
     /// Merge policies registered in code, by name.
     package var policies: [String: MergePolicy] = [:]
 

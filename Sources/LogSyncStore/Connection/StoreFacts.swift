@@ -10,6 +10,9 @@ struct StoreFacts {
     /// The key of when transactions of other peers were last imported, in Unix milliseconds.
     private static let lastImport = "last_import"
 
+    /// The key of the fact that says which schema stands for the store's: what it was settled for, and its fingerprint.
+    static let schema = "schema"
+
     let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }

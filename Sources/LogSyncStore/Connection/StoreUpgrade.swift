@@ -11,6 +11,7 @@ extension StoreSchema {
         if version < 3 { try connection.execute(blobs + outboxIndex) }
         if version < 4 { try connection.execute(shown) }
         if version < 5 { try keepKeys(on: connection) }
+        if version < 6 { try keepChoices(on: connection) }
         try StoreFacts(connection).set("format", .integer(formatVersion))
     }
 
@@ -25,6 +26,16 @@ extension StoreSchema {
             -- Which transactions were imported before nobody noted.
             UPDATE logsync_peer SET joined = sequence;
             INSERT INTO logsync_joined SELECT * FROM logsync_dependency;
+            """)
+    }
+
+    /// What a store leaves out is its own choice from here on, and identities may be kept beside keys that have become
+    /// others, of which an older logsync knows nothing.
+    private static func keepChoices(on connection: Connection) throws {
+        try connection.execute(
+            """
+            INSERT OR IGNORE INTO logsync_store(key, value)
+                SELECT kind || ' ' || lower(target), 1 FROM logsync_setting WHERE kind IN ('local', 'skip')
             """)
     }
 

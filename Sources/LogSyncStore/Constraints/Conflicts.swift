@@ -46,9 +46,9 @@ struct Conflicts {
         var found: [StoreConflict] = []
         for row in rows {
             let position = row[0].asInteger
-            guard let (full, _, present) = try shownRows.full(at: position, in: table) else { continue }
+            guard let (full, record, present) = try shownRows.full(at: position, in: table) else { continue }
             for (name, cell) in full.state.cellsByName.sorted(by: { $0.key < $1.key }) {
-                guard try isConflict(cell, name, all: all) else { continue }
+                guard try isConflict(cell, name, all: all), !isSuperseded(name, record, present) else { continue }
                 let shown =
                     try table.positions[name.folded].map { present.values[$0] }
                     ?? local(store.shown(cell, table.name, name) ?? .null, name)
@@ -107,6 +107,17 @@ struct Conflicts {
                     shown: try shown(cell, name), versions: try versions(cell, name) + additions(cell))
             }
         }
+    }
+
+    /// Whether a program has written the cell since the last recording: what it wrote has seen all versions, and the one that
+    /// the table showed is in no table any more.
+    private func isSuperseded(_ name: String, _ record: ClockRecord, _ present: TableReader.Row) -> Bool {
+        guard let position = table.positions[name.folded], !store.policies.isCounter(table.name, name) else {
+            return false
+        }
+        let id = table.columns[position].id
+        return record.digests.indices.contains(id)
+            && record.digests[id] != UInt32(truncatingIfNeeded: present.digests[position])
     }
 
     /// Cells under a policy that makes one value of all versions are settled by it.

@@ -7,6 +7,15 @@ struct IdentityMap {
 
     private var connection: Connection { store.connection }
 
+    /// What an integer that a reference holds is in logs: the identity of the row that has it, or of the row that will.
+    ///
+    /// Many programs write 0 or −1 for "none". No program gives a row such an integer by itself, so where no row has it,
+    /// it is a value like others, and the same number everywhere.
+    func logged(_ integer: Int64, in table: TrackedTable) throws -> Value {
+        if integer > 0 { return .reference(try identity(of: integer, in: table)) }
+        return try knownIdentity(of: integer, in: table).map { .reference($0) } ?? .integer(integer)
+    }
+
     /// The identity of the row that has an integer, or the one promised to the row that will have it.
     func identity(of integer: Int64, in table: TrackedTable) throws -> RowIdentity {
         if let identity = try knownIdentity(of: integer, in: table) { return identity }

@@ -7,6 +7,10 @@ final class IntegerAllocator {
     /// SQLite and most languages count exactly up to here.
     static let greatest: Int64 = 1 << 53
 
+    /// Below it are the integers of rows that are not here: far from what programs write for "none", and within what
+    /// 32 bits hold.
+    static let promised: Int64 = -2_000_000_000
+
     private let store: OpenStore
     /// The greatest integer that a table has or has given out, by table id, once it is known.
     private var highest: [Int64: Int64] = [:]
@@ -31,7 +35,7 @@ final class IntegerAllocator {
             try identities.release(reserved, in: table)
         }
         let highest = try highest(of: table)
-        if let hint, hint <= Self.greatest, try !isStillReferredTo(hint, in: table) {
+        if let hint, hint <= Self.greatest, try !isStillReferredTo(hint, in: table), try !meansNone(hint, in: table) {
             if hint > highest, try identities.reservedIdentity(of: hint, in: table) == nil { return hint }
             if !table.schema.isAutoincrement, try !exists(hint, in: table),
                 try identities.reservedIdentity(of: hint, in: table) == nil
@@ -50,7 +54,7 @@ final class IntegerAllocator {
     static func following(_ integer: Int64) -> Int64 { integer < greatest ? max(integer, 0) + 1 : 1 }
 
     /// An integer for a row that is not here, of which a reference must hold something: the one that the row had where it left
-    /// in this transaction, else one below zero, where no program's next row comes by chance.
+    /// in this transaction, else one far below zero, where no program's next row comes by chance.
     func reserve(for identity: RowIdentity, in table: TrackedTable) throws -> Int64 {
         if let former = try formerInteger(of: identity, in: table) {
             try identities.reserve(former, for: identity, in: table)
@@ -59,8 +63,8 @@ final class IntegerAllocator {
         let reserved = try connection.integer(
             "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(table.id))
         let present = try connection.integer("SELECT min(\(table.rowid)) FROM \(table.quoted)")
-        let lowest = min(reserved ?? 0, present ?? 0, freed[table.id]?.min() ?? 0, 0)
-        var integer = lowest > -Self.greatest ? lowest - 1 : -1
+        let lowest = min(reserved ?? 0, present ?? 0, freed[table.id]?.min() ?? 0, Self.promised)
+        var integer = lowest > -Self.greatest ? lowest - 1 : Self.promised
         while try lowest <= -Self.greatest
             && (exists(integer, in: table) || freed[table.id]?.contains(integer) ?? false
                 || identities.reservedIdentity(of: integer, in: table) != nil)
@@ -127,6 +131,17 @@ final class IntegerAllocator {
     /// Whether rows still hold the integer of one that has just left: they would come to mean the new row.
     private func isStillReferredTo(_ integer: Int64, in table: TrackedTable) throws -> Bool {
         guard freed[table.id]?.contains(integer) ?? false else { return false }
+        return try isHeld(integer, in: table)
+    }
+
+    /// Whether rows hold an integer as a plain value, "none" to their program (``IdentityMap/logged(_:in:)``): they would
+    /// come to mean the new row.
+    func meansNone(_ integer: Int64, in table: TrackedTable) throws -> Bool {
+        guard integer <= 0, try identities.knownIdentity(of: integer, in: table) == nil else { return false }
+        return try isHeld(integer, in: table)
+    }
+
+    private func isHeld(_ integer: Int64, in table: TrackedTable) throws -> Bool {
         for (child, column) in store.catalog.referrers(of: table) {
             let sql = "SELECT 1 FROM \(child.quoted) WHERE \(SQL.name(column.local)) = ? LIMIT 1"
             if try connection.integer(sql, .integer(integer)) != nil { return true }

@@ -34,8 +34,13 @@ struct OriginLookup {
                 parts.append(part)
                 continue
             }
-            guard let identity = try formerIdentity(of: integer, in: parent) else { return nil }
-            parts.append(.reference(identity))
+            if let identity = try formerIdentity(of: integer, in: parent) {
+                parts.append(.reference(identity))
+            } else if integer <= 0 {
+                parts.append(part)
+            } else {
+                return nil
+            }
         }
         return RowIdentity(natural: parts)
     }

@@ -22,7 +22,7 @@ final class ParentIdentityCache {
     func logged(_ value: Value, at position: Int) throws -> Value {
         guard let parent = parents[position], case .integer(let integer) = value else { return value }
         if let identity = known[position][integer] { return .reference(identity) }
-        let identity = try recorder.identity(of: integer, in: parent)
+        guard case .reference(let identity) = try recorder.logged(integer, in: parent) else { return value }
         if known[position].count >= Self.limit { known[position].removeAll(keepingCapacity: true) }
         known[position][integer] = identity
         return .reference(identity)

@@ -40,6 +40,19 @@ final class Recorder {
     /// The integers of rows that have gone, which rows may still refer to.
     let dangling: DanglingReferences
     private var writer: TransactionWriter?
+    /// Rows of tables that came with rows in them.
+    private lazy var found = FoundIdentities(
+        store, self,
+        known: { [unowned self] integer, table in
+            if let identity = foundEarly[table.id]?[integer] { return identity }
+            return try recording(of: table)?.identity(at: integer)
+                ?? identities.knownIdentity(of: integer, in: table)
+        },
+        assign: { [unowned self] table, rowid, _, identity in
+            foundEarly[table.id, default: [:]][rowid] = identity
+        })
+    /// Such rows that were found before their turn, because others refer to them, by table and rowid.
+    private var foundEarly: [Int64: [Int64: RowIdentity]] = [:]
     private let author: String?
     private let context: String?
 
@@ -139,10 +152,10 @@ final class Recorder {
     /// nil while pending rows are being read, and where the rows that a store begins with are recorded.
     func recording(of table: TrackedTable) -> TableRecording? { tablesByID[table.id] }
 
-    /// The identity that an integer means once all that was captured is recorded.
-    func identity(of integer: Int64, in parent: TrackedTable) throws -> RowIdentity {
-        if let identity = recording(of: parent)?.identity(at: integer) { return identity }
-        return try identities.identity(of: integer, in: parent)
+    /// What an integer that a reference holds means, as logs have it, once all that was captured is recorded.
+    func logged(_ integer: Int64, in parent: TrackedTable) throws -> Value {
+        if let identity = recording(of: parent)?.identity(at: integer) { return .reference(identity) }
+        return try identities.logged(integer, in: parent)
     }
 
     /// A value as logs have it: the integer of a referenced row becomes its identity.
@@ -150,7 +163,16 @@ final class Recorder {
         guard case .integer(let integer) = value, let name = table.columns[position].reference,
             let parent = store.catalog[name]
         else { return value }
-        return .reference(try identity(of: integer, in: parent))
+        return try logged(integer, in: parent)
+    }
+
+    /// The identity of a row of a table that came with rows in it.
+    func foundIdentity(of row: TableReader.Row, _ rowid: Int64, _ table: TrackedTable) throws -> RowIdentity {
+        if let identity = try found.identity(of: row, rowid, table) { return identity }
+        guard let identity = foundEarly[table.id]?[rowid] else {
+            throw LogSyncError(.invalidStore, "a row of \(table.name) has no identity; nothing was recorded")
+        }
+        return identity
     }
 
     /// A row's cells as the log has them.

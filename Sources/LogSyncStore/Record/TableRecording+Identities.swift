@@ -48,7 +48,7 @@ extension TableRecording {
         if recorder.findings.newTables.contains(table.id), touched.insertMilliseconds == 0,
             let rowid = touched.rowid ?? key.rowid, let row = try reader.row(at: rowid)
         {
-            return InitialRows.identity(of: row, rowid, table)
+            return try recorder.foundIdentity(of: row, rowid, table)
         }
         return surrogates.identity(number: touched.number, milliseconds: touched.insertMilliseconds)
     }

@@ -198,7 +198,7 @@ final class ShownRows {
         if let known = try identities.knownIdentity(of: integer, in: parent) { return .reference(known) }
         // The row went in this transaction; a row that still holds its integer goes on meaning it.
         if let former = integers.leftIdentity(of: integer, in: parent) { return .reference(former) }
-        return .reference(try identities.identity(of: integer, in: parent))
+        return try identities.logged(integer, in: parent)
     }
 
     /// A table's value as logs have it where the referenced row is known; else as it is.
@@ -332,8 +332,8 @@ final class ShownRows {
         }
         let sql =
             names.isEmpty
-            ? "INSERT OR ABORT INTO \(table.quoted) DEFAULT VALUES"
-            : "INSERT OR ABORT INTO \(table.quoted)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
+            ? "INSERT \(table.abortClause)INTO \(table.quoted) DEFAULT VALUES"
+            : "INSERT \(table.abortClause)INTO \(table.quoted)(\(SQL.list(names))) VALUES(\(SQL.placeholders(names.count)))"
         let statement = try connection.prepare(sql)
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
         var written = try statement.write()
@@ -416,7 +416,8 @@ final class ShownRows {
         let same = table.columns.map { "\(SQL.name($0.local)) = \(SQL.name($0.local))" }.joined(separator: ", ")
         let condition = table.hasRowid ? "\(table.rowid) = ?" : table.keyCondition
         let key = table.hasRowid ? [.integer(position)] : table.key.map { row.values[$0.index] }
-        let statement = try store.connection.prepare("UPDATE OR ABORT \(table.quoted) SET \(same) WHERE \(condition)")
+        let statement = try store.connection.prepare(
+            "UPDATE \(table.abortClause)\(table.quoted) SET \(same) WHERE \(condition)")
         for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
         return try store.connection.withoutTriggers { try statement.write() == .breakingCheck }
     }

@@ -1,4 +1,5 @@
 import Crypto
+import Foundation
 import LogSyncModel
 import LogSyncSQLite
 
@@ -12,9 +13,25 @@ enum AppSchema {
         "__efmigrationshistory",
         "doctrine_migration_versions", "goose_db_version", "_sqlx_migrations", "__diesel_schema_migrations",
         "sequelizemeta",
+        "migrations", "migratehistory", "_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock",
+        "room_master_table", "schema_changes", "migration_changes", "schema_version", "version",
+        "refinery_schema_history", "__drizzle_migrations", "databasechangelog", "databasechangeloglock", "phinxlog",
+        "gorp_migrations", "mikro_orm_migrations", "z_metadata", "z_modelcache", "kysely_migration",
+        "kysely_migration_lock",
     ]
 
-    static func text(on connection: Connection) throws -> String {
+    /// Whether a table's name says that it notes which version the schema has.
+    static func saysVersion(_ table: String) -> Bool {
+        let name = table.folded
+        return migrationTables.contains(name)
+            || ["migration", "version", "schema", "meta"].contains { name.contains($0) }
+    }
+
+    /// How much of local tables' rows goes with the schema, in bytes: more, and no peer would read it.
+    private static let limit = 12 << 20
+
+    /// - Parameter isRowsOf: the local tables whose rows are part of it; all where nil.
+    static func text(on connection: Connection, rowsOf isRowsOf: ((String) -> Bool)? = nil) throws -> String {
         var lines: [String] = []
         // Pragmas that take effect only in an empty database come first.
         for pragma in ["encoding", "page_size", "auto_vacuum", "application_id", "user_version"] {
@@ -36,7 +53,12 @@ enum AppSchema {
         for object in objects.map({ String(text: $0[0]) }) {
             lines.append(object + (object.contains("--") ? "\n;" : ";"))
         }
-        for table in try localTables(on: connection) { lines += try rows(of: table, on: connection) }
+        var left = limit
+        let counted = try countedTables(on: connection)
+        for table in try localTables(on: connection)
+        where isRowsOf?(table) ?? true && !counted.contains(table.folded) {
+            lines += try rows(of: table, upTo: &left, on: connection)
+        }
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -44,8 +66,10 @@ enum AppSchema {
         SchemaFingerprint(bytes: Array(SHA256.hash(data: Array(text.utf8))).prefix(16))
     }
 
-    static func fingerprint(on connection: Connection) throws -> SchemaFingerprint? {
-        fingerprint(try text(on: connection))
+    /// Whether there are local tables whose rows go with the schema as they were when it last changed, and no later: a
+    /// program may write such a table all the time, and what other peers begin with is not worth its weight each time.
+    static func hasSettledRows(on connection: Connection) throws -> Bool {
+        try localTables(on: connection).contains { !saysVersion($0) }
     }
 
     /// What this store was told of tables that it does not replicate, when it was made: facts of its own, because settings
@@ -69,18 +93,51 @@ enum AppSchema {
 
     /// The tables that are copied by `clone` and never replicated.
     static func localTables(on connection: Connection) throws -> [String] {
-        let local = try migrationTables.union(Left.local.tables(on: connection)).subtracting(
-            Left.skip.tables(on: connection))
+        // A store may replicate a table that was not known to note migrations when it was made.
+        let tracked = try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded }
+        let local = try migrationTables.subtracting(tracked).union(Left.local.tables(on: connection))
+            .subtracting(Left.skip.tables(on: connection))
         return try TableSchema.tableNames(on: connection).filter { local.contains($0.folded) }
     }
 
-    private static func rows(of table: String, on connection: Connection) throws -> [String] {
+    /// The tables in which triggers insert or replace rows, as programs keep counts, in lower case: what they count comes
+    /// again with the rows that fire these. Where triggers only update a table, they need its rows; where they only add to
+    /// it, what was added before is not theirs to bring back.
+    private static func countedTables(on connection: Connection) throws -> Set<String> {
+        var counted: Set<String> = []
+        for trigger in try connection.rows(
+            "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'logsync\\_%' ESCAPE '\\'")
+        {
+            let tokens = SQLTokens(String(text: trigger[0]))
+            for index in 0..<tokens.count where index > 1 && tokens.word(index - 1) == "INTO" {
+                let end = tokens.firstIndex(of: ";", from: index) ?? tokens.count
+                guard
+                    tokens.word(index - 2) == "REPLACE"
+                        || (index..<end).contains(where: { tokens.word($0) == "CONFLICT" })
+                else { continue }
+                counted.insert(tokens.text(index..<index + 1).trimmingCharacters(in: quotes).folded)
+            }
+        }
+        return counted
+    }
+
+    private static let quotes = CharacterSet(charactersIn: "\"'`[]")
+
+    /// - Parameter left: how many bytes they may take; where they would take more, there are none.
+    private static func rows(of table: String, upTo left: inout Int, on connection: Connection) throws -> [String] {
         guard let schema = try TableSchema.read(table, on: connection) else { return [] }
         let columns = schema.columns.filter { !$0.isGenerated }.map(\.name)
         let quoted = columns.map { "quote(\(SQL.name($0)))" }.joined(separator: ", ")
-        return try connection.rows("SELECT \(quoted) FROM \(SQL.name(table))").map { row in
-            let values = row.map { String(text: $0) }.joined(separator: ", ")
-            return "INSERT INTO \(SQL.name(table))(\(SQL.list(columns))) VALUES (\(values));"
+        let statement = try Statement("SELECT \(quoted) FROM \(SQL.name(table))", on: connection)
+        var lines: [String] = []
+        var size = 0
+        while try statement.step() {
+            let values = columns.indices.map { statement.string($0) }.joined(separator: ", ")
+            lines.append("INSERT INTO \(SQL.name(table))(\(SQL.list(columns))) VALUES (\(values));")
+            size += lines[lines.count - 1].utf8.count
+            if size > left { return [] }
         }
+        left -= size
+        return lines
     }
 }

@@ -20,27 +20,98 @@ struct AppTriggers {
     }
 
     /// Makes the TEMP copies anew; they go with the transaction if it is undone.
-    static func install(_ catalog: Catalog, path: String, on connection: Connection) throws {
+    ///
+    /// - Returns: the triggers that are not copied, because they need what only their own program has: an import that
+    ///   fired them would fail as a whole.
+    static func install(_ catalog: Catalog, path: String, on connection: Connection) throws -> [UnmadeObject] {
         let triggers = AppTriggers(catalog: catalog, connection: connection)
         try remove(on: connection)
         let candidates = try triggers.candidates()
-        guard !candidates.isEmpty else { return }
-        let writes = try triggers.tablesWritten(path: path)
+        var unmade: [UnmadeObject] = []
+        if !candidates.isEmpty {
+            let writes = try triggers.tablesWritten(path: path)
+            for trigger in candidates {
+                guard let body = triggers.copiedBody(of: trigger, writing: writes[trigger.name.folded]) else {
+                    continue
+                }
+                let copy = SQL.name(copyPrefix + trigger.name)
+                try connection.execute("CREATE TEMP TRIGGER \(copy)\(body)")
+                if let reason = triggers.complaint(about: trigger, path: path) {
+                    try connection.execute("DROP TRIGGER temp.\(copy)")
+                    unmade.append(UnmadeObject(object: trigger.name, reason: reason))
+                }
+            }
+        }
+        try triggers.setAbortClauses()
+        return unmade
+    }
+
+    private static let copyPrefix = "logsync_copy_"
+
+    /// What follows the name in a trigger's copy; nil where there is nothing to copy.
+    ///
+    /// - Parameter written: the tables that it writes, as SQLite says; nil where that could not be asked, because this
+    ///   trigger or another of its table needs what only their program has.
+    private func copiedBody(of trigger: Trigger, writing written: Set<String>?) -> String? {
         let tracked = Set(catalog.tables.map { $0.schema.name.folded })
-        for trigger in candidates {
-            guard let written = writes[trigger.name.folded], !written.isEmpty,
-                let body = written.isDisjoint(with: tracked)
-                    ? SQLName.rest(of: trigger.sql, after: "TRIGGER")
-                    : TriggerBody(trigger.sql)?.text(withoutWritesTo: tracked)
-            else { continue }
-            try connection.execute("CREATE TEMP TRIGGER \(SQL.name("logsync_copy_" + trigger.name))\(body)")
+        if let written, written.isEmpty { return nil }
+        if let written, written.isDisjoint(with: tracked) { return SQLName.rest(of: trigger.sql, after: "TRIGGER") }
+        return TriggerBody(trigger.sql)?.text(withoutWritesTo: tracked)
+    }
+
+    /// Why statements that fire a trigger's copy cannot be prepared; nil where they can.
+    private func complaint(about trigger: Trigger, path: String) -> String? {
+        guard let table = catalog.tables.first(where: { $0.schema.name.folded == trigger.table.folded })
+        else { return nil }
+        for sql in Self.firing(table) {
+            do {
+                _ = try Statement(sql, on: connection)
+            } catch let error as LogSyncError {
+                // What SQLite says stands between the file's name and the code.
+                let words = error.message.replacing("\(path): ", with: "")
+                return words.firstRange(of: " (SQLite code").map { String(words[..<$0.lowerBound]) } ?? words
+            } catch {
+                return String(describing: error)
+            }
+        }
+        return nil
+    }
+
+    /// Statements that fire a table's triggers.
+    private static func firing(_ table: TrackedTable) -> [String] {
+        let columns = table.schema.columns.filter { !$0.isGenerated }.map { SQL.name($0.name) }
+        let assignments = columns.map { "\($0) = \($0)" }.joined(separator: ", ")
+        return [
+            "INSERT INTO \(table.quoted) DEFAULT VALUES", "UPDATE \(table.quoted) SET \(assignments)",
+            "DELETE FROM \(table.quoted)",
+        ]
+    }
+
+    /// What an import's statement says of conflicts goes before what the statements of a trigger say, which it fires:
+    /// an INSERT OR REPLACE that keeps a count would fail. It says nothing where triggers fire, and the table does not
+    /// say either.
+    ///
+    /// Source: <https://www.sqlite.org/lang_createtrigger.html>.
+    func setAbortClauses() throws {
+        let fired = Set(
+            try connection.rows("SELECT tbl_name FROM temp.sqlite_master WHERE type = 'trigger'")
+                .map { String(text: $0[0]).folded })
+        for table in catalog.tables {
+            var isSilent = fired.contains(table.schema.name.folded)
+            if isSilent {
+                isSilent =
+                    try connection.integer(
+                        "SELECT count(*) FROM main.sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE "
+                            + "AND sql LIKE '%CONFLICT%'", .text(table.schema.name)) == 0
+            }
+            table.abortClause = isSilent ? "" : "OR ABORT "
         }
     }
 
     static func remove(on connection: Connection) throws {
         for name in try connection.rows("SELECT name FROM temp.sqlite_master WHERE type = 'trigger'") {
             let name = String(text: name[0])
-            if name.hasPrefix("logsync_copy_") { try connection.execute("DROP TRIGGER temp.\(SQL.name(name))") }
+            if name.hasPrefix(copyPrefix) { try connection.execute("DROP TRIGGER temp.\(SQL.name(name))") }
         }
     }
 
@@ -80,12 +151,7 @@ struct AppTriggers {
                 return SQLITE_OK
             }, context)
         for table in catalog.tables {
-            let columns = table.schema.columns.filter { !$0.isGenerated }.map { SQL.name($0.name) }
-            let assignments = columns.map { "\($0) = \($0)" }.joined(separator: ", ")
-            for sql in [
-                "INSERT INTO \(table.quoted) DEFAULT VALUES", "UPDATE \(table.quoted) SET \(assignments)",
-                "DELETE FROM \(table.quoted)",
-            ] {
+            for sql in Self.firing(table) {
                 var statement: OpaquePointer?
                 // One that cannot be prepared fires no trigger; its trigger is then unknown, and stays silent.
                 sqlite3_prepare_v2(handle, sql, -1, &statement, nil)

@@ -14,6 +14,8 @@ package struct InitializePlan: Sendable {
     var firstKeys: [String: [String]] = [:]
     /// (child table, column, parent table) of undeclared references.
     package var references: [(table: String, column: String, parent: String)] = []
+    /// (table, column) of columns that refer to nothing, though they may seem to.
+    package var notReferences: [(table: String, column: String)] = []
     /// (`TABLE` or `TABLE.COLUMN`, policy), in the order given.
     package var policies: [(target: String, policy: String)] = []
     package var local: [String] = []

@@ -13,14 +13,29 @@ struct TableRegistration {
         var key: [String]
     }
 
-    /// The tables to track with their identities; throws `unsupportedTable` for one that cannot be.
-    ///
-    /// `unfit` are the content's settings that this schema cannot follow.
-    func choices() throws -> (tracked: [Choice], left: [(table: String, why: String)], unfit: [UnmadeObject]) {
+    /// A table that cannot be replicated as it is.
+    private struct RefusedTable: Error {
+        var refusal: TableRefusal
+    }
+
+    /// What becomes of the tables of a database.
+    struct Choices {
+        /// To be tracked.
         var tracked: [Choice] = []
-        var unfit: [UnmadeObject] = []
+        /// Left alone.
         var left: [(table: String, why: String)] = []
-        let local = Set(plan.local.map { $0.folded }).union(AppSchema.migrationTables)
+        /// What cannot be tracked.
+        var refused: [TableRefusal] = []
+        /// The content's settings that this schema cannot follow.
+        var unfit: [UnmadeObject] = []
+    }
+
+    func choices() throws -> Choices {
+        var choices = Choices()
+        // Who names an identity for a table, or whose content has settled one, means it to be replicated.
+        let identified = (Array(plan.identities.keys) + plan.settledIdentities.keys).map { $0.folded }
+        let local = Set(plan.local.map { $0.folded })
+            .union(AppSchema.migrationTables.subtracting(identified))
         let skipped = Set(plan.skip.map { $0.folded })
         var spellings: [String: String] = [:]
         for name in try TableSchema.tableNames(on: connection) {
@@ -28,27 +43,33 @@ struct TableRegistration {
                 try checkSpelling(of: name, among: &spellings, "the tables")
             }
             if local.contains(name.folded) {
-                left.append((name, "local"))
+                choices.left.append((name, "local"))
             } else if skipped.contains(name.folded) {
-                left.append((name, "skipped"))
+                choices.left.append((name, "skipped"))
             } else if let schema = try TableSchema.read(name, on: connection) {
-                tracked.append(try choice(schema, unfit: &unfit))
+                do {
+                    choices.tracked.append(try checkedChoice(schema, unfit: &choices.unfit))
+                } catch let error as RefusedTable {
+                    choices.refused.append(error.refusal)
+                }
             }
         }
-        return (tracked, left, unfit)
+        return choices
     }
 
     /// Every table and column that a flag names has to be there.
     func checkNames() throws {
         let names = try TableSchema.tableNames(on: connection)
         let known = Set(names.map { $0.folded })
-        let named = plan.local + plan.skip + plan.identities.keys + plan.references.flatMap { [$0.table, $0.parent] }
+        let named =
+            plan.local + plan.skip + plan.identities.keys + plan.references.flatMap { [$0.table, $0.parent] }
+            + plan.notReferences.map(\.table)
         for name in named where !known.contains(name.folded) {
             throw LogSyncError(
                 .usage, "the database has no table \(name); nothing was changed",
                 help: "Its tables are: \(names.joined(separator: ", ")).")
         }
-        for (table, column, _) in plan.references {
+        for (table, column) in plan.references.map({ ($0.table, $0.column) }) + plan.notReferences {
             guard let schema = try TableSchema.read(table, on: connection), schema.column(column) == nil else {
                 continue
             }
@@ -56,12 +77,19 @@ struct TableRegistration {
         }
     }
 
+    /// - Throws: `unsupportedTable` for a table that cannot be tracked.
     func choice(_ schema: TableSchema) throws -> Choice {
-        var unfit: [UnmadeObject] = []
-        return try choice(schema, unfit: &unfit)
+        do {
+            var unfit: [UnmadeObject] = []
+            return try checkedChoice(schema, unfit: &unfit)
+        } catch let error as RefusedTable {
+            var report = FoundingReport()
+            report.refusals = [error.refusal]
+            throw report.obstacle ?? error
+        }
     }
 
-    private func choice(_ schema: TableSchema, unfit: inout [UnmadeObject]) throws -> Choice {
+    private func checkedChoice(_ schema: TableSchema, unfit: inout [UnmadeObject]) throws -> Choice {
         try checkWritable(schema)
         func given(_ identities: [String: IdentityChoice]) -> IdentityChoice? {
             identities.first { $0.key.folded == schema.name.folded }?.value
@@ -157,12 +185,17 @@ struct TableRegistration {
             help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
     }
 
-    private func noIdentity(_ schema: TableSchema) -> LogSyncError {
-        LogSyncError(
-            .unsupportedTable,
-            "the table \(schema.name) has no primary key, so its rows cannot be told apart on two peers; nothing was changed",
-            help: "Leave it out with --skip \(SQL.shell(schema.name)), or give it a PRIMARY KEY, "
-                + "or name a UNIQUE column set with --identity \(SQL.shell(schema.name))=COLUMN,…")
+    private func noIdentity(_ schema: TableSchema) -> RefusedTable {
+        refused(
+            schema, "has no primary key, so its rows cannot be told apart on two peers",
+            besides: ["--identity \(SQL.shell(schema.name))=COLUMN,…"])
+    }
+
+    private func refused(_ schema: TableSchema, _ reason: String, besides remedies: [String] = []) -> RefusedTable {
+        let name = SQL.shell(schema.name)
+        return RefusedTable(
+            refusal: TableRefusal(
+                table: schema.name, reason: reason, remedies: ["--skip \(name)", "--local \(name)"] + remedies))
     }
 
     /// SQLite tells names apart by their bytes, and most programs and file systems do not: of two that are the same letters
@@ -186,17 +219,14 @@ struct TableRegistration {
         for column in schema.columns {
             try checkSpelling(of: column.name, among: &spellings, "the columns of \(schema.name)")
         }
-        func refuse(_ why: String) -> LogSyncError {
-            LogSyncError(
-                .unsupportedTable,
-                "the table \(schema.name) \(why), which only its own program has; nothing was changed",
-                help: "Leave it out with --skip \(SQL.shell(schema.name)).")
+        func foreign(_ what: String) -> RefusedTable {
+            refused(schema, "uses the \(what), which only its own program has")
         }
         for column in schema.columns where Collation(rawValue: column.collation) == nil {
-            throw refuse("uses the collation \(column.collation)")
+            throw foreign("collation \(column.collation)")
         }
         for index in schema.uniqueIndexes {
-            if let collation = index.foreignCollations.first { throw refuse("uses the collation \(collation)") }
+            if let collation = index.foreignCollations.first { throw foreign("collation \(collation)") }
         }
         let columns = schema.columns.filter { !$0.isGenerated }.map(\.name)
         do {
@@ -204,7 +234,22 @@ struct TableRegistration {
                 "INSERT INTO \(SQL.name(schema.name))(\(SQL.list(columns))) VALUES(\(SQL.placeholders(columns.count)))",
                 on: connection)
         } catch let error as LogSyncError where error.code == .invalidStore {
-            throw refuse("cannot be written by the sqlite3 library (\(error.message))")
+            for (words, kind) in Self.lacks {
+                if let name = Self.named(after: words, in: error.message) { throw foreign("\(kind) \(name)") }
+            }
+            throw refused(schema, "cannot be written by the sqlite3 library (\(error.message))")
+        }
+    }
+
+    /// How SQLite says that it lacks something.
+    private static let lacks = [
+        ("no such function: ", "function"), ("unknown function: ", "function"),
+        ("no such collation sequence: ", "collation"),
+    ]
+
+    private static func named(after words: String, in message: String) -> Substring? {
+        message.firstRange(of: words).map {
+            message[$0.upperBound...].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
         }
     }
 
@@ -240,19 +285,21 @@ struct TableRegistration {
         return TableReport(
             table: table.schema.name, identity: table.kind.rawValue, columns: table.keyColumnNames,
             references: references,
-            suggestions: suggestions(table),
+            suggestions: try suggestions(table),
             rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))
     }
 
-    private func suggestions(_ table: TrackedTable) -> [String] {
+    private func suggestions(_ table: TrackedTable) throws -> [String] {
         var suggestions: [String] = []
         if table.kind == .surrogate {
             for index in table.schema.uniqueIndexes {
                 guard let columns = index.columns?.map(\.name), !columns.isEmpty else { continue }
-                let isReference = columns.contains { name in
-                    table.columns.contains { $0.local == name && $0.reference != nil }
+                // An integer that is no reference may be one that nobody has told of: it names other rows elsewhere.
+                let isLocal = columns.contains { name in
+                    table.schema.affinity(of: name) == .integer
+                        || table.columns.contains { $0.local == name && $0.reference != nil }
                 }
-                if !isReference {
+                if !isLocal {
                     suggestions.append(
                         "if (\(columns.joined(separator: ", "))) means the same row everywhere: "
                             + "--identity \(SQL.shell(table.schema.name))=\(columns.map(SQL.shell).joined(separator: ","))"
@@ -260,15 +307,90 @@ struct TableRegistration {
                 }
             }
         }
+        suggestions += try programSuggestions(table)
         for column in table.columns where column.reference == nil && !column.isKey {
             let lower = column.local.folded
             guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
-                table.schema.affinity(of: column.local) == .integer
+                table.schema.affinity(of: column.local) == .integer, !isNoReference(column, in: table)
             else { continue }
             suggestions.append(
                 "if \(column.local) holds the integer of another table's row: "
                     + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
         }
         return suggestions
+    }
+
+    /// Tables that a program keeps for itself, and that mislead it elsewhere.
+    private func programSuggestions(_ table: TrackedTable) throws -> [String] {
+        let (name, option) = (table.schema.name.folded, "--local \(SQL.shell(table.schema.name))")
+        if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences") {
+            return [
+                "if it says which integer the program gives to its next row, that differs from peer to peer: \(option), "
+                    + "with a trigger that keeps it above the rows that come (Documentation/applications.md)"
+            ]
+        }
+        if let whole = table.columns.first(where: { Self.wholeRows.contains($0.local.folded) }) {
+            return [
+                "if \(whole.local) holds the whole row once more, so that it must not be mixed of two peers' cells: "
+                    + "--policy \(SQL.shell(table.schema.name))=last-writer-row"
+            ]
+        }
+        if name == "_counts" { return ["if triggers of the program keep counts here: \(option)"] }
+        if try AppSchema.saysVersion(name) || hasVersionRow(table) {
+            return ["if it says which version the program's schema has: \(option)"]
+        }
+        return []
+    }
+
+    /// Tables from which programs take the integers of new rows.
+    private static let allocators: Set = [
+        "z_primarykey", "hibernate_sequence", "hibernate_sequences", "issue_index", "sequence", "sequences",
+        "id_generator", "jpa_id_generator",
+    ]
+
+    /// Columns in which programs keep an object as a whole beside columns of parts of it.
+    private static let wholeRows: Set = ["blob_data", "json_data", "object_data", "serialized"]
+
+    /// Whether a table of names and values has a row for the schema's version.
+    private func hasVersionRow(_ table: TrackedTable) throws -> Bool {
+        guard table.key.count == 1, let key = table.key.first, table.columns.count <= 4 else { return false }
+        return try connection.integer(
+            "SELECT EXISTS(SELECT 1 FROM \(table.quoted) WHERE \(SQL.name(table.columns[key.index].local)) IN "
+                + "('version', 'schema_version', 'db_version', 'user_version', 'last_compatible_version'))") == 1
+    }
+
+    // MARK: References
+
+    /// Every column that refers to another table's rows, or seems to.
+    func references(_ catalog: Catalog) throws -> [ReferenceReport] {
+        var reports: [ReferenceReport] = []
+        for table in catalog.tables where table.name != "logsync_setting" {
+            for column in table.columns {
+                guard let parent = column.reference.flatMap({ catalog[$0] }) else { continue }
+                reports.append(
+                    ReferenceReport(
+                        table: table.schema.name, column: column.local, parent: parent.schema.name, evidence: .declared,
+                        taken: true))
+            }
+        }
+        return try reports + UndeclaredReferences(catalog: catalog, connection: connection).found()
+    }
+
+    /// The references that nobody has decided upon. A content's founder has, for all who join it.
+    func undecided(_ references: [ReferenceReport]) -> [UndecidedReference] {
+        guard plan.settings.isEmpty else { return [] }
+        return references.filter { !$0.taken && !isNoReference($0.column, of: $0.table) }.map {
+            UndecidedReference(table: $0.table, column: $0.column, parent: $0.parent)
+        }
+    }
+
+    private func isNoReference(_ column: TrackedTable.Column, in table: TrackedTable) -> Bool {
+        isNoReference(column.local, of: table.schema.name)
+    }
+
+    private func isNoReference(_ column: String, of table: String) -> Bool {
+        plan.notReferences.contains {
+            $0.table.folded == table.folded && $0.column.folded == column.folded
+        }
     }
 }

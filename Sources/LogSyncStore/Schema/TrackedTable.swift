@@ -213,14 +213,17 @@ final class TrackedTable {
     /// How many values ``insertRows`` takes of a row: its rowid first, where no column is that.
     lazy var insertWidth = columns.count + (integerKeyPosition == nil ? 1 : 0)
     /// Rows with all their values; see ``RowsParameter``.
-    lazy var insertRows = insertRows(or: "FAIL")
+    lazy var insertRows = insertRows(or: "OR FAIL ")
     /// The same, of one row.
-    lazy var insertRow = insertRows(or: "ABORT")
+    var insertRow: String { insertRows(or: abortClause) }
+    /// What imports say of conflicts of one row: `OR ABORT `, lest the table's own clauses act; nothing where triggers
+    /// that fire have their own.
+    var abortClause = "OR ABORT " { didSet { updates = [:] } }
 
     private func insertRows(or conflict: String) -> String {
         let names = (integerKeyPosition == nil ? [rowid] : []) + columns.map { SQL.name($0.local) }
         return """
-            INSERT OR \(conflict) INTO \(quoted)(\(names.joined(separator: ", ")))
+            INSERT \(conflict)INTO \(quoted)(\(names.joined(separator: ", ")))
             SELECT * FROM logsync_rows_\(insertWidth)(?)
             """
     }
@@ -234,7 +237,7 @@ final class TrackedTable {
         if let known = updates[positions] { return known }
         let assignments = positions.map { "\(SQL.name(columns[$0].local)) = ?" }
         let condition = hasRowid ? "\(rowid) = ?" : keyCondition
-        let sql = "UPDATE OR ABORT \(quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)"
+        let sql = "UPDATE \(abortClause)\(quoted) SET \(assignments.joined(separator: ", ")) WHERE \(condition)"
         updates[positions] = sql
         return sql
     }

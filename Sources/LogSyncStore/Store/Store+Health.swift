@@ -9,6 +9,8 @@ package struct StoreHealth: Sendable {
     package var brokenChecks: [String: Int] = [:]
     /// Values that their columns should not hold, being NULL or of another type, by what SQLite says of them.
     package var unfitValues: [String: Int] = [:]
+    /// Tables of which SQLite cannot say here whether they are sound.
+    package var unchecked: [String] = []
     /// Rows with a foreign key that no row answers, by table.
     package var brokenForeignKeys: [String: Int] = [:]
     /// Tables whose triggers are gone.
@@ -25,6 +27,7 @@ extension StoreHealth {
         self.integrity = integrity.damage
         brokenChecks = integrity.brokenChecks
         unfitValues = integrity.unfitValues
+        unchecked = integrity.unchecked
     }
 }
 
@@ -36,7 +39,10 @@ extension Store {
             let connection = store.connection
             try health.add(Integrity(connection))
             guard health.integrity.isEmpty else { return health }
-            for row in try connection.rows("SELECT \"table\" FROM pragma_foreign_key_check") {
+            // A table that is left alone may use what only its program has.
+            for row in try store.catalog.tables.flatMap({
+                try connection.rows("SELECT \"table\" FROM pragma_foreign_key_check(?)", .text($0.schema.name))
+            }) {
                 health.brokenForeignKeys[String(text: row[0]), default: 0] += 1
             }
             for table in store.catalog.tables where table.name != "logsync_setting" {
@@ -58,11 +64,42 @@ extension Store {
         let left = try [AppSchema.Left.skip, .local].reduce(into: Set(settled)) {
             try $0.formUnion($1.tables(on: store.connection))
         }
+        let isBehind = try SchemaReconciliation.isNeeded(store)
         return try TableSchema.tableNames(on: store.connection).filter { name in
             let lower = name.folded
-            return !store.catalog.hasLocal(name) && !left.contains(lower)
-                && !AppSchema.migrationTables.contains(lower)
+            guard !store.catalog.hasLocal(name), !left.contains(lower), !AppSchema.migrationTables.contains(lower)
+            else {
+                return false
+            }
+            // A table that came or was renamed since the last recording is taken up by the next, where it can be.
+            return try !isBehind || !canBeTracked(name, store)
         }.sorted()
+    }
+
+    private func canBeTracked(_ name: String, _ store: OpenStore) throws -> Bool {
+        guard let schema = try TableSchema.read(name, on: store.connection) else { return false }
+        let plan = InitializePlan(content: "", container: "", peerName: "")
+        do {
+            _ = try TableRegistration(connection: store.connection, plan: plan).choice(schema)
+            return true
+        } catch let error as LogSyncError where error.code == .unsupportedTable {
+            return false
+        }
+    }
+
+    /// Tables with rows that no trigger has noted: their program turns triggers off. Only rows at the end are seen so; it
+    /// takes a moment, however many there are.
+    package func uncaptured() throws -> [String] {
+        try database.read { store in
+            guard try !SchemaReconciliation.isNeeded(store) else { return [] }
+            return try store.catalog.tables.filter { table in
+                guard table.hasRowid else { return false }
+                let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
+                guard last <= table.recorded else { return false }
+                let recorded = try store.connection.integer("SELECT max(row) FROM \(table.clock)") ?? 0
+                return try store.connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0 > recorded
+            }.map(\.schema.name)
+        }
     }
 }
 

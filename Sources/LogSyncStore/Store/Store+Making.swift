@@ -4,22 +4,21 @@ import LogSyncSQLite
 
 /// Making stores, and making them plain databases again.
 extension Store {
-    /// What `init` would do, without doing it. Throws `unsupportedTable` where it would refuse.
+    /// What `init` would do, without doing it, and all that keeps it from doing so.
     package static func examine(
         _ path: String, plan: InitializePlan, configuration: StoreConfiguration
-    ) throws -> [TableReport] {
+    ) throws -> FoundingReport {
         let database = try StoreConnection(path, configuration: configuration)
         defer { closeQuietly(database) }
-        struct Undo: Error { var reports: [TableReport] }
+        struct Undo: Error { var report: FoundingReport }
         do {
             // The work is done and undone: what is said is what would happen.
-            try database.writeRaw { connection in
-                throw Undo(reports: try found(connection, plan: plan, configuration: configuration, records: false))
+            return try database.writeRaw { connection in
+                throw Undo(report: try found(connection, plan: plan, configuration: configuration, records: false))
             }
         } catch let undo as Undo {
-            return undo.reports
+            return undo.report
         }
-        return []
     }
 
     /// Makes an existing database a store: schema, triggers, settings, and its rows recorded as the first transaction.
@@ -27,15 +26,15 @@ extension Store {
         _ path: String, plan: InitializePlan, configuration: StoreConfiguration
     ) throws -> (store: Store, tables: [TableReport]) {
         // What is refused is refused before the journal changes: the file is to stay as it was.
-        _ = try examine(path, plan: plan, configuration: configuration)
+        if let obstacle = try examine(path, plan: plan, configuration: configuration).refusal { throw obstacle }
         let database = try StoreConnection(path, configuration: configuration)
         do {
             let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
             do {
                 let reports = try database.writeRaw { connection in
-                    let reports = try found(connection, plan: plan, configuration: configuration, records: true)
+                    let report = try found(connection, plan: plan, configuration: configuration, records: true)
                     try StoreFacts(connection).set("journal", .text(journal))
-                    return reports
+                    return report.tables
                 }
                 return (Store(database), reports)
             } catch {
@@ -96,6 +95,20 @@ extension Store {
         try database.close()
     }
 
+    /// Removes what is left of a store whose tables another program dropped, so that the database can be written again.
+    ///
+    /// - Parameter dryRun: whether only to say what that is.
+    /// - Returns: the names; empty where nothing is left, or it is a store.
+    package static func removeLeftovers(
+        _ path: String, dryRun: Bool = false, configuration: StoreConfiguration
+    ) throws -> [String] {
+        let database = try StoreConnection(path, configuration: configuration)
+        defer { closeQuietly(database) }
+        let left = try database.withConnection { try OwnObjects(connection: $0).leftovers() }
+        if !left.isEmpty, !dryRun { try database.writeRaw { try OwnObjects(connection: $0).dropLeftovers() } }
+        return left
+    }
+
     private static func restoreJournal(_ database: StoreConnection, _ journal: String) {
         // It cannot be changed while others have the database open; then it stays WAL, which any SQLite reads.
         try? database.withConnection { connection in
@@ -150,12 +163,14 @@ extension Store {
     /// Founds replication in an open write transaction.
     static func found(
         _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration, records: Bool
-    ) throws -> [TableReport] {
+    ) throws -> FoundingReport {
         guard try !isReplicated(connection) else {
             throw LogSyncError(
                 .configuration, "the database is a store already; it was left as it is",
                 help: "`logsync status` says of what; `logsync leave` ends it.")
         }
+        var report = FoundingReport()
+        report.leftovers = try OwnObjects(connection: connection).leftovers()
         try OwnObjects(connection: connection).checkNoneIsThere()
         try connection.execute(StoreSchema.sql)
         let peer = try writeFacts(connection, plan: plan, configuration: configuration)
@@ -163,8 +178,11 @@ extension Store {
         try TableRegistration(connection: connection, plan: plan).checkNames()
         let plan = plan.withContentSettings()
         let registering = TableRegistration(connection: connection, plan: plan)
-        let (tracked, left, unfit) = try registering.choices()
-        try UnmadeObjects(connection).add(unfit)
+        let choices = try registering.choices()
+        let (tracked, left) = (choices.tracked, choices.left)
+        report.refusals = choices.refused
+        if records, let refusal = report.refusal { throw refusal }
+        try UnmadeObjects(connection).add(choices.unfit)
         for setting in plan.settings where setting.kind == "rename" {
             try connection.run(
                 "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
@@ -185,11 +203,18 @@ extension Store {
         try Capture.equip(catalog.tables, on: connection)
         let store = try OpenStore(connection, configuration: configuration)
         try checkKeys(store.catalog)
-        let reports = try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
-        if records { try recordFound(store) }
+        report.tables =
+            try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
+            + leftReports(left)
+        if records {
+            try recordFound(store)
+        } else {
+            report.references = try registering.references(store.catalog)
+            report.undecided = registering.undecided(report.references)
+        }
         try store.acceptSchemaVersion()
         try store.saveDigest()
-        return reports + leftReports(left)
+        return report
     }
 
     private static func recordFound(_ store: OpenStore) throws {
@@ -248,7 +273,8 @@ extension Store {
         }
         for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
         for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
-        for (table, why) in left where why == "skipped" || !AppSchema.migrationTables.contains(table.folded) {
+        // Tables that note migrations, too: other versions know others.
+        for (table, why) in left {
             let choice: AppSchema.Left = why == "local" ? .local : .skip
             try set(choice.rawValue, table, "1")
             try StoreFacts(connection).set(choice.key(table), .integer(1))

@@ -15,15 +15,19 @@ package final class PackagedRows {
     /// - Parameters:
     ///   - path: a plain database that nobody else needs; it is made a store, to be thrown away.
     ///   - settings: the content's, as in ``Store/contentSettings()``.
+    ///   - hashesParents: whether a row's identity is made of its parents'; versions that did not do so made another
+    ///     transaction of the same rows.
     /// - Throws: `unsupportedTable` where a table's rows cannot be told apart; `configuration` where it is a store.
     package init(
-        _ path: String, settings: [(kind: String, target: String, value: String)], configuration: StoreConfiguration
+        _ path: String, settings: [(kind: String, target: String, value: String)], hashesParents: Bool = true,
+        configuration: StoreConfiguration
     ) throws {
         var plan = InitializePlan(content: "seed", container: "", peerName: "seed")
         // The same bytes wherever it is made: all values stand in the transaction itself.
         var configuration = configuration
         configuration.blobThreshold = .max
         configuration.leavesOutKeys = true
+        configuration.hashesParents = hashesParents
         plan.settings = settings.filter { ["identity", "reference", "skip", "local", "rename"].contains($0.kind) }
         store = try Store.initialize(path, plan: plan, configuration: configuration).store
         dot = Dot(try store.registration().peer, 1)

@@ -81,20 +81,24 @@ extension Store {
         }
     }
 
-    /// The app's schema as SQL, for `schemas/FINGERPRINT.sql`, and its fingerprint.
+    /// The app's schema as SQL, for `schemas/FINGERPRINT.sql`, and its fingerprint; with the rows that local tables have
+    /// now.
     package func schemaText() throws -> (text: String, fingerprint: SchemaFingerprint) {
-        try database.read { store in
-            let text = try AppSchema.text(on: store.connection)
-            guard let fingerprint = AppSchema.fingerprint(text) else {
-                throw LogSyncError(.invalidStore, "the schema of \(path) has no fingerprint")
-            }
-            return (text, fingerprint)
+        // Nearly always there is nothing to settle, and so nothing to write.
+        guard try database.read({ try AppSchema.hasSettledRows(on: $0.connection) }) else {
+            return try database.read { try $0.settleSchema() }
         }
+        return try database.write { try $0.settleSchema() }
+    }
+
+    /// Names the schema that stands for the app's: with the rows that local tables had when it last changed.
+    package func schemaFingerprint() throws -> SchemaFingerprint {
+        try database.read { try $0.settledSchema() } ?? schemaText().fingerprint
     }
 
     /// What of the content's schema this store does not have, or does not run.
     package func unmadeObjects() throws -> [UnmadeObject] {
-        try database.read { try UnmadeObjects($0.connection).all() }
+        try database.read { store in try UnmadeObjects(store.connection).all() + store.unmade(path: path) }
     }
 
     /// Peers' names as the content's settings have them.

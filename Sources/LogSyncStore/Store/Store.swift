@@ -24,6 +24,15 @@ package final class Store: Sendable {
         let database = try StoreConnection(path, configuration: configuration)
         let version = try database.withConnection { connection in
             guard try isReplicated(connection) else {
+                guard try OwnObjects(connection: connection).leftovers().isEmpty else {
+                    throw LogSyncError(
+                        .notReplicated,
+                        "\(path) was a store, and another program has dropped the tables that logsync keeps in it; logsync's "
+                            + "triggers are still there, and no program can write the tables that were replicated",
+                        help:
+                            "`logsync leave` removes what is left, and the database can be written again; `logsync init` "
+                            + "does so and joins again, or says what to run.")
+                }
                 throw LogSyncError(
                     .notReplicated, "\(path) is a database, but it is not replicated",
                     help: "Make it a store with `logsync init`.")

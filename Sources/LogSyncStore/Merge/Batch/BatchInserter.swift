@@ -171,7 +171,7 @@ final class BatchInserter {
 
     /// As ``IntegerAllocator/next(hint:for:in:)`` where nothing is promised and nothing has gone.
     private func freeInteger(_ hint: Int64?) throws -> Int64? {
-        if let hint, hint <= IntegerAllocator.greatest {
+        if let hint, hint <= IntegerAllocator.greatest, try !shownRows.integers.meansNone(hint, in: table) {
             if hint > highest { return hint }
             if !table.schema.isAutoincrement, areTaken?.contains(hint) != true,
                 !waiting.contains(where: { $0.rowid == hint })

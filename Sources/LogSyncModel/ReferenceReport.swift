@@ -1,0 +1,45 @@
+/// A column that holds integers of another table's rows, or seems to.
+public struct ReferenceReport: Sendable, Hashable, Codable {
+    /// What says so.
+    public enum Evidence: String, Sendable, Codable {
+        /// The schema, or an option.
+        case declared
+        /// The column is named as the table, and all its values are integers of the table's rows.
+        case nameAndData = "name-and-data"
+        /// The column is named as the table, and has no values yet.
+        case name
+        /// All its values are integers of the table's rows, and so large that this is no chance.
+        case data
+        /// A view or trigger compares it with the table's key.
+        case join
+    }
+
+    public var table: String
+    public var column: String
+    /// The table whose rows it names.
+    public var parent: String
+    public var evidence: Evidence
+    /// Whether its integers are translated.
+    public var taken: Bool
+
+    public init(table: String, column: String, parent: String, evidence: Evidence, taken: Bool) {
+        self.table = table
+        self.column = column
+        self.parent = parent
+        self.evidence = evidence
+        self.taken = taken
+    }
+}
+
+/// A column of which it has to be said whether it holds integers of another table's rows.
+public struct UndecidedReference: Sendable, Hashable, Codable {
+    public var table: String
+    public var column: String
+    public var parent: String
+
+    public init(table: String, column: String, parent: String) {
+        self.table = table
+        self.column = column
+        self.parent = parent
+    }
+}

@@ -1,0 +1,154 @@
+import LogSyncModel
+import LogSyncSQLite
+import Testing
+
+@testable import LogSyncStore
+
+/// Columns that hold integers of other tables' rows, which no key says.
+@Suite("Undeclared references")
+struct UndeclaredReferenceTests {
+    let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    private func report(_ sql: String, _ change: (inout InitializePlan) -> Void = { _ in }) throws -> FoundingReport {
+        let path = folder.path + "/app.db"
+        let app = try TestPeer.open(path)
+        defer { TestPeer.close(app) }
+        try app.execute(sql)
+        var plan = InitializePlan(content: "test", container: "/nowhere", peerName: "a")
+        change(&plan)
+        return try Store.examine(path, plan: plan, configuration: StoreConfiguration())
+    }
+
+    /// Each as `table.column parent evidence`.
+    private func undeclared(_ sql: String) throws -> [String] {
+        try report(sql).references.filter { !$0.taken }.map {
+            "\($0.table).\($0.column) \($0.parent) \($0.evidence.rawValue)"
+        }
+    }
+
+    private static let books = """
+        CREATE TABLE books(id INTEGER PRIMARY KEY, title TEXT); INSERT INTO books VALUES(1, 'Dune'), (2, 'Emma');
+        CREATE TABLE app_stories(id INTEGER PRIMARY KEY, title TEXT); INSERT INTO app_stories VALUES(1, 'x'), (3, 'y');
+        """
+
+    @Test(
+        "A column that is named as a table and holds integers of its rows refers to it",
+        arguments: [
+            ("book", "books"), ("books", "books"), ("Book_ID", "books"), ("bookId", "books"), ("bookid", "books"),
+            ("fk_book", "books"), ("from_book", "books"), ("story", "app_stories"), ("story_id", "app_stories"),
+            ("app_story_fk", "app_stories"), ("parent", "t"), ("parent_id", "t"),
+        ])
+    func named(column: String, parent: String) throws {
+        let schema = Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, \(column) INTEGER, UNIQUE(\(column)));"
+        #expect(
+            try undeclared(schema + "INSERT INTO t VALUES(1, 1), (2, -1), (3, 0), (4, NULL);")
+                == ["t.\(column) \(parent) name-and-data"])
+    }
+
+    @Test(
+        "A column is nobody's where its values are not the table's, or its name says something else",
+        arguments: [
+            ("book INTEGER", "7"), ("book TEXT", "'1'"), ("book", "1.5"), ("quantity INTEGER", "1"),
+            ("sort_book INTEGER", "1"),
+            ("year INTEGER", "2"), ("external_id INTEGER", "1"), ("ok INTEGER", "1"),
+            ("created INTEGER", "1700000000000"),
+        ])
+    func others(column: String, value: String) throws {
+        #expect(
+            try undeclared(
+                Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, \(column)); INSERT INTO t VALUES(1, \(value));")
+                == [])
+    }
+
+    @Test("The name alone is enough where there are no values, but not where it is far from the table's")
+    func nameAlone() throws {
+        let found = try undeclared(
+            Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, book_id INTEGER, next_book INTEGER, story INTEGER);")
+        #expect(found == ["t.book_id books name", "t.story app_stories name"])
+    }
+
+    @Test("So are integers too large for chance, where they are one table's alone")
+    func large() throws {
+        let found = try undeclared(
+            """
+            CREATE TABLE notes(id INTEGER PRIMARY KEY, mod INTEGER);
+            CREATE TABLE cards(id INTEGER PRIMARY KEY, nid INTEGER, did INTEGER, made INTEGER);
+            CREATE TABLE decks(id INTEGER PRIMARY KEY);
+            INSERT INTO notes VALUES(1700000000001, 1700000009), (1700000000002, 1700000009);
+            INSERT INTO decks VALUES(1), (1700000000500);
+            INSERT INTO cards VALUES(1700000000101, 1700000000001, 1, 1700000000101),
+                (1700000000102, 1700000000002, 1700000000500, 1700000000102);
+            """)
+        #expect(found == ["cards.nid notes data", "cards.did decks data"])
+    }
+
+    @Test("So is what a view or a trigger compares with a table's key")
+    func joined() throws {
+        let found = try undeclared(
+            """
+            CREATE TABLE languages(id INTEGER PRIMARY KEY, code TEXT);
+            CREATE TABLE links(id INTEGER PRIMARY KEY, lang INTEGER, work INTEGER, other INTEGER, rank INTEGER);
+            CREATE TABLE books(id INTEGER PRIMARY KEY, title TEXT, twin INTEGER);
+            CREATE TABLE shelf(id INTEGER PRIMARY KEY, work INTEGER);
+            INSERT INTO languages VALUES(1, 'en'); INSERT INTO books VALUES(1, 'x', NULL);
+            INSERT INTO links VALUES(1, 1, 1, 2, 1);
+            CREATE VIEW v AS SELECT code FROM links AS l JOIN languages ON languages.id = l.lang AND l.rank = 1;
+            CREATE VIEW w AS SELECT a.title FROM books AS a, books AS b WHERE b.id = a."twin";
+            CREATE TRIGGER gone AFTER DELETE ON books BEGIN
+                DELETE FROM links WHERE work = OLD.id; DELETE FROM shelf WHERE work=old.id;
+                UPDATE links SET rank = 0 WHERE links.other = OLD.id;
+            END;
+            """)
+        // `other` is compared as well, and holds what is no book's.
+        #expect(
+            Set(found) == [
+                "links.lang languages join", "links.work books join", "shelf.work books join", "books.twin books join",
+            ])
+    }
+
+    @Test("Each is decided by an option, and a content's founder decides for all who join")
+    func decided() throws {
+        let schema =
+            Self.books + """
+                CREATE TABLE t(id INTEGER PRIMARY KEY, book INTEGER, story INTEGER, declared INTEGER REFERENCES books(id));
+                """
+        let all = try report(schema)
+        #expect(all.undecided.map(\.column) == ["book", "story"])
+        #expect(all.references.filter(\.taken).map(\.column) == ["declared"])
+        let obstacle = try #require(all.obstacle)
+        #expect(obstacle.code == .configuration)
+        for option in ["--reference t.book=books", "--no-reference t.book", "--no-reference t.story"] {
+            #expect(obstacle.help?.contains(option) == true)
+        }
+        let decided = try report("SELECT 1") { plan in
+            plan.references = [("t", "book", "books")]
+            plan.notReferences = [("T", "Story")]
+        }
+        #expect(decided.undecided.isEmpty && decided.obstacle == nil)
+        #expect(decided.references.filter(\.taken).map(\.column) == ["book", "declared"])
+        let joining = try report("SELECT 1") { $0.settings = [("identity", "t", "surrogate")] }
+        #expect(joining.undecided.isEmpty && joining.references.count == 3)
+    }
+
+    @Test("What need not be decided is not: rows whose integers are the same everywhere, tables that are left alone")
+    func needless() throws {
+        let schema = Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, book INTEGER); INSERT INTO t VALUES(1, 1);"
+        #expect(try report(schema) { $0.identities["books"] = .natural }.undecided.isEmpty)
+        #expect(try report("SELECT 1") { $0.local = ["t"] }.undecided.isEmpty)
+        #expect(try report("SELECT 1") { $0.skip = ["books"] }.undecided.isEmpty)
+    }
+
+    @Test("No identity is advised that an integer is part of")
+    func advice() throws {
+        let tables = try report(
+            Self.books + """
+                CREATE TABLE comments(id INTEGER PRIMARY KEY, book INTEGER UNIQUE, text TEXT);
+                CREATE TABLE tags(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+                """
+        ).tables
+        #expect(tables.first { $0.table == "comments" }?.suggestions == [])
+        #expect(tables.first { $0.table == "tags" }?.suggestions.count == 1)
+    }
+}

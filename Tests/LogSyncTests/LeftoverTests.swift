@@ -1,0 +1,93 @@
+import Foundation
+import GRDB
+import LogSyncModel
+import LogSync
+import Testing
+
+/// Tools that drop the tables which they do not know, and leave the triggers.
+@Suite("A store whose tables another program dropped")
+struct LeftoverTests {
+    let world: World
+    let a: Machine
+    let b: Machine
+
+    init() async throws {
+        world = try World()
+        a = try await world.founder("a", rows: ["one"])
+        b = try await world.clone("b")
+        try await settle(a, b)
+    }
+
+    /// Drops logsync's tables, but for those that a condition keeps.
+    private func dropTables(_ machine: Machine, where condition: String = "1") throws {
+        let database = try machine.database()
+        defer { try? database.close() }
+        try database.write { db in
+            let names = try String.fetchAll(
+                db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'logsync%' AND \(condition)"
+            )
+            for name in names { try db.execute(sql: "DROP TABLE \(name)") }
+        }
+    }
+
+    private func own(_ machine: Machine) throws -> Int {
+        try machine.count("SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%'")
+    }
+
+    @Test("Leave removes what is left, and programs can write again")
+    func leave() async throws {
+        try dropTables(a)
+        #expect(throws: DatabaseError.self) { try a.insert("refused") }
+        let refused = await #expect(throws: LogSyncError.self) { try await a.sync() }
+        #expect(refused?.code == .notReplicated && refused?.help?.contains("logsync leave") == true)
+        let dry = try await Replicator.removeLeftovers(a.path, dryRun: true, configuration: a.configuration)
+        #expect(dry.count == 4 && dry.contains("logsync_insert_2"))
+        #expect(try own(a) == 4)
+        #expect(try await Replicator.removeLeftovers(a.path, configuration: a.configuration) == dry)
+        #expect(try own(a) == 0)
+        try a.insert("two")
+        #expect(try a.ids() == ["one", "two"])
+    }
+
+    @Test(
+        "So it does where some tables are left, too, and nothing of a store goes",
+        arguments: ["logsync_clock_%", "logsync_peer%"])
+    func someTables(left: String) async throws {
+        #expect(try await Replicator.removeLeftovers(a.path, configuration: a.configuration).isEmpty)
+        try dropTables(a, where: "name NOT LIKE '\(left)'")
+        try a.execute("CREATE TABLE logsync_mine(k); CREATE TABLE logsync_clock_9(k)")
+        _ = try await Replicator.removeLeftovers(a.path, configuration: a.configuration)
+        #expect(try own(a) == 2)
+    }
+
+    @Test("Init joins again under its name, each row once, and nobody waits for the peer that it was")
+    func join() async throws {
+        let former = try await a.peer()
+        try a.insert("two")
+        try await settle(a, b)
+        try dropTables(a)
+        let report = try await a.initialize()
+        #expect(report.joined && report.peer?.name == "a" && report.peer?.id != former)
+        try a.insert("three")
+        try await settle(a, b)
+        for machine in [a, b] { #expect(try machine.ids() == ["one", "three", "two"]) }
+        #expect(try await b.status().peers.first { $0.id == former }?.retired == true)
+    }
+
+    @Test("Where rows would be there twice, init says what to run instead")
+    func surrogates() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE song(id INTEGER PRIMARY KEY, name TEXT)")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        try a.execute("INSERT INTO song(name) VALUES('x')")
+        try await settle(a, b)
+        try dropTables(a)
+        let error = await #expect(throws: LogSyncError.self) { try await a.initialize() }
+        #expect(error?.code == .configuration)
+        #expect(error?.help?.contains("logsync leave") == true && error?.help?.contains("logsync clone") == true)
+        try dropTables(b)
+        #expect(try await Replicator.removeLeftovers(b.path, configuration: b.configuration).count == 4)
+    }
+}
