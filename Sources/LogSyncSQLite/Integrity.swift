@@ -52,7 +52,8 @@ package struct Integrity {
 
     /// - Returns: how many complaints there were.
     private mutating func read(_ connection: Connection, upTo limit: Int, of table: String? = nil) throws -> Int {
-        let statement = try Statement("PRAGMA integrity_check(\(table.map(SQL.literal) ?? String(limit)))", on: connection)
+        let statement = try Statement(
+            "PRAGMA integrity_check(\(table.map(SQL.literal) ?? String(limit)))", on: connection)
         var count = 0
         while damage.count < Self.limit, try statement.step() {
             count += 1

@@ -125,13 +125,16 @@ extension Catalog {
     private static func table(
         _ row: Registered, resolver: ReferenceResolver, names: [String: String], keys: KeyHistory
     ) -> TrackedTable {
-        var ids: [String: Int] = [:]
-        for (id, column) in row.columns.enumerated() where !column.isDropped { ids[column.local.folded] = id }
+        // By bytes: two names may be the same letters.
+        var ids: [[UInt8]: Int] = [:]
+        for (id, column) in row.columns.enumerated() where !column.isDropped {
+            ids[Array(column.local.folded.utf8)] = id
+        }
         let keySet = Set(row.key.map { $0.folded })
         var columns: [TrackedTable.Column] = []
         for column in row.schema.columns where !column.isGenerated {
             if row.kind != .natural && column.name == row.schema.integerKey { continue }
-            guard let id = ids[column.name.folded] else { continue }
+            guard let id = ids[Array(column.name.folded.utf8)] else { continue }
             let name = row.columns[id].name
             columns.append(
                 TrackedTable.Column(

@@ -1,0 +1,257 @@
+import Foundation
+import GRDB
+import LogSync
+import LogSyncModel
+import Testing
+
+/// Names that are taken over, parents that are renewed, schemas that differ.
+@Suite("A schema in motion")
+struct SchemaInMotionTests {
+    private let world: World
+    private let a: Machine
+    private let b: Machine
+
+    init() throws {
+        world = try World()
+        a = try world.machine("a")
+        b = try world.machine("b")
+    }
+
+    private func begin(_ schema: String) async throws {
+        try a.execute(schema)
+        try await a.initialize()
+        _ = try await world.clone("b")
+        try await settle(a, b)
+    }
+
+    private func rows(_ query: String, _ machine: Machine) throws -> [String] {
+        let database = try machine.database()
+        defer { try? database.close() }
+        return try database.read { try String.fetchAll($0, sql: query) }
+    }
+
+    /// Both show the same, say the same and verify, and a clone from logs and one from a snapshot show it too.
+    private func expect(_ query: String, _ expected: [String]) async throws {
+        try await settle(a, b)
+        for machine in [a, b] {
+            let shown = try rows(query, machine)
+            #expect(shown == expected, "\(machine.name): \(shown)")
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+        #expect(try await a.status().digest == b.status().digest)
+        #expect(try rows(query, try await world.clone("c")) == expected)
+        try await b.snapshot()
+        #expect(try rows(query, try await world.clone("d")) == expected)
+    }
+
+    // MARK: Names
+
+    @Test("Values follow their columns where another column takes the name")
+    func takenName() async throws {
+        try await begin(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, x TEXT, y TEXT); INSERT INTO t VALUES('1','x1','y1'),('2','x2','y2')")
+        let migration = "ALTER TABLE t RENAME COLUMN x TO old_x; ALTER TABLE t RENAME COLUMN y TO x"
+        try a.execute(migration)
+        try b.execute("UPDATE t SET y='y1e' WHERE k='1'")
+        try await settle(a, b)
+        try b.execute(migration)
+        try await settle(a, b)
+        try b.execute("UPDATE t SET old_x='late' WHERE k='2'")
+        try await expect("SELECT k||old_x||x FROM t ORDER BY 1", ["1x1y1e", "2latey2"])
+    }
+
+    @Test("Two columns may exchange their names", arguments: [true, false])
+    func swappedNames(hasRows: Bool) async throws {
+        try await begin(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, first TEXT, last TEXT);"
+                + (hasRows ? "INSERT INTO t VALUES('1','f1','l1')" : ""))
+        let migration = """
+            ALTER TABLE t RENAME COLUMN first TO z; ALTER TABLE t RENAME COLUMN last TO first;
+            ALTER TABLE t RENAME COLUMN z TO last;
+            """
+        if hasRows {
+            try a.execute(migration)
+            try await settle(a, b)
+            try b.execute("UPDATE t SET first='f2' WHERE k='1'")
+            try await settle(a, b)
+            try b.execute(migration)
+            try await expect("SELECT k||first||last FROM t", ["1l1f2"])
+        } else {
+            // Nothing tells that they did: the names are what there is.
+            for machine in [a, b] { try machine.execute(migration) }
+            try a.execute("INSERT INTO t VALUES('1','l1','f1')")
+            try await settle(a, b)
+            for machine in [a, b] { #expect(try rows("SELECT k||first||last FROM t", machine) == ["1f1l1"]) }
+        }
+    }
+
+    @Test("A table that is archived under another name stays itself when its name comes back", arguments: [1, 2])
+    func archivedTable(steps: Int) async throws {
+        let log = "CREATE TABLE log(id INTEGER PRIMARY KEY, v TEXT)"
+        try await begin("\(log); INSERT INTO log(v) VALUES('1'),('2')")
+        try a.execute("ALTER TABLE log RENAME TO log_2023")
+        try await settle(a, b)
+        try a.execute("\(log); INSERT INTO log(v) VALUES('new'); UPDATE log_2023 SET v='1e' WHERE v='1'")
+        try await settle(a, b)
+        try b.execute("ALTER TABLE log RENAME TO log_2023")
+        if steps == 2 { try await settle(a, b) }
+        try b.execute(log)
+        try await expect(
+            "SELECT v FROM log UNION ALL SELECT '2023 '||v FROM log_2023 ORDER BY 1", ["2023 1e", "2023 2", "new"])
+    }
+
+    @Test(
+        "A name that differs in case alone is the same",
+        arguments: [
+            "ALTER TABLE t RENAME COLUMN name TO Name", "ALTER TABLE t RENAME COLUMN k TO K",
+            "ALTER TABLE t RENAME TO t_x; ALTER TABLE t_x RENAME TO T",
+        ])
+    func caseOfNames(migration: String) async throws {
+        try await begin("CREATE TABLE t(k TEXT PRIMARY KEY, name TEXT); INSERT INTO t VALUES('a','1')")
+        for machine in [a, b] {
+            try machine.execute(migration)
+            try await machine.sync()
+        }
+        try a.execute("UPDATE t SET name='2'")
+        try await expect("SELECT k||name FROM t", ["a2"])
+    }
+
+    @Test("Names fold as SQLite folds them: Ä is not ä")
+    func foldedNames() async throws {
+        try await begin(
+            """
+            CREATE TABLE "Ä"(k TEXT PRIMARY KEY NOT NULL, "É" INT, "é" INT);
+            CREATE TABLE "ä"(k TEXT PRIMARY KEY NOT NULL, v INT);
+            """)
+        try a.execute("INSERT INTO \"Ä\" VALUES('x',1,2)")
+        try b.execute("INSERT INTO \"ä\" VALUES('x',3),('y',4)")
+        try await expect(
+            "SELECT k||\"É\"||\"é\" FROM \"Ä\" UNION ALL SELECT k||v FROM \"ä\" ORDER BY 1", ["x12", "x3", "y4"])
+    }
+
+    @Test("Names of the same letters in other bytes are refused, and passed over where they come later")
+    func composedNames() async throws {
+        let (composed, decomposed) = ("\u{E4}", "a\u{308}")
+        try a.execute("CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, \"\(composed)\" INT, \"\(decomposed)\" INT)")
+        let error = await #expect(throws: LogSyncError.self) { try await a.initialize() }
+        #expect(error?.code == .unsupportedTable)
+        try a.execute("ALTER TABLE t DROP COLUMN \"\(decomposed)\"")
+        try await a.initialize()
+        try a.execute("ALTER TABLE t ADD COLUMN \"\(decomposed)\" INT; INSERT INTO t VALUES('x', 1, 2)")
+        #expect(try await a.sync().published == 1)
+    }
+
+    @Test("A policy is set by the name that a table or column has now")
+    func policyByName() async throws {
+        try await begin("CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT, n INT); INSERT INTO t VALUES('a','x',10)")
+        for machine in [a, b] {
+            try machine.execute("ALTER TABLE t RENAME TO tt; ALTER TABLE tt RENAME COLUMN n TO total")
+            try await machine.sync()
+        }
+        try await a.with { try await $0.setPolicy("sum", for: "tt.total") }
+        try await settle(a, b)
+        try a.execute("UPDATE tt SET total=total+1")
+        try b.execute("UPDATE tt SET total=total+5")
+        try await expect("SELECT k||total FROM tt", ["a16"])
+    }
+
+    // MARK: Rows
+
+    @Test(
+        "A join row whose parent is renewed under its integer is another row",
+        arguments: [
+            "DELETE FROM book; INSERT INTO book VALUES(1,'second'); INSERT INTO book_tag VALUES(1,'x','2')",
+            "DELETE FROM book_tag; DELETE FROM book; INSERT INTO book VALUES(1,'second'); INSERT INTO book_tag VALUES(1,'x','2')",
+        ], ["", " WITHOUT ROWID"])
+    func renewedParent(sql: String, kind: String) async throws {
+        try await begin(
+            """
+            CREATE TABLE book(id INTEGER PRIMARY KEY, title TEXT);
+            CREATE TABLE book_tag(
+                book INTEGER NOT NULL REFERENCES book ON DELETE CASCADE ON UPDATE CASCADE, tag TEXT NOT NULL, n TEXT,
+                PRIMARY KEY(book,tag))\(kind);
+            INSERT INTO book VALUES(1,'first'); INSERT INTO book_tag VALUES(1,'x','1');
+            """)
+        try a.execute(sql)
+        try await settle(a, b)
+        #expect(try await b.status().parked == 0)
+        try a.execute(
+            "UPDATE book SET id=2; INSERT INTO book VALUES(1,'third'); INSERT INTO book_tag VALUES(1,'x','3')")
+        try await expect(
+            "SELECT title||tag||n FROM book JOIN book_tag ON book=id ORDER BY 1", ["secondx2", "thirdx3"])
+    }
+
+    @Test("Values in conflict within a parked row are listed")
+    func parkedConflict() async throws {
+        try await begin(
+            """
+            CREATE TABLE p(k TEXT PRIMARY KEY);
+            CREATE TABLE c(k TEXT PRIMARY KEY, p TEXT REFERENCES p ON DELETE CASCADE, v TEXT);
+            INSERT INTO p VALUES('r');
+            """)
+        let c = try await world.clone("e")
+        try b.execute("DELETE FROM p")
+        try c.execute("INSERT INTO c VALUES('f','r','of c')")
+        try a.execute("INSERT INTO c VALUES('f','r','of a')")
+        try await settle(a, b, c)
+        let report = try await a.with { try await $0.conflicts() }
+        #expect(report.parked.count == 1)
+        #expect(report.conflicts.map(\.column) == ["v"])
+        #expect(report.conflicts.first?.versions.count == 2)
+        #expect(try await a.status().conflicts == 1)
+    }
+
+    @Test("An index over an expression of the row's own integer stops nobody")
+    func uniqueOfInteger() async throws {
+        try await begin("CREATE TABLE inv(id INTEGER PRIMARY KEY, uid TEXT); CREATE UNIQUE INDEX ih ON inv(id/2)")
+        try a.execute("INSERT INTO inv VALUES(2,'a1')")
+        try b.execute("INSERT INTO inv VALUES(2,'b1'),(4,'b2')")
+        try await expect("SELECT uid FROM inv ORDER BY 1", ["a1", "b1", "b2"])
+    }
+
+    @Test("A store is verified by its own schema")
+    func otherSchema() async throws {
+        try await begin("CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES('a','007')")
+        try b.execute(
+            """
+            CREATE TABLE n(k TEXT PRIMARY KEY, v INTEGER); INSERT INTO n SELECT * FROM t; DROP TABLE t;
+            ALTER TABLE n RENAME TO t; CREATE UNIQUE INDEX i ON t(v);
+            """)
+        try await settle(a, b)
+        try a.execute("INSERT INTO t VALUES('b','0012'),('c','12')")
+        try await settle(a, b)
+        for machine in [a, b] {
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
+
+    @Test("A table that is left out may use what only its program has")
+    func foreignCollation() async throws {
+        let database = try a.database()
+        try await database.write { db in
+            db.add(collation: DatabaseCollation("unicase") { $0.caseInsensitiveCompare($1) })
+            try db.execute(
+                sql: """
+                    CREATE TABLE note(id TEXT PRIMARY KEY, body TEXT);
+                    CREATE TABLE deck(id INTEGER PRIMARY KEY, name TEXT COLLATE unicase UNIQUE);
+                    INSERT INTO note VALUES('one', ''); INSERT INTO deck(name) VALUES('b'),('a');
+                    """)
+        }
+        try database.close()
+        var options = InitializeOptions()
+        options.skip = ["deck"]
+        try await a.initialize(options)
+        _ = try await world.clone("b")
+        try b.insert("two")
+        try await settle(a, b)
+        #expect(try a.ids() == ["one", "two"])
+        for machine in [a, b] {
+            let report = try await Replicator.doctor(machine.path, configuration: machine.configuration)
+            #expect(report.findings.map(\.code) == ["unchecked"], "\(report.findings)")
+            #expect(try machine.count("SELECT count(*) FROM sqlite_master WHERE name = 'deck'") == 1)
+        }
+        _ = try await Replicator.verify(a.path, configuration: a.configuration)
+    }
+}
