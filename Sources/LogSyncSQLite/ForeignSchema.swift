@@ -8,7 +8,7 @@ package import LogSyncModel
 /// twenty times over is a bomb, and a trigger that calls `edit` runs a command when its owner looks at the table with the
 /// sqlite3 shell. So the text is cut into statements, and each
 ///
-/// 1. has to be one that ``LogSyncStore`` publishes: a table, index, view or trigger is created, one of five pragmas is set,
+/// 1. has to be one that a store publishes: a table, index, view or trigger is created, one of five pragmas is set,
 ///    or a row of literals inserted into a table that was created before. Anything else refuses the schema as a whole;
 /// 2. is prepared and run alone, under an authorizer that knows what kind it is of (``SchemaAuthorizer``), with lower
 ///    limits, without triggers, and not for longer than ``Limits/schemaTime``;
@@ -25,13 +25,6 @@ package struct ForeignSchema {
     enum Kind: Equatable {
         case table, virtualTable, index, view, trigger, pragma
         case insert(table: String)
-
-        var isCreation: Bool {
-            switch self {
-            case .table, .virtualTable, .index, .view, .trigger: true
-            case .pragma, .insert: false
-            }
-        }
     }
 
     /// - Throws: `invalidStore` where a statement is none that a published schema has.

@@ -17,7 +17,7 @@ struct SchemaLoader {
         authorizer = SchemaAuthorizer(functions: try Self.harmlessFunctions(connection).union(self.functions))
     }
 
-    /// Those that SQLite lets a schema call though nobody trusts it.
+    /// The functions that SQLite lets a schema call though nobody trusts it.
     /// Source: <https://www.sqlite.org/c3ref/c_deterministic.html> (SQLITE_INNOCUOUS).
     private static func harmlessFunctions(_ connection: Connection) throws -> Set<String> {
         let names = try connection.rows("SELECT DISTINCT lower(name) FROM pragma_function_list WHERE flags & 0x200000")
@@ -249,7 +249,7 @@ struct SchemaLoader {
         authorizer.attach(to: connection)
         sqlite3_progress_handler(
             connection.handle, 10_000,
-            { Unmanaged<SchemaClock>.fromOpaque($0!).takeUnretainedValue().isOver ? 1 : 0 },
+            { $0.map { Unmanaged<SchemaClock>.fromOpaque($0).takeUnretainedValue().isOver ? 1 : 0 } ?? 1 },
             Unmanaged.passUnretained(clock).toOpaque())
         return Self.limits.map { Limit(id: $0.id, value: sqlite3_limit(connection.handle, $0.id, $0.value)) }
     }
@@ -305,7 +305,8 @@ private final class SchemaStubs {
         sqlite3_create_collation_v2(
             connection.handle, name, SQLITE_UTF8, Unmanaged.passUnretained(self).toOpaque(),
             { context, _, _, _, _ in
-                let stubs = Unmanaged<SchemaStubs>.fromOpaque(context!).takeUnretainedValue()
+                guard let context else { return 0 }
+                let stubs = Unmanaged<SchemaStubs>.fromOpaque(context).takeUnretainedValue()
                 if stubs.missingOrder == nil { stubs.missingOrder = stubs.names.first }
                 return 0
             }, nil)

@@ -13,7 +13,7 @@ struct UnmadeObjects {
         for unmade in objects { try StoreFacts(connection).set(Self.prefix + unmade.object, .text(unmade.reason)) }
     }
 
-    /// Those that have not come to be since, by name.
+    /// The objects that have not come to be since, by name.
     func all() throws -> [UnmadeObject] {
         try connection.rows(
             """

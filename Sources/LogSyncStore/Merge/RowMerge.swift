@@ -71,8 +71,7 @@ struct RowMerge {
         if case .hidden = whereabouts { return try change(whereabouts, table) }
         if row.group.kind != .insert { try RowGone.check(identity, in: table, store) }
         switch row.group.kind {
-        case .insert where !isBound: addUndecided(inserted(), in: table)
-        case .insert: try insertNew(table)
+        case .insert: try isBound ? insertNew(table) : addUndecided(inserted(), in: table)
         case .update: try change(.nowhere, table)
         // Nothing of the row is here, and nothing is to be: a delete leaves no entry.
         case .delete: return
@@ -154,7 +153,7 @@ struct RowMerge {
                 case .set: full.set(name, value, own, coverage)
                 case .fill: full.fill(name, value, own)
                 case .add:
-                    let base = try base(of: column)
+                    let base = try AmountBase(transaction).place(of: column.bases[row.index])
                     full.add(
                         name,
                         Addition(
@@ -164,23 +163,6 @@ struct RowMerge {
                 }
             }
         }
-    }
-
-    /// The version that an amount was added to.
-    ///
-    /// - Throws: `malformedLog` where nobody has made it yet: whoever names it would name it for ever, in snapshots too.
-    private func base(of column: RowGroup.Column) throws -> (number: Int64, sequence: UInt64) {
-        let base = store.peers.place(of: column.bases[row.index], seenBy: transaction.dependencies)
-        let isOwn = base.number == stamp.peer && base.sequence < stamp.sequence
-        guard
-            isOwn || base.number != 0 && store.peers.entries[base.number].map({ $0.sequence >= base.sequence }) ?? false
-        else {
-            throw LogSyncError(
-                .malformedLog,
-                "transaction \(transaction.header.dot) adds to a value of \(column.bases[row.index]), which is not here"
-            )
-        }
-        return base
     }
 
     /// Shows a living row where nothing contests it; else it is undecided.

@@ -29,39 +29,6 @@ final class ShownRows {
         return try TableReader(table: table, store: store).rowid(withKey: parts.map(\.value))
     }
 
-    /// What a row's key spells, by the identities of the rows that it names; nil for a key with a NULL in it.
-    func spelledIdentity(_ row: TableReader.Row, in table: TrackedTable) throws -> RowIdentity? {
-        try reader(table).naturalIdentity { try identityValue(row.values[$0], $0, in: table) }
-    }
-
-    /// Sees to it that a row is found by its identity and by its key, where these are two things.
-    ///
-    /// - Throws: ``OtherKey`` where they are and the table is none of which that is known.
-    func keepKey(
-        _ identity: RowIdentity, shownAs row: TableReader.Row, at place: Int64?, in table: TrackedTable,
-        replacing replaced: [Int: Value] = [:]
-    ) throws {
-        guard table.kind == .natural else { return }
-        if table.keepsIdentities {
-            guard let place, table.mapsKeys else { return }
-            let keys = FoldedKeys(store: store, table: table)
-            return try keys.keep(identity, at: place, spelled: spelledIdentity(row, in: table))
-        }
-        if identity.isSurrogate {
-            // Of a row with a NULL in its key, or of one that had none when it was inserted.
-            if try spelledIdentity(row, in: table) != nil { throw OtherKey(table: table.name) }
-            return
-        }
-        guard !table.key.contains(where: { replaced[$0.index] != nil }) else { return }
-        // A reference in the key stands for itself until the rows that it names are all here.
-        guard !table.keyHasReference else {
-            if identity.naturalParts?.count != table.key.count { throw OtherKey(table: table.name) }
-            return
-        }
-        let spelled = reader(table).naturalIdentity { row.values[$0] }
-        if spelled != identity { throw OtherKey(table: table.name) }
-    }
-
     /// The key's values as this store has them; nil where a referenced row has no integer here.
     func localKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
         guard let parts = identity.naturalParts, parts.count == table.key.count else { return nil }
@@ -127,18 +94,6 @@ final class ShownRows {
             let row = try currentRow(identity, at: position, in: table)
         else { return nil }
         return table.primaryKey(of: row, at: position)
-    }
-
-    /// A row that was refused may be so for its key, which is no constraint where it says nothing but which row it is.
-    ///
-    /// - Throws: ``OtherKey`` where it says something else.
-    private func checkKey(_ identity: RowIdentity, _ values: [Value?], in table: TrackedTable) throws {
-        guard table.kind != .surrogate, !table.keepsIdentities,
-            !(table.keyHasReference && identity.naturalParts?.count == table.key.count),
-            let spelled = try reader(table).naturalIdentity({ try identityValue(values[$0] ?? .null, $0, in: table) }),
-            spelled != identity
-        else { return }
-        throw OtherKey(table: table.name)
     }
 
     // MARK: Shown rows as full rows

@@ -181,7 +181,7 @@ extension SchemaReconciliation {
         return same * 2 >= min(rows, records)
     }
 
-    /// How many values of a column are those that the records have of one that was known, in any order.
+    /// How many values of a column are what the records have of a known one, in any order.
     private func agreement(
         of column: KnownColumn, with name: String, in table: TrackedTable, _ schema: TableSchema
     ) throws -> (same: Int, rows: Int, records: Int) {
@@ -210,7 +210,7 @@ extension SchemaReconciliation {
 
     // MARK: Cells
 
-    /// Takes dropped columns out of the rows' digests, and lets those rows be recorded for which a new column's cells
+    /// Takes dropped columns out of the rows' digests, and lets rows be recorded for which a new column's cells
     /// were kept.
     func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
         guard !changes.added.isEmpty || !changes.dropped.isEmpty else { return }

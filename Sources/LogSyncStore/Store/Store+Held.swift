@@ -35,7 +35,7 @@ extension Store {
         }
     }
 
-    /// Those that have not been merged since.
+    /// The transactions that have not been merged since.
     package func refusalNotes() throws -> [RefusalNote] {
         try database.read { store in
             try store.connection.rows(
