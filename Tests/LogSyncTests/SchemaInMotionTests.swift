@@ -182,6 +182,47 @@ struct SchemaInMotionTests {
             "SELECT title||tag||n FROM book JOIN book_tag ON book=id ORDER BY 1", ["secondx2", "thirdx3"])
     }
 
+    @Test("References show when the table that they lead to comes, whoever took a snapshot before", arguments: [true, false])
+    func parentTableLater(takesSnapshot: Bool) async throws {
+        try await begin("CREATE TABLE c(id INTEGER PRIMARY KEY, p INT REFERENCES p(id), uid TEXT)")
+        try a.execute(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY, uid TEXT); INSERT INTO p VALUES(1,'p1'),(2,'p2');
+            INSERT INTO c VALUES(1,1,'c1'),(2,2,'c2'),(3,1,'c3');
+            """)
+        try await settle(a, b)
+        try a.execute("UPDATE c SET p=2 WHERE uid='c3'")
+        try await settle(a, b)
+        if takesSnapshot { try await b.snapshot() }
+        try b.execute("CREATE TABLE p(id INTEGER PRIMARY KEY, uid TEXT)")
+        try await expect("SELECT c.uid||p.uid FROM c JOIN p ON p.id=c.p ORDER BY 1", ["c1p1", "c2p2", "c3p2"])
+    }
+
+    @Test("Rows that contest each other by the thousand cost what each costs")
+    func manyContested() async throws {
+        try await begin("CREATE TABLE t(id INTEGER PRIMARY KEY, k TEXT UNIQUE, v TEXT)")
+        func cost(_ range: ClosedRange<Int>) async throws -> Double {
+            for machine in [a, b] {
+                try machine.execute(
+                    """
+                    WITH RECURSIVE c(i) AS (VALUES(\(range.lowerBound)) UNION ALL SELECT i+1 FROM c WHERE i<\(range.upperBound))
+                    INSERT INTO t(k, v) SELECT 'k'||i, '\(machine.name)' FROM c
+                    """)
+            }
+            try await a.sync()
+            let begin = clock()
+            try await b.sync()
+            let end = clock()
+            try await settle(a, b)
+            return Double(end - begin)
+        }
+        let few = try await cost(1...500)
+        let many = try await cost(1001...3000)
+        // Four times as many; sixteen times the cost were they compared with each other.
+        #expect(many < few * 9, "\(few), \(many)")
+        #expect(try await a.status().parked == 2500)
+    }
+
     @Test("Values in conflict within a parked row are listed")
     func parkedConflict() async throws {
         try await begin(

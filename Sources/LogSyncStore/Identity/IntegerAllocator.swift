@@ -14,6 +14,8 @@ final class IntegerAllocator {
     private let store: OpenStore
     /// The greatest integer that a table has or has given out, by table id, once it is known.
     private var highest: [Int64: Int64] = [:]
+    /// The integer that was free when one was last looked for, by table id.
+    private var searched: [Int64: Int64] = [:]
     /// Integers of rows that this transaction took away, by table id.
     private var freed: [Int64: Set<Int64>] = [:]
     /// The integers that those rows had.
@@ -43,10 +45,12 @@ final class IntegerAllocator {
                 return hint
             }
         }
-        var next = Self.following(highest)
+        // What is below the integer that was found last was taken then.
+        var next = max(Self.following(highest), highest < Self.greatest ? searched[table.id] ?? 0 : 0)
         while try exists(next, in: table) || identities.reservedIdentity(of: next, in: table) != nil
             || isStillReferredTo(next, in: table)
         { next = Self.following(next) }
+        searched[table.id] = next
         return next
     }
 

@@ -93,6 +93,12 @@ struct GroupTarget {
         hasWholeKey = given.isSuperset(of: keys)
     }
 
+    /// Whether every table is here whose rows the group's references name. What refers to another shows nothing, and is
+    /// kept for when that table comes.
+    func hasParents(in catalog: Catalog) -> Bool {
+        !hasReferences || references.allSatisfy { $0.map { catalog[$0] != nil } ?? true }
+    }
+
     func reference(of column: RowGroup.Column, at position: Int) -> String? {
         column.referencedTable ?? table?.columns[position].reference
     }

@@ -12,7 +12,7 @@ struct RowMerge {
     let transaction: TransactionMerge
 
     private var store: OpenStore { transaction.store }
-    private var connection: Connection { transaction.store.connection }
+    private var connection: Connection { store.connection }
     private var shownRows: ShownRows { transaction.shownRows }
     private var coverage: Coverage { transaction.coverage }
     private var notes: ChangeNotes { transaction.notes }
@@ -264,7 +264,8 @@ struct RowMerge {
     /// Inserts a row of which nothing is here. Its record is its base where every column has a value of this insert.
     private func insertNew(_ table: TrackedTable) throws {
         let isWhole =
-            row.target.isComplete && row.group.columns.allSatisfy { $0.times.isEmpty && $0.operation == .set }
+            row.target.isComplete && row.target.hasParents(in: store.catalog)
+            && row.group.columns.allSatisfy { $0.times.isEmpty && $0.operation == .set }
         guard isWhole else { return try change(.nowhere, table) }
         let values = try values(table)
         guard let written = try shownRows.insert(values, identity, integer: row.integer, in: table) else {
@@ -323,18 +324,17 @@ struct RowMerge {
         case .insert: return false
         case .delete:
             guard record.state.allStamps.allSatisfy(coverage.covers) else { return false }
-            try deleteDirectly(table, record, at: position)
-            return true
+            return try deleteDirectly(table, record, at: position)
         case .update:
-            guard row.target.isKnown, row.target.hasNoKey, !record.isReplaced, !record.breaksCheck,
-                !isNamedByWhatChanges(table),
+            guard row.target.isKnown, row.target.hasNoKey, row.target.hasParents(in: store.catalog),
+                !record.isReplaced, !record.breaksCheck, !isNamedByWhatChanges(table),
                 row.group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }
             return try updateDirectly(table, record, at: position)
         }
     }
 
-    private func deleteDirectly(_ table: TrackedTable, _ record: ClockRecord, at position: Int64) throws {
+    private func deleteDirectly(_ table: TrackedTable, _ record: ClockRecord, at position: Int64) throws -> Bool {
         let present = try shownRows.currentRow(identity, at: position, in: table)
         try shownRows.remove(identity, at: position, in: table)
         let uniques = table.findsByKeyDigest && !identity.isSurrogate ? [table.keyDigest(identity)] : record.uniques
@@ -344,6 +344,7 @@ struct RowMerge {
         shownRows.integers.free(position, of: identity, in: table)
         transaction.noteFormer(present, at: position, in: table)
         notes.note(table.name, .delete, present.map { table.primaryKey(of: $0, at: position) })
+        return true
     }
 
     /// Whether foreign keys of other rows name this table's rows by one of the columns that change.

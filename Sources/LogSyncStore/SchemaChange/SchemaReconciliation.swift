@@ -40,6 +40,7 @@ struct SchemaReconciliation {
             try reconcileCells(of: table, columns[table.id] ?? ColumnChanges())
         }
         try adoptHiddenRows()
+        try reconsiderReferences(to: findings.newTables)
         try store.acceptSchemaVersion()
         return findings
     }
@@ -158,6 +159,23 @@ struct SchemaReconciliation {
                 HiddenRows.Row(
                     table: table.name, identity: identity, state: .unknownTable, clock: full.state,
                     integer: full.integer))
+        }
+    }
+
+    /// Rows that refer to rows of a table which was not here show nothing in its place: they are decided again.
+    private func reconsiderReferences(to tables: Set<Int64>) throws {
+        for table in store.catalog.tables where tables.contains(table.id) {
+            for (child, column) in store.catalog.referrers(of: table) {
+                let clock = ClockTable(table: child, connection: connection)
+                for row in try connection.rows("SELECT row FROM \(child.clock) WHERE extra IS NOT NULL") {
+                    let versions = try clock.record(at: row[0].asInteger)?.state.cell(column.id).versions ?? []
+                    let refers = versions.contains { if case .reference? = $0.value { true } else { false } }
+                    guard refers else { continue }
+                    try connection.run(
+                        "UPDATE \(child.clock) SET conflict = coalesce(conflict, 0) | 2 WHERE row = ?", row[0])
+                    store.hasReplaced = true
+                }
+            }
         }
     }
 

@@ -56,7 +56,7 @@ struct RecordStep {
         var findings = findings
         let isReconciled = try SchemaReconciliation.isNeeded(store)
         if isReconciled { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
-        let adopted = isReconciled && store.hasHidden
+        let adopted = isReconciled && (store.hasHidden || store.hasReplaced)
         try ForgottenColumns(store).begin()
         let recorded = try Recorder(store, findings: findings, author: author, context: context).record()
         try store.takeOwnSalt()
