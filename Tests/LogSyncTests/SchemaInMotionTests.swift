@@ -182,7 +182,7 @@ struct SchemaInMotionTests {
             "SELECT title||tag||n FROM book JOIN book_tag ON book=id ORDER BY 1", ["secondx2", "thirdx3"])
     }
 
-    @Test("References show when the table that they lead to comes, whoever took a snapshot before", arguments: [true, false])
+    @Test("References show when the table that they lead to comes", arguments: [true, false])
     func parentTableLater(takesSnapshot: Bool) async throws {
         try await begin("CREATE TABLE c(id INTEGER PRIMARY KEY, p INT REFERENCES p(id), uid TEXT)")
         try a.execute(

@@ -263,10 +263,9 @@ struct RowMerge {
 
     /// Inserts a row of which nothing is here. Its record is its base where every column has a value of this insert.
     private func insertNew(_ table: TrackedTable) throws {
-        let isWhole =
-            row.target.isComplete && row.target.hasParents(in: store.catalog)
-            && row.group.columns.allSatisfy { $0.times.isEmpty && $0.operation == .set }
-        guard isWhole else { return try change(.nowhere, table) }
+        guard row.target.isComplete, row.target.hasParents(in: store.catalog),
+            row.group.columns.allSatisfy({ $0.times.isEmpty && $0.operation == .set })
+        else { return try change(.nowhere, table) }
         let values = try values(table)
         guard let written = try shownRows.insert(values, identity, integer: row.integer, in: table) else {
             return addUndecided(inserted(), in: table)
