@@ -12,6 +12,8 @@ package final class Statement {
     @usableFromInline unowned let connection: Connection
     package let sql: String
     package let columnCount: Int
+    /// Why SQLite did not take an argument, which would be NULL then: the next step throws it.
+    @usableFromInline var refusedArgument: Int32 = SQLITE_OK
 
     package init(_ sql: String, on connection: Connection) throws {
         var handle: OpaquePointer?
@@ -32,6 +34,7 @@ package final class Statement {
 
     /// Steps once; true where there is a row. The statement is reset before an error is thrown.
     @inlinable package func step() throws -> Bool {
+        if refusedArgument != SQLITE_OK { throw argumentFailure() }
         switch sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
@@ -44,6 +47,19 @@ package final class Statement {
         let error = connection.failure(code, sql)
         sqlite3_reset(handle)
         return error
+    }
+
+    @usableFromInline
+    func argumentFailure() -> any Error {
+        let code = refusedArgument
+        refusedArgument = SQLITE_OK
+        sqlite3_reset(handle)
+        guard code == SQLITE_TOOBIG else { return connection.failure(code, sql) }
+        return LogSyncError(
+            .invalidStore,
+            "a value is longer than SQLite takes here (\(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) bytes); "
+                + "what had not been committed was undone",
+            help: "Raise SQLITE_LIMIT_LENGTH of the connection, or shorten the value where it was written")
     }
 
     package enum Written {
@@ -67,6 +83,7 @@ package final class Statement {
 
     /// SQLITE_DONE, or the extended code of the constraint that refused it.
     private func writeOnce() throws -> Int32 {
+        if refusedArgument != SQLITE_OK { throw argumentFailure() }
         let code = sqlite3_step(handle)
         defer { sqlite3_reset(handle) }
         if code == SQLITE_DONE { return code }
@@ -77,6 +94,7 @@ package final class Statement {
     /// Runs a statement that writes one row and returns none. False where a constraint of any kind refuses it; then
     /// nothing was changed.
     package func writeOrRefuse() throws -> Bool {
+        if refusedArgument != SQLITE_OK { throw argumentFailure() }
         let code = sqlite3_step(handle)
         if code == SQLITE_DONE {
             sqlite3_reset(handle)
@@ -123,9 +141,10 @@ package final class Statement {
         bytes.withUnsafeBytes { buffer in
             // A nil pointer would bind NULL: an empty text needs an address.
             if let base = buffer.baseAddress, buffer.count > 0 {
-                _ = sqlite3_bind_text64(
-                    handle, Int32(index), base.assumingMemoryBound(to: CChar.self), UInt64(buffer.count),
-                    logsync_sqlite_transient(), UInt8(SQLITE_UTF8))
+                take(
+                    sqlite3_bind_text64(
+                        handle, Int32(index), base.assumingMemoryBound(to: CChar.self), UInt64(buffer.count),
+                        logsync_sqlite_transient(), UInt8(SQLITE_UTF8)))
             } else {
                 _ = sqlite3_bind_text(handle, Int32(index), "", 0, logsync_sqlite_transient())
             }
@@ -135,12 +154,18 @@ package final class Statement {
     @inlinable package func bind(blob bytes: Bytes, at index: Int) {
         bytes.withUnsafeBytes { buffer in
             if let base = buffer.baseAddress, buffer.count > 0 {
-                _ = sqlite3_bind_blob64(
-                    handle, Int32(index), base, UInt64(buffer.count), logsync_sqlite_transient())
+                take(
+                    sqlite3_bind_blob64(
+                        handle, Int32(index), base, UInt64(buffer.count), logsync_sqlite_transient()))
             } else {
                 _ = sqlite3_bind_zeroblob(handle, Int32(index), 0)
             }
         }
+    }
+
+    @inlinable @inline(__always)
+    func take(_ code: Int32) {
+        if code != SQLITE_OK { refusedArgument = code }
     }
 
     /// Binds a blob that stays where it is until the statement has run.
@@ -149,7 +174,7 @@ package final class Statement {
             sqlite3_bind_zeroblob(handle, Int32(index), 0)
             return
         }
-        sqlite3_bind_blob64(handle, Int32(index), base, UInt64(bytes.count), nil)
+        take(sqlite3_bind_blob64(handle, Int32(index), base, UInt64(bytes.count), nil))
     }
 
     /// Binds a text that stays where it is until the statement has run.
@@ -158,9 +183,10 @@ package final class Statement {
             sqlite3_bind_text(handle, Int32(index), "", 0, logsync_sqlite_transient())
             return
         }
-        sqlite3_bind_text64(
-            handle, Int32(index), base.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), nil,
-            UInt8(SQLITE_UTF8))
+        take(
+            sqlite3_bind_text64(
+                handle, Int32(index), base.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), nil,
+                UInt8(SQLITE_UTF8)))
     }
 
     /// Binds what only a function of ours can read.

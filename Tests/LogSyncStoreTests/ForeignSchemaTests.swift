@@ -1,3 +1,4 @@
+import GRDBSQLite
 import LogSyncModel
 import LogSyncSQLite
 import LogSyncStore
@@ -152,6 +153,24 @@ struct ForeignSchemaTests {
         let columns = (1...1990).map { "c\($0)" }.joined(separator: ",")
         let tables = (1...600).map { "CREATE TABLE t\($0)(\(columns));" }.joined()
         #expect(throws: LogSyncError.self) { try unmade(tables) }
+    }
+
+    @Test("A value that SQLite does not take is an error, and not NULL")
+    func tooLong() throws {
+        try Connection.inMemory { connection in
+            try connection.execute("CREATE TABLE t(v)")
+            sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, 1000)
+            let long = [UInt8](repeating: 0x61, count: 2000)[...]
+            for value in [Value.text(long), .blob(long)] {
+                let error = #expect(throws: LogSyncError.self) {
+                    try connection.run("INSERT INTO t VALUES(?)", value)
+                }
+                #expect(error?.message.contains("1000 bytes") == true)
+            }
+            try connection.run("INSERT INTO t VALUES(?)", .text("short"))
+            #expect(try connection.integer("SELECT count(*) FROM t WHERE v IS NOT NULL") == 1)
+            #expect(try connection.integer("SELECT count(*) FROM t") == 1)
+        }
     }
 
     @Test("is asked for its tables' names without anything else of it")
