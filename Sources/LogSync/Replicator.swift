@@ -24,7 +24,8 @@ public actor Replicator {
     private nonisolated let executor = QueueExecutor(label: "logsync.replicator")
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    let stateDirectory: StateDirectory
+    /// The configured one, until the store is open and may name another.
+    var stateDirectory: StateDirectory
     let nonce: String
     /// The store, while this process has it open, and its locks; see Replicator+Steps.swift.
     var opened: ReplicatedStore?
@@ -55,6 +56,7 @@ public actor Replicator {
         guard opensNow else { return }
         let store = try ReplicatedStore(
             path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: nonce)
+        stateDirectory = store.stateDirectory
         locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
         opened = store
     }
