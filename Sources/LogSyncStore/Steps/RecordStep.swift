@@ -21,14 +21,17 @@ struct RecordStep {
     /// Whether there may be anything to do; a look without the write lock, because most of the time there is nothing.
     static func isNeeded(_ store: OpenStore) throws -> Bool {
         try SchemaReconciliation.isNeeded(store) || Recorder.hasPending(store)
-            || store.facts.value(StoreFacts.unsettled) == .integer(1)
+            || store.facts.value(StoreFacts.unsettled) == .integer(1) || store.isDecidedOtherwise
     }
 
     @discardableResult
     func run() throws -> RecordedTransaction? {
         let (recorded, adopted) = try record()
-        let isDeferred = try isNoted(StoreFacts.policyChange)
-        if isDeferred || setsPolicies(recorded) { try PolicyChange(store: store).apply(always: isDeferred) }
+        let isDeferred = try isNoted(StoreFacts.policyChange) || store.isDecidedOtherwise
+        if isDeferred || setsPolicies(recorded) {
+            try PolicyChange(store: store).apply(always: isDeferred)
+            try store.noteDecided()
+        }
         let isUnsettled = try isNoted(StoreFacts.unsettled)
         if recorded != nil || adopted || isUnsettled {
             // What was written may have made room for a parked row, or its table has come.
