@@ -24,19 +24,17 @@ extension Replicator {
     ///   `invalidStore`; `CancellationError`. The transaction is then undone.
     public func write<Result: Sendable>(
         in writer: any DatabaseWriter, author: String? = nil, context: String? = nil,
-        _ updates: @Sendable (Database) throws -> Result
+        _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
         let access = CancellableAccess()
         return try await withTaskCancellationHandler {
             try await settledStep { store in
                 try store.checkIsWritten(by: writer)
                 let written = store.store
-                return try withoutActuallyEscaping(updates) { updates in
-                    // GRDB cancels what is called asynchronously, and nothing else.
-                    try access.run {
-                        try await writer.writeWithoutTransaction { db in
-                            try written.write(on: db, author: author, context: context, updates).result
-                        }
+                // GRDB cancels what is called asynchronously, and nothing else.
+                return try access.run {
+                    try await writer.writeWithoutTransaction { db in
+                        try written.write(on: db, author: author, context: context, updates).result
                     }
                 }
             }
