@@ -21,6 +21,9 @@ public actor Replicator {
     /// What is being asked of the container's file system.
     nonisolated let folderCalls = PendingCalls()
     nonisolated let hub = EventHub<ReplicationEvent>()
+    nonisolated let changeHub = EventHub<StoreChange>()
+    /// Up to where the store's history is known to whom ``changes`` tells; nil before the first step.
+    var seenToken: Int64?
     private nonisolated let executor = QueueExecutor(label: "logsync.replicator")
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -210,6 +213,7 @@ public actor Replicator {
 
     private func announce(_ event: DidImport) {
         hub.send(.didImport(event))
+        changeHub.send(StoreChange(event))
         NotificationCenter.default.post(
             name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])
     }

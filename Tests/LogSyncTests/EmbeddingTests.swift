@@ -157,4 +157,139 @@ import Testing
         #expect(try await a.sync().recorded == 0)
         #expect(try a.notes() == ["one=A1+B1"])
     }
+
+    // MARK: What changed
+
+    /// What a replicator tells from now on, in order.
+    private final class Told: Sendable {
+        final class Sink: Sendable { let changes = Mutex<[StoreChange]>([]) }
+
+        private let sink = Sink()
+        private let task: Task<Void, Never>
+
+        var changes: [StoreChange] { sink.changes.withLock { $0 } }
+
+        init(_ replicator: Replicator) {
+            let changes = replicator.changes
+            task = Task { [sink] in for await change in changes { sink.changes.withLock { $0.append(change) } } }
+        }
+
+        deinit { task.cancel() }
+    }
+
+    private static let one = [Value.text(Array("one".utf8)[...])]
+
+    @Test("An import is told with its rows")
+    func toldImport() async throws {
+        let replicator = try b.replicator()
+        _ = try await replicator.sync()
+        let told = Told(replicator)
+        try a.execute("UPDATE note SET body = 'x'")
+        try await a.sync()
+        _ = try await replicator.sync()
+        try await eventually("it is told") { told.changes.count == 1 }
+        let change = try #require(told.changes.first)
+        #expect(change.cause == .imported && !change.isElsewhere && change.transactions.count == 1)
+        #expect(change.tables["note"]?.updated == [Self.one] && change.tables["note"]?.isTruncated == false)
+        await replicator.close()
+    }
+
+    @Test("What another process imports into the store is told here, once")
+    func toldElsewhere() async throws {
+        let replicator = try b.replicator()
+        _ = try await replicator.sync()
+        let told = Told(replicator)
+        for number in 0..<3 {
+            try a.insert("a\(number)")
+            try await a.sync()
+            // As a daemon beside the program.
+            try await b.sync()
+        }
+        _ = try await replicator.sync()
+        _ = try await replicator.sync()
+        try await eventually("it is told") { !told.changes.isEmpty }
+        let changes = told.changes
+        #expect(changes.map(\.isElsewhere) == [true])
+        #expect(changes.first?.transactions.count == 3)
+        #expect(changes.first?.tables["note"]?.counts == ChangeCounts(inserted: 3))
+        #expect(changes.first?.tables["note"]?.isTruncated == true)
+        await replicator.close()
+    }
+
+    @Test("A running replicator tells of what another process imports, and observations notice")
+    func observed() async throws {
+        let queue = try b.database()
+        let replicator = try b.replicator()
+        await replicator.start()
+        let notifying = Task { try await replicator.notifyObservations(of: queue) }
+        let counts = ValueObservation.tracking { try Int.fetchOne($0, sql: "SELECT count(*) FROM note") ?? 0 }
+        let observing = Task {
+            for try await count in counts.values(in: queue) where count == 6 { return count }
+            return 0
+        }
+        for number in 0..<5 {
+            try a.insert("a\(number)")
+            try await a.sync()
+            try await b.sync()
+        }
+        #expect(try await observing.value == 6)
+        notifying.cancel()
+        await replicator.stop()
+        await replicator.close()
+        try queue.close()
+    }
+
+    @Test("A parked row that comes back when the program makes room is told")
+    func toldSettled() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE COLLATE NOCASE)")
+        _ = try await a.initialize()
+        let b = try await world.clone("b")
+        try a.execute("INSERT INTO tag(name) VALUES('work')")
+        try await a.sync()
+        try b.execute("INSERT INTO tag(name) VALUES('WORK')")
+        try await settle(b, a)
+        #expect(try b.count("SELECT count(*) FROM tag") == 1)
+        let replicator = try b.replicator()
+        _ = try await replicator.sync()
+        let told = Told(replicator)
+        try b.execute("DELETE FROM tag")
+        _ = try await replicator.sync()
+        #expect(try b.count("SELECT count(*) FROM tag") == 1)
+        try await eventually("it is told") { !told.changes.isEmpty }
+        #expect(told.changes.map(\.cause) == [.settled])
+        let changes = try #require(told.changes.first?.tables["tag"])
+        let id = try b.count("SELECT id FROM tag")
+        #expect(changes.inserted == [[.integer(Int64(id))]] && changes.counts == ChangeCounts(inserted: 1))
+        await replicator.close()
+    }
+
+    @Test("What a policy, a settled conflict and a seed change is told")
+    func toldOperations() async throws {
+        try a.execute("UPDATE note SET stars = 1")
+        try b.execute("UPDATE note SET stars = 5")
+        try await b.sync()
+        let replicator = try a.replicator()
+        _ = try await replicator.sync()
+        let told = Told(replicator)
+        try await replicator.setPolicy("max", for: "note.stars")
+        try await eventually("the policy is told") { told.changes.count == 1 }
+        #expect(told.changes.last?.tables["note"]?.isTruncated == true)
+        try await replicator.setPolicy("manual", for: "note.stars")
+        let conflict = try #require(try await replicator.conflicts(all: true).conflicts.first)
+        let version = try #require(conflict.versions.first)
+        try await replicator.takeVersion(
+            Dot(version.peer.id, version.sequence), table: "note", key: Self.one, column: "stars")
+        try await eventually("the settled conflict is told") { told.changes.count == 3 }
+        #expect(told.changes.last?.tables["note"]?.updated == [Self.one])
+        let seed = world.root + "/seed.db"
+        try a.execute("CREATE TABLE note(id TEXT PRIMARY KEY NOT NULL, body TEXT, stars INTEGER)", at: seed)
+        try a.insert("seeded", at: seed)
+        _ = try await replicator.seed(from: seed)
+        try await eventually("the seed is told") { told.changes.count == 4 }
+        #expect(told.changes.last?.cause == .settled)
+        #expect(told.changes.last?.tables["note"]?.inserted == [[.text(Array("seeded".utf8)[...])]])
+        await replicator.close()
+    }
 }

@@ -31,7 +31,7 @@ extension Replicator {
                 .locked, "\(path) was replaced or became another peer in the middle of the work; what was done is kept",
                 help: "Run the command again")
         }
-        return try body(store)
+        return try tellingChanges(of: store) { try body(store) }
     }
 
     /// Does one step on a store that is known to be the peer that it is, and notes what that recorded.

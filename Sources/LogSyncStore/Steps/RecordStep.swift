@@ -29,14 +29,17 @@ struct RecordStep {
         let (recorded, adopted) = try record()
         let isDeferred = try isNoted(StoreFacts.policyChange) || store.isDecidedOtherwise
         if isDeferred || setsPolicies(recorded) {
-            try PolicyChange(store: store).apply(always: isDeferred)
+            if try PolicyChange(store: store).apply(always: isDeferred) { try store.noteContested() }
             try store.noteDecided()
         }
         let isUnsettled = try isNoted(StoreFacts.unsettled)
         if recorded != nil || adopted || isUnsettled {
             // What was written may have made room for a parked row, or its table has come.
             let tables = recorded.map { Set($0.counts.keys.compactMap { store.catalog[$0]?.id }) }
-            try ShownRowsPass(store, shownRows: ShownRows(store)).run(touching: adopted || isUnsettled ? nil : tables)
+            let notes = ChangeNotes()
+            try ShownRowsPass(store, shownRows: ShownRows(store))
+                .run(touching: adopted || isUnsettled ? nil : tables, notes: notes)
+            store.noteSettled(notes)
         }
         for fact in [StoreFacts.policyChange, StoreFacts.unsettled] where try isNoted(fact) {
             try store.facts.set(fact, .integer(0))
