@@ -16,9 +16,8 @@ public struct TableChanges: Sendable, Equatable {
     /// Whether rows changed whose keys are not listed, because there were too many, or another process changed them.
     public var isTruncated: Bool {
         if isUnlisted { return true }
-        return [(inserted, counts.inserted), (updated, counts.updated), (deleted, counts.deleted)].contains { keys, count in
-            keys.count >= Self.maximumKeys && count > keys.count
-        }
+        let lists = [(inserted, counts.inserted), (updated, counts.updated), (deleted, counts.deleted)]
+        return lists.contains { keys, count in keys.count >= Self.maximumKeys && count > keys.count }
     }
 
     public init() {}
