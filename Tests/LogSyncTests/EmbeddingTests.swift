@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import LogSync
 import LogSyncModel
+import Logging
 import Synchronization
 import Testing
 
@@ -104,6 +105,11 @@ import Testing
             #expect(warnings.contains { $0.contains(word) }, "\(word): \(warnings)")
         }
         #expect(try await a.with { try await $0.policies() }.map(\.policy).sorted() == ["max", "unique-merge"])
+    }
+
+    @Test("Unless a program asks for more, notices are the least that is logged")
+    func logging() {
+        #expect(SyncConfiguration(stateDirectory: world.root + "/state").logger.logLevel == .notice)
     }
 
     // MARK: History
