@@ -17,11 +17,12 @@ let package = Package(
         .library(name: "InotifyEvents", targets: ["InotifyEvents"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        // Ranges, because a program that embeds LogSync has versions of its own. GRDB before 7.10 does not link on Linux.
+        .package(url: "https://github.com/groue/GRDB.swift", "7.10.0"..<"8.0.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.6.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "3.12.0"),
+        .package(url: "https://github.com/apple/swift-crypto", "3.12.0"..<"5.0.0"),
         .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
     ],
     targets: [

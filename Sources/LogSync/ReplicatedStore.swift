@@ -35,14 +35,15 @@ final class ReplicatedStore {
     var logger: Logger { configuration.logger }
     var peer: PeerID { registration.peer }
 
-    /// - Throws: `noStore`, `notReplicated`, `invalidStore`, `newerFormat`, `configuration`.
+    /// - Parameter stateDirectory: the one that was configured; what the store names is used where it knows this store.
+    /// - Throws: `noStore`, `notReplicated`, `invalidStore`, `newerFormat`, `configuration`, `noPermission`.
     init(path: String, configuration: SyncConfiguration, stateDirectory: StateDirectory, nonce: String) throws {
         place = try StorePlace(path)
         store = try Store.open(place.path, configuration: configuration.storeConfiguration)
         self.configuration = configuration
-        self.stateDirectory = stateDirectory
         self.nonce = nonce
         registration = try store.registration()
+        self.stateDirectory = try stateDirectory.followed(registration, at: place, machine: configuration.machineID)
         content = try Self.content(of: registration, place, configuration)
         library = try Self.library(content, configuration, store)
     }
@@ -66,6 +67,16 @@ final class ReplicatedStore {
     var isCurrent: Bool {
         // A path that leads nowhere leads elsewhere; a store that cannot be asked is opened anew.
         (try? StorePlace(place.path)) == place && (try? store.isInPlace()) ?? false
+    }
+
+    /// Whether another process, meanwhile, has said that this store is kept in another state directory: it is to be opened
+    /// anew, with that one's locks.
+    ///
+    /// - Throws: `noPermission`.
+    var hasOtherStateDirectory: Bool {
+        get throws {
+            try stateDirectory.followed(registration, at: place, machine: configuration.machineID) != stateDirectory
+        }
     }
 
     /// Reads again what other processes, or this one, may have changed in the registration since the last step.

@@ -21,10 +21,14 @@ public actor Replicator {
     /// What is being asked of the container's file system.
     nonisolated let folderCalls = PendingCalls()
     nonisolated let hub = EventHub<ReplicationEvent>()
+    nonisolated let changeHub = EventHub<StoreChange>()
+    /// Up to where the store's history is known to whom ``changes`` tells; nil before the first step.
+    var seenToken: Int64?
     private nonisolated let executor = QueueExecutor(label: "logsync.replicator")
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    let stateDirectory: StateDirectory
+    /// The configured one, until the store is open and may name another.
+    var stateDirectory: StateDirectory
     let nonce: String
     /// The store, while this process has it open, and its locks; see Replicator+Steps.swift.
     var opened: ReplicatedStore?
@@ -55,6 +59,7 @@ public actor Replicator {
         guard opensNow else { return }
         let store = try ReplicatedStore(
             path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: nonce)
+        stateDirectory = store.stateDirectory
         locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
         opened = store
     }
@@ -223,6 +228,7 @@ public actor Replicator {
 
     private func announce(_ event: DidImport) {
         hub.send(.didImport(event))
+        changeHub.send(StoreChange(event))
         NotificationCenter.default.post(
             name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])
     }

@@ -1,6 +1,14 @@
 import Foundation
+import Logging
 
 extension SyncConfiguration {
+    /// A program that embeds a library does not expect to read of what went well.
+    static var defaultLogger: Logger {
+        var logger = Logger(label: "logsync")
+        logger.logLevel = .notice
+        return logger
+    }
+
     /// `$STATE_DIRECTORY`, else `$XDG_STATE_HOME/logsync`, else `~/.local/state/logsync`.
     ///
     /// systemd may give several directories, separated by colons; the first is taken.

@@ -34,8 +34,8 @@ public struct SyncConfiguration: Sendable {
     /// Every peer should register them alike: where one is missing `last-writer` is shown, and the peer's state digest no
     /// longer says what it shows.
     public var policies: [String: MergePolicy] = [:]
-    /// Errors and identity trouble are logged here, once.
-    public var logger = Logger(label: "logsync")
+    /// Errors and identity trouble are logged here, once; by default no more than notices, by the program's own handler.
+    public var logger = SyncConfiguration.defaultLogger
     /// 64 random bits a call.
     public var random: @Sendable () -> UInt64 = { UInt64.random(in: .min ... .max) }
     /// This machine's id; nil where unknown.

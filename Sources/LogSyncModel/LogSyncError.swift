@@ -29,6 +29,9 @@ extension LogSyncError: CustomStringConvertible {
 extension LogSyncError.Code {
     /// The command line or an argument is wrong (64).
     public static let usage = Self(rawValue: "usage")
+    /// A transaction is in the store and its log is not here any more, because others have it: what it changed has to be read
+    /// from the tables (64).
+    public static let historyExpired = Self(rawValue: "history-expired")
     /// A file is not a database, or a store or schema is not what it should be (65).
     public static let invalidStore = Self(rawValue: "invalid-store")
     /// A table has neither a primary key nor another identity, or cannot be written by logsync (65).

@@ -16,7 +16,8 @@ import Testing
 
     @Test func `every code of the library has its exit code`() {
         let table: [(LogSyncError.Code, Int32)] = [
-            (.usage, 64), (.invalidStore, 65), (.unsupportedTable, 65), (.malformedLog, 65), (.newerFormat, 65),
+            (.usage, 64), (.historyExpired, 64), (.invalidStore, 65), (.unsupportedTable, 65), (.malformedLog, 65),
+            (.newerFormat, 65),
             (.noStore, 66), (.notReplicated, 66), (.containerUnavailable, 69), (.cannotCreate, 73), (.ioError, 74),
             (.locked, 75), (.noPermission, 77), (.configuration, 78),
         ]

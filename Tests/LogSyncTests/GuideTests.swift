@@ -59,20 +59,6 @@ import Testing
         return versions.last { length($0.value) == greatest }?.value ?? .null
     }
 
-    static func observeImports(of replicator: Replicator, in queue: DatabaseQueue) -> Task<Void, any Error> {
-        let imports = replicator.didImport
-        return Task {
-            for await event in imports {
-                // GRDB does not see what another connection writes; its observations start anew.
-                try await queue.write { db in
-                    for table in Set(event.transactions.flatMap(\.tables.keys)) {
-                        try db.notifyChanges(in: Table(table))
-                    }
-                }
-            }
-        }
-    }
-
     // MARK: Running it
 
     private func configuration(_ world: World, _ name: String) -> SyncConfiguration {
@@ -98,9 +84,15 @@ import Testing
             folder + "/phone.db", container: container, peer: "phone", configuration: configuration)
 
         // Live: what one side writes, an observation on the other side shows.
-        let observer = Self.observeImports(of: other, in: phone)
+        let notifying = Task { try await other.notifyObservations(of: phone) }
         let titles = ValueObservation.tracking { db in try Item.order(Column("title")).fetchAll(db).map(\.title) }
         let shown = titles.values(in: phone)
+        let changes = other.changes
+        let watching = Task {
+            for await change in changes {
+                for (table, rows) in change.tables { print(table, rows.counts, rows.isTruncated) }
+            }
+        }
         await other.start()
         await replicator.start()
         try await replicator.write(in: desk, author: "ann", context: "shopping") { db in
@@ -109,7 +101,8 @@ import Testing
         for try await titles in shown where titles == ["Buy apples"] { break }
         await replicator.stop()
         await other.stop()
-        observer.cancel()
+        notifying.cancel()
+        watching.cancel()
 
         // At once, and both in conflict.
         try await desk.write { db in

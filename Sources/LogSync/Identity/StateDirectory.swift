@@ -1,8 +1,9 @@
 import Foundation
 import LogSyncModel
+import LogSyncStore
 
 /// Where this machine keeps what it knows of its stores outside of them: one ``StateFile`` a peer, and the locks.
-struct StateDirectory {
+struct StateDirectory: Equatable {
     let path: String
 
     var stores: String { path + "/stores" }
@@ -11,7 +12,35 @@ struct StateDirectory {
     var staging: String { path + "/staging" }
 
     init(_ path: String) {
-        self.path = path
+        self.path = StorePlace.absolute(path)
+    }
+
+    /// Where this machine keeps what it knows of a store: the directory that the store names, where that knows this very
+    /// file, and otherwise this one.
+    ///
+    /// Programs that were given different directories would not see each other's locks, and each would take what the other
+    /// does for a copy's work: the store would become another peer at nearly every step.
+    ///
+    /// - Throws: `noPermission` where the directory that the store names is there and may not be looked into.
+    func followed(
+        _ registration: StoreRegistration, at place: StorePlace, machine: String?
+    ) throws -> StateDirectory {
+        guard let named = registration.stateDirectory, named != path else { return self }
+        // What another machine, or one of which nothing is known, calls so is not this directory.
+        if let machine, let former = registration.machineID, machine != former { return self }
+        let other = StateDirectory(named)
+        guard access(other.stores, X_OK) == 0 || errno != EACCES else {
+            // Only the file that was there is refused: a copy has a right to a directory of its own.
+            guard registration.path == place.path, registration.inode == place.inode else { return self }
+            throw LogSyncError(
+                .noPermission,
+                "\(place.path) is kept by another user: locks, and what tells it from a copy, lie in \(named), which this "
+                    + "user may not look into; nothing was done",
+                help: "Run logsync as that user, or let this user read and write that directory")
+        }
+        // One that cannot be read is no better than none; its own programs say so.
+        guard let state = try? other.load(registration.peer), state.inode == place.inode else { return self }
+        return other
     }
 
     /// Makes the directories.

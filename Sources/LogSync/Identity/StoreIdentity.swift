@@ -77,7 +77,8 @@ final class StoreIdentity {
     private func isUnchanged(_ scan: ContainerScan?) throws -> Bool {
         state = try owner.stateDirectory.load(peer)
         guard let state, state.path == place.path, state.inode == place.inode, state.machine == machineID,
-            scan == nil, isSettledWithFolder || owner.registration.path == place.path
+            scan == nil, isSettledWithFolder || owner.registration.path == place.path,
+            owner.registration.stateDirectory == owner.stateDirectory.path
         else { return false }
         let sequence = try store.vector()[peer]
         if state.sequence < sequence { return true }
@@ -127,9 +128,10 @@ final class StoreIdentity {
         let registration = owner.registration
         guard
             registration.path != place.path || registration.inode != place.inode
-                || registration.machineID != machineID
+                || registration.machineID != machineID || registration.stateDirectory != owner.stateDirectory.path
         else { return }
-        try store.setLocation(path: place.path, inode: place.inode, machineID: machineID)
+        try store.setLocation(
+            path: place.path, inode: place.inode, machineID: machineID, stateDirectory: owner.stateDirectory.path)
         try owner.refresh()
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import LogSyncContainer
 import LogSyncFormat
 import LogSyncModel
+import LogSyncStore
 
 /// The settings that a content already has, read from its logs before there is a store to import them into.
 ///
@@ -155,28 +156,42 @@ struct ContentSettings {
     ///
     /// - Throws: `configuration`.
     func check(_ options: InitializeOptions) throws {
-        for (table, identity) in options.identities {
-            guard let settled = value("identity", table), settled != identity.setting else { continue }
-            throw Self.contradiction("the rows of \(table) are identified as \(settled)")
-        }
-        for reference in options.references {
-            let target = "\(reference.table).\(reference.column)"
-            guard let settled = value("reference", target), settled != reference.parent else { continue }
-            throw Self.contradiction("\(target) refers to \(settled)")
-        }
-        for (target, policy) in options.policies {
-            guard let settled = value("policy", target), settled != policy else { continue }
-            throw Self.contradiction("the policy of \(target) is \(settled)")
-        }
-        for table in options.skip + options.local where value("identity", table) != nil {
-            throw Self.contradiction("\(table) is replicated")
-        }
-    }
-
-    private static func contradiction(_ what: String) -> LogSyncError {
-        LogSyncError(
-            .configuration, "the content has settled that \(what); nothing was done",
+        guard let first = options.contradictions(isSettled: false, value).first else { return }
+        throw LogSyncError(
+            .configuration, "the content has settled that \(first); nothing was done",
             help: "Leave that option out, or use logsync policy set afterwards")
+    }
+}
+
+extension InitializeOptions {
+    /// What contradicts these options, as clauses.
+    ///
+    /// - Parameters:
+    ///   - isSettled: whether what is not set will not be set by them either.
+    ///   - value: the content's settings, by kind and target.
+    func contradictions(isSettled: Bool, _ value: (_ kind: String, _ target: String) -> String?) -> [String] {
+        var found: [String] = []
+        for (table, identity) in identities.sorted(by: { $0.key < $1.key }) {
+            guard let settled = value("identity", table), settled != identity.setting else { continue }
+            found.append("the rows of \(table) are identified as \(settled)")
+        }
+        for reference in references {
+            let target = "\(reference.table).\(reference.column)"
+            if let settled = value("reference", target) {
+                if settled != reference.parent { found.append("\(target) refers to \(settled)") }
+            } else if isSettled {
+                found.append("\(target) was not said to refer to \(reference.parent)")
+            }
+        }
+        for (target, policy) in policies {
+            if let settled = value(Store.settingKind(ofPolicy: policy), target) {
+                if settled != policy { found.append("the policy of \(target) is \(settled)") }
+            } else if isSettled {
+                found.append("the policy of \(target) was not set to \(policy)")
+            }
+        }
+        for table in skip + local where value("identity", table) != nil { found.append("\(table) is replicated") }
+        return found
     }
 }
 

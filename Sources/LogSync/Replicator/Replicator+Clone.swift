@@ -161,7 +161,9 @@ extension Founder {
         }
         try store.store.continueSequences()
         // Its inode goes along when it is renamed, so that it is known for itself at its place.
-        try store.store.setLocation(path: target, inode: store.place.inode, machineID: configuration.machineID)
+        try store.store.setLocation(
+            path: target, inode: store.place.inode, machineID: configuration.machineID,
+            stateDirectory: stateDirectory.path)
         return (store.peer, imported)
     }
 

@@ -8,7 +8,8 @@ import Logging
 extension Replicator {
     /// Makes an existing database a store and joins the content where it exists already.
     ///
-    /// It may be called again without harm. The container has to be there; the content's folder is made within it.
+    /// It may be called again without harm: options that ask for something else than the store has change nothing, and are
+    /// named in ``InitializeReport/warnings``. The container has to be there; the content's folder is made within it.
     ///
     /// - Throws: `configuration` where the options contradict what is there, or leave open which columns refer to other
     ///   tables' rows (``InitializeReport/undecided``), or the store lies in a shared folder or on
@@ -72,7 +73,9 @@ extension Founder {
         defer { closeQuietly(made.store) }
         // What it was before takes part no more, and nobody is to wait for it.
         for peer in former { try made.store.retire(peer) }
-        try made.store.setLocation(path: place.path, inode: place.inode, machineID: configuration.machineID)
+        try made.store.setLocation(
+            path: place.path, inode: place.inode, machineID: configuration.machineID,
+            stateDirectory: stateDirectory.path)
         try saveState(of: made.store, at: place, in: stateDirectory)
         for peer in former { try stateDirectory.remove(peer) }
         report.tables = made.tables
@@ -140,12 +143,23 @@ extension Founder {
         defer { closeQuietly(store) }
         report.peer = PeerName(id: registration.peer, name: registration.name)
         report.tables = try store.tables()
+        report.warnings = try ignored(options, store)
         let hasPublished = try store.outbox(unpublishedOnly: false).contains { $0.isPublished }
         if !options.dryRun, !hasPublished, try store.vector().sequences.keys.allSatisfy({ $0 == registration.peer }) {
             // No peer has seen anything of this store, so what is missing was never there.
             try folder.create()
         }
         return report
+    }
+
+    /// What options ask for and the store, which was made with others, does not have, as sentences.
+    private func ignored(_ options: InitializeOptions, _ store: Store) throws -> [String] {
+        var settings: [String: String] = [:]
+        for (kind, target, value) in try store.contentSettings() { settings["\(kind) \(target.lowercased())"] = value }
+        return options.contradictions(isSettled: true) { settings["\($0) \($1.lowercased())"] }.map {
+            "\(store.path) is a store already, and \($0); that was left as it is. logsync policy set changes a policy, and "
+                + "logsync leave, then init anew, the rest"
+        }
     }
 
     private func registration(of place: StorePlace) throws -> StoreRegistration? {

@@ -7,15 +7,21 @@ import LogSyncStore
 extension Replicator {
     /// Streams one transaction from the outbox or the container.
     ///
-    /// - Throws: `usage` where neither has it; `malformedLog`; whatever `body` throws.
+    /// - Throws: `historyExpired` where the store has imported or recorded it, and its log is not here any more; `usage`
+    ///   where it is not known at all; `malformedLog`; whatever `body` throws.
     public func show(_ dot: Dot, _ body: @Sendable (LogElement) throws -> Void) async throws {
         try look { store in
             if try store.showFromOutbox(dot, body) { return }
-            guard try store.showFromContainer(dot, body) else {
+            if try store.showFromContainer(dot, body) { return }
+            guard try store.store.vector()[dot.peer] < dot.sequence else {
                 throw LogSyncError(
-                    .usage, "transaction \(dot) is neither in the outbox nor in the container",
-                    help: "logsync log lists the transactions of this store")
+                    .historyExpired,
+                    "transaction \(dot) is in the store, and its log is neither in the outbox nor in the container any more",
+                    help: "What it changed is in the tables; logsync log lists how many rows that were")
             }
+            throw LogSyncError(
+                .usage, "transaction \(dot) is neither in the outbox nor in the container",
+                help: "logsync log lists the transactions of this store")
         }
     }
 

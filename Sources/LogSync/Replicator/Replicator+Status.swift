@@ -39,7 +39,8 @@ extension ReplicatedStore {
             lastImport: summary.lastImport.map { Timestamp(milliseconds: $0) }, conflicts: summary.conflicts,
             parked: summary.parked, digest: summary.digest, keptForSchema: summary.keptForUnknownSchema,
             unenforced: summary.unenforced, succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
-            lacks: try scan.map(coverage.lackedColumns) ?? [], unmade: try store.unmadeObjects())
+            lacks: try scan.map(coverage.lackedColumns) ?? [], unmade: try store.unmadeObjects(),
+            missingPolicies: try store.lackingPolicies().map { PolicyEntry(target: $0.target, policy: $0.policy) })
     }
 
     private func peers(

@@ -18,14 +18,20 @@ extension Replicator {
         defer { locks.step.release() }
         // Files that were replaced are not to be read either.
         let isCurrent = store.isCurrent
-        if isCurrent { try store.refresh() }
+        if isCurrent {
+            try store.refresh()
+            if try store.hasOtherStateDirectory {
+                close()
+                return try await step(settles: settles, body)
+            }
+        }
         guard settles || store.identity.state != nil, isCurrent else {
             if !isCurrent { closeReplaced() }
             throw LogSyncError(
                 .locked, "\(path) was replaced or became another peer in the middle of the work; what was done is kept",
                 help: "Run the command again")
         }
-        return try body(store)
+        return try tellingChanges(of: store) { try body(store) }
     }
 
     /// Does one step on a store that is known to be the peer that it is, and notes what that recorded.
@@ -65,7 +71,10 @@ extension Replicator {
         }
         try awaitReturn()
         let store = try ReplicatedStore(
-            path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: nonce)
+            path: path, configuration: configuration, stateDirectory: StateDirectory(configuration.stateDirectory),
+            nonce: nonce)
+        stateDirectory = store.stateDirectory
+        try stateDirectory.create()
         locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
         opened = store
         storeReturn = nil

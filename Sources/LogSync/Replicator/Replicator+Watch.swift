@@ -18,12 +18,12 @@ extension Replicator {
         let wakes = WakeQueue()
         wakes.wake(.full)
         let watchers = Watchers(configuration: configuration, wakes: wakes)
-        let (stateDirectory, path) = (stateDirectory, path)
+        let path = path
         let (moves, move) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watchers.watchStore(path) }
             group.addTask { await self.watchContainer(watchers, anewAfter: moves) }
-            group.addTask { await watchers.watchRequests(stateDirectory, path) }
+            group.addTask { await watchers.watchRequests(path) { await self.requestsPath() } }
             group.addTask { await watchers.watchTime() }
             group.addTask { await watchers.watchFolderCalls(self.folderCalls, path) }
             group.addTask { await watchers.watchWriter(path) { await self.commits() } }
@@ -71,6 +71,9 @@ extension Replicator {
 
     /// A number that changes with every commit of others; nil where the store cannot be asked.
     private func commits() -> Int64? { try? look { try $0.store.dataVersion() } }
+
+    /// Where other processes ask for the store; nil before it has been opened, which tells where that is.
+    private func requestsPath() -> String? { locks == nil && !isLettingGo ? nil : stateDirectory.locks }
 
     /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
     private func contentPaths() -> (path: String, own: String)? {

@@ -14,17 +14,45 @@ extension Replicator {
     /// ```
     ///
     /// It waits in the outbox until the next ``sync()``; a running replicator publishes it at once. Writes that go past
-    /// this method are replicated too, without an author.
+    /// this method are replicated too, without an author. Where the task is cancelled, so is the write, as GRDB's own are.
     ///
     /// - Parameters:
     ///   - writer: a connection to this store's file; its settings stay as they are.
     ///   - author: who made the change; any text.
     ///   - context: why; any text.
-    /// - Throws: what `updates` throws; `locked`, `ioError`, `invalidStore`. The transaction is then undone.
+    /// - Throws: what `updates` throws; `usage` where `writer` is a connection to another file; `locked`, `ioError`,
+    ///   `invalidStore`; `CancellationError`. The transaction is then undone.
     public func write<Result: Sendable>(
         in writer: any DatabaseWriter, author: String? = nil, context: String? = nil,
-        _ updates: @Sendable (Database) throws -> Result
+        _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        try await settledStep { try $0.store.write(in: writer, author: author, context: context, updates).result }
+        let access = CancellableAccess()
+        return try await withTaskCancellationHandler {
+            try await settledStep { store in
+                try store.checkIsWritten(by: writer)
+                let written = store.store
+                // GRDB cancels what is called asynchronously, and nothing else.
+                return try access.run {
+                    try await writer.writeWithoutTransaction { db in
+                        try written.write(on: db, author: author, context: context, updates).result
+                    }
+                }
+            }
+        } onCancel: {
+            access.cancel()
+        }
+    }
+}
+
+extension ReplicatedStore {
+    /// - Throws: `usage` where a connection is one to another file: what it writes would be recorded there, by a store that
+    ///   this replicator has not locked.
+    fileprivate func checkIsWritten(by writer: any DatabaseWriter) throws {
+        // What is no file, as a database in memory, is not this one.
+        guard let other = try? StorePlace(writer.path), other.inode == place.inode else {
+            throw LogSyncError(
+                .usage, "the connection is one to \(writer.path), not to \(place.path); nothing was written",
+                help: "Write by a connection to the store's own file, or by the other store's replicator")
+        }
     }
 }

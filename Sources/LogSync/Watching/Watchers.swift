@@ -59,9 +59,11 @@ struct Watchers: Sendable {
     }
 
     /// Requests by other processes to let go of the store.
-    func watchRequests(_ stateDirectory: StateDirectory, _ path: String) async {
+    ///
+    /// - Parameter directory: is asked when a watch begins.
+    func watchRequests(_ path: String, in directory: @escaping @Sendable () async -> String?) async {
         await watch(
-            { stateDirectory.locks }, recursive: false, only: [StoreLocks.requestName(path)], polling: Self.retry,
+            directory, recursive: false, only: [StoreLocks.requestName(path)], polling: Self.retry,
             polls: false
         ) { hint in if hint != nil { wakes.wake(.request) } }
     }

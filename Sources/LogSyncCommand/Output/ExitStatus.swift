@@ -32,7 +32,7 @@ enum ExitStatus: Int32, CaseIterable, Comparable {
 
     init(_ code: LogSyncError.Code) {
         switch code {
-        case .usage: self = .usage
+        case .usage, .historyExpired: self = .usage
         case .invalidStore, .invalidScript, .unsupportedTable, .malformedLog, .newerFormat: self = .data
         case .noStore, .notReplicated: self = .noInput
         case .containerUnavailable: self = .unavailable

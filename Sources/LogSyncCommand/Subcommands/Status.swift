@@ -45,6 +45,14 @@ struct Status: AsyncParsableCommand {
         facts.add("digest", status.digest)
         var lines = facts.lines
         if !status.lacks.isEmpty { lines += [""] + status.lacks.lines }
+        if !status.missingPolicies.isEmpty {
+            lines += [""]
+            lines += status.missingPolicies.map {
+                Terminal.printable(
+                    "\($0.target): the policy \($0.policy) is a program's own; what is imported here shows the last writer's "
+                        + "value until that program opens the store")
+            }
+        }
         if !status.unmade.isEmpty { lines += [""] + status.unmade.map(\.line) }
         if !status.peers.isEmpty { lines += [""] + peerLines(status.peers) }
         if !status.held.isEmpty { lines += [""] + status.held.map(\.line) }

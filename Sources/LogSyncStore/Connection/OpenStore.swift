@@ -49,6 +49,8 @@ final class OpenStore {
     private var schema: (version: Int64, fingerprint: SchemaFingerprint)?
     /// The key columns of tables that are not here, by the table's lower-case name in logs.
     var absentKeys: [String: [String]]
+    /// The rows that something else than an import changed, by table, until they are handed on.
+    var settled: [String: TableChanges] = [:]
     /// Whether the store is known to remember what it has lost.
     var remembersLost = false
 

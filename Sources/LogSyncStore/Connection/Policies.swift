@@ -9,6 +9,10 @@ struct Policies {
     private var byColumn: [String: MergePolicy] = [:]
     private var byTable: [String: MergePolicy] = [:]
     private var names: [PeerID: String] = [:]
+    /// The names of the policies set that this program has registered in code.
+    private(set) var inCode: Set<String> = []
+    /// The policies set that this program lacks: neither built in nor registered.
+    private(set) var lacking: [(target: String, policy: String)] = []
     private var folding: Set<String> = []
     private var reinserting: Set<String> = []
     /// The foreign keys that a peer's own data broke, as ``ReferenceRule/target`` in lower case.
@@ -45,7 +49,11 @@ struct Policies {
                 if let peer = PeerID(target) { names[peer] = value }
             case "policy":
                 // A policy registered in code that is not registered here shows the last writer's.
-                guard let policy = MergePolicy(named: value) ?? custom[value] else { continue }
+                guard let policy = MergePolicy(named: value) ?? custom[value] else {
+                    lacking.append((target, value))
+                    continue
+                }
+                if MergePolicy(named: value) == nil { inCode.insert(value) }
                 if target.contains(".") {
                     byColumn[target.folded] = policy
                 } else {

@@ -204,6 +204,14 @@ final class StoreConnection: Sendable {
         }
     }
 
+    /// What the transactions so far have settled, see ``OpenStore/settled``.
+    func takeSettled() throws -> [String: TableChanges] {
+        try withConnection { _ in
+            defer { box.store?.settled = [:] }
+            return box.store?.settled ?? [:]
+        }
+    }
+
     private func undo(_ connection: Connection, after error: any Error) throws {
         box.store = nil
         connection.finalizeStatements()

@@ -20,6 +20,9 @@ struct ListedName {
 struct ConflictResolution {
     let store: OpenStore
 
+    /// What it changes in the tables.
+    private let notes = ChangeNotes()
+
     init(_ store: OpenStore) { self.store = store }
 
     private var connection: Connection { store.connection }
@@ -69,6 +72,7 @@ struct ConflictResolution {
         guard try shownRows.updateUncontested(changed, from: record, present, at: position, in: table) else {
             throw breaksConstraint(of: table)
         }
+        notes.note(table.name, .update, try shownRows.primaryKey(of: identity, in: table))
         // Others may have referred to it by what it showed.
         try updateShownRows(
             table, shownRows, formerRows: [FormerRow(table: table, integer: position, values: present.values)])
@@ -101,7 +105,9 @@ struct ConflictResolution {
         }
         _ = try HiddenRows(store).remove(row.table, row.identity)
         store.countFull(1, changed)
-        try ShownRowsPass(store, shownRows: shownRows).run([UndecidedRow(full: changed)])
+        try ShownRowsPass(store, shownRows: shownRows).run([UndecidedRow(full: changed)], notes: notes)
+        if let key = try shownRows.primaryKey(of: row.identity, in: table) { notes.note(table.name, .insert, key) }
+        store.noteSettled(notes)
     }
 
     /// As an UPDATE would, this refuses what still breaks the CHECK.
@@ -147,6 +153,7 @@ struct ConflictResolution {
             let (full, record, present) = try shownRows.full(at: position, in: table)
         else { throw noSuchRow(table) }
         try delete(identity, above: full.state, in: table)
+        notes.note(table.name, .delete, table.primaryKey(of: present, at: position))
         store.countFull(-1, full)
         try shownRows.hide(full, at: position, uniques: record.uniques, in: table)
         let dangling = DanglingReferences(store)
@@ -169,7 +176,8 @@ struct ConflictResolution {
 
     /// What was written may have made room for parked rows.
     private func updateShownRows(_ table: TrackedTable, _ shownRows: ShownRows, formerRows: [FormerRow] = []) throws {
-        try ShownRowsPass(store, shownRows: shownRows).run(formerRows: formerRows, touching: [table.id])
+        try ShownRowsPass(store, shownRows: shownRows).run(formerRows: formerRows, touching: [table.id], notes: notes)
+        store.noteSettled(notes)
     }
 
     private func transaction() throws -> TransactionWriter {

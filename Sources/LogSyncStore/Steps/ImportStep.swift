@@ -33,6 +33,7 @@ extension ImportStep {
             }
             if let reinserted = merge.reinserted { step.revived.append(reinserted) }
         } while ContinuousClock.now < deadline
+        if !step.imported.isEmpty { try store.noteMerged() }
         return step
     }
 }

@@ -21,19 +21,25 @@ struct RecordStep {
     /// Whether there may be anything to do; a look without the write lock, because most of the time there is nothing.
     static func isNeeded(_ store: OpenStore) throws -> Bool {
         try SchemaReconciliation.isNeeded(store) || Recorder.hasPending(store)
-            || store.facts.value(StoreFacts.unsettled) == .integer(1)
+            || store.facts.value(StoreFacts.unsettled) == .integer(1) || store.isDecidedOtherwise
     }
 
     @discardableResult
     func run() throws -> RecordedTransaction? {
         let (recorded, adopted) = try record()
-        let isDeferred = try isNoted(StoreFacts.policyChange)
-        if isDeferred || setsPolicies(recorded) { try PolicyChange(store: store).apply(always: isDeferred) }
+        let isDeferred = try isNoted(StoreFacts.policyChange) || store.isDecidedOtherwise
+        if isDeferred || setsPolicies(recorded) {
+            if try PolicyChange(store: store).apply(always: isDeferred) { try store.noteContested() }
+            try store.noteDecided()
+        }
         let isUnsettled = try isNoted(StoreFacts.unsettled)
         if recorded != nil || adopted || isUnsettled {
             // What was written may have made room for a parked row, or its table has come.
             let tables = recorded.map { Set($0.counts.keys.compactMap { store.catalog[$0]?.id }) }
-            try ShownRowsPass(store, shownRows: ShownRows(store)).run(touching: adopted || isUnsettled ? nil : tables)
+            let notes = ChangeNotes()
+            try ShownRowsPass(store, shownRows: ShownRows(store))
+                .run(touching: adopted || isUnsettled ? nil : tables, notes: notes)
+            store.noteSettled(notes)
         }
         for fact in [StoreFacts.policyChange, StoreFacts.unsettled] where try isNoted(fact) {
             try store.facts.set(fact, .integer(0))

@@ -19,34 +19,40 @@ extension Store {
     package func write<Result>(
         in writer: some DatabaseWriter, author: String?, context: String?, _ updates: (Database) throws -> Result
     ) throws -> (result: Result, recorded: RecordedTransaction?) {
-        try writer.writeWithoutTransaction { db in
-            guard let handle = db.sqliteConnection else {
-                throw LogSyncError(.invalidStore, "the connection to \(path) is closed; nothing was written")
-            }
-            let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous") ?? 2
-            if synchronous < 2 { try db.execute(sql: "PRAGMA synchronous = FULL") }
-            defer {
-                // Only a closed connection refuses this, and that one needs its setting no more.
-                if synchronous < 2 { try? db.execute(sql: "PRAGMA synchronous = \(synchronous)") }
-            }
-            var written: (result: Result, recorded: RecordedTransaction?)?
-            try db.inTransaction(.immediate) {
-                let connection = Connection(handle)
-                defer { connection.finalizeStatements() }
-                let store = try OpenStore(connection, configuration: database.configuration)
-                _ = try RecordStep(store).runDeferringShownRows()
-                let result = try updates(db)
-                let recorded = try RecordStep(store, author: author, context: context).runDeferringShownRows()
-                let generation = try store.facts.value("generation")?.asInteger ?? 0
-                try store.facts.set("generation", .integer(generation + 1))
-                try store.saveDigest()
-                written = (result, recorded)
-                return .commit
-            }
-            guard let written else {
-                throw LogSyncError(.invalidStore, "a write to \(path) ended without a result")
-            }
-            return written
+        try writer.writeWithoutTransaction { try write(on: $0, author: author, context: context, updates) }
+    }
+
+    /// The same within an access to the program's connection that has begun, where no transaction has.
+    package func write<Result>(
+        on db: Database, author: String?, context: String?, _ updates: (Database) throws -> Result
+    ) throws -> (result: Result, recorded: RecordedTransaction?) {
+        guard let handle = db.sqliteConnection else {
+            throw LogSyncError(.invalidStore, "the connection to \(path) is closed; nothing was written")
         }
+        let synchronous = try Int.fetchOne(db, sql: "PRAGMA synchronous") ?? 2
+        if synchronous < 2 { try db.execute(sql: "PRAGMA synchronous = FULL") }
+        defer {
+            // Only a closed connection refuses this, and that one needs its setting no more. Past GRDB, which refuses
+            // everything of a task that is cancelled.
+            if synchronous < 2 { try? Connection(handle).execute("PRAGMA synchronous = \(synchronous)") }
+        }
+        var written: (result: Result, recorded: RecordedTransaction?)?
+        try db.inTransaction(.immediate) {
+            let connection = Connection(handle)
+            defer { connection.finalizeStatements() }
+            let store = try OpenStore(connection, configuration: database.configuration)
+            _ = try RecordStep(store).runDeferringShownRows()
+            let result = try updates(db)
+            let recorded = try RecordStep(store, author: author, context: context).runDeferringShownRows()
+            let generation = try store.facts.value("generation")?.asInteger ?? 0
+            try store.facts.set("generation", .integer(generation + 1))
+            try store.saveDigest()
+            written = (result, recorded)
+            return .commit
+        }
+        guard let written else {
+            throw LogSyncError(.invalidStore, "a write to \(path) ended without a result")
+        }
+        return written
     }
 }

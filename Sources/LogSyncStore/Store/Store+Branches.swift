@@ -63,6 +63,7 @@ extension Store {
             let known = store.branches
             let adoption = try BranchAdoption(store, origin: origin)
             try adoption.adopt(places)
+            try store.noteMerged()
             return store.branches.filter { branch in !known.contains { $0.id == branch.id } }
         }
     }

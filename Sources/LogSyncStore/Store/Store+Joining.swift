@@ -145,6 +145,7 @@ extension Store {
             // What is recorded to bring rows back has seen the snapshot.
             try store.advance(to: manifest)
             try joiner.settle()
+            try store.noteMerged()
             return JoinedSnapshot(
                 recorded: recorded, transactions: count, tables: joiner.tables,
                 lost: joiner.lostColumns)

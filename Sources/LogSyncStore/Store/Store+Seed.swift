@@ -151,6 +151,7 @@ extension Store {
             // It makes no second transaction, and nobody waits for it.
             try Settings(store).set("peer", peer.description, name)
             try Settings(store).set("retired", peer.description, "1")
+            store.settled.merge(imported.tables) { $0.adding($1) }
             return imported
         }
     }

@@ -15,6 +15,16 @@ extension Store {
         }
     }
 
+    /// The policies that are set and that this program lacks, so that `last-writer` is shown where it merges.
+    package func lackingPolicies() throws -> [(target: String, policy: String)] {
+        try database.read { $0.policies.lacking }
+    }
+
+    /// The kind of the setting that holds a policy: a table may have one of each.
+    package static func settingKind(ofPolicy policy: String) -> String { Policies.kind(of: policy) }
+
+    /// Sets a policy of the content.
+    ///
     /// - Throws: `usage` for a policy, table or column that is not known.
     package func setPolicy(_ target: String, _ policy: String) throws {
         try database.write { store in

@@ -78,15 +78,17 @@ package final class Store: Sendable {
                 container: try facts.text("container") ?? "", created: try facts.value("created")?.asInteger ?? 0,
                 succeeds: succeeds, machineID: try facts.text("machine"),
                 inode: try facts.value("inode").flatMap { $0.isNull ? nil : UInt64(bitPattern: $0.asInteger) },
-                path: try facts.text("path"), originalJournalMode: try facts.text("journal") ?? "delete")
+                path: try facts.text("path"), stateDirectory: try facts.text("state_directory"),
+                originalJournalMode: try facts.text("journal") ?? "delete")
         }
     }
 
-    package func setLocation(path: String, inode: UInt64?, machineID: String?) throws {
+    package func setLocation(path: String, inode: UInt64?, machineID: String?, stateDirectory: String? = nil) throws {
         try database.write { store in
             try store.facts.set("path", .text(path))
             try store.facts.set("inode", inode.map { .integer(Int64(bitPattern: $0)) } ?? .null)
             try store.facts.set("machine", machineID.map { .text($0) } ?? .null)
+            try store.facts.set("state_directory", stateDirectory.map { .text($0) } ?? .null)
         }
     }
 

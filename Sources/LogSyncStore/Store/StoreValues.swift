@@ -18,6 +18,8 @@ package struct StoreRegistration: Sendable, Equatable {
     package var inode: UInt64?
     /// The absolute path when it was last opened here.
     package var path: String?
+    /// The directory in which the machine keeps its state file and its locks, absolute; nil where no version noted it.
+    package var stateDirectory: String?
     /// The journal mode that `init` found, for `leave` to put back.
     package var originalJournalMode: String
 }
