@@ -47,4 +47,22 @@ import Testing
         try converge(again, b)
         #expect(try again.store.audit().problems == [])
     }
+
+    @Test func whatAStoreLeavesOutIsItsOwnChoiceFromNowOn() throws {
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, x)")
+        _ = try a.store.record()
+        try a.store.close()
+        try a.write(
+            """
+            INSERT INTO logsync_setting VALUES('skip', 'Token', '1'), ('local', 'version', '1');
+            DELETE FROM logsync_store WHERE key LIKE 'skip %' OR key LIKE 'local %';
+            UPDATE logsync_store SET value = 5 WHERE key = 'format'
+            """)
+        let again = try TestPeer(folder, "a", opening: try Store.open(a.path, configuration: TestPeer.configuration(1)))
+        let choices = "SELECT key FROM logsync_store WHERE key LIKE 'skip %' OR key LIKE 'local %' ORDER BY key"
+        #expect(try again.strings(choices) == ["local version", "skip token"])
+        try again.write("INSERT OR REPLACE INTO logsync_setting VALUES('local', 'token', '1')")
+        _ = try again.store.record()
+        #expect(try again.strings(choices) == ["local version", "skip token"])
+    }
 }

@@ -65,7 +65,10 @@ struct Watchers: Sendable {
         await watch(
             directory, recursive: false, only: [StoreLocks.requestName(path)], polling: Self.retry,
             polls: false
-        ) { hint in if hint != nil { wakes.wake(.request) } }
+        ) { _ in
+            // When a watch begins, too: one may have asked before.
+            wakes.wake(.request)
+        }
     }
 
     /// A full look once a minute, whatever events have said.
