@@ -99,7 +99,8 @@ struct Conflicts {
 
     /// The same within rows that are parked: what they would show, were they shown.
     func withinParked(all: Bool) throws -> [StoreConflict] {
-        try HiddenRows(store).rows(.parked, of: table.name).flatMap { row in
+        // A row that was folded into another is none that waits for anybody.
+        try HiddenRows(store).rows(.parked, of: table.name).filter { all || $0.folded == nil }.flatMap { row in
             try row.clock.cellsByName.sorted { $0.key < $1.key }.compactMap { name, cell in
                 guard try isConflict(cell, name, all: all) else { return nil }
                 return StoreConflict(

@@ -33,10 +33,19 @@ struct ConflictResolution {
     func take(_ dot: Dot, of name: ListedName, column: String, in tableName: String) throws {
         let table = try table(tableName)
         let conflicts = Conflicts(store: store, table: table)
+        func isMeant(_ conflict: StoreConflict) -> Bool {
+            name.isName(of: conflict.identity, key: conflict.key) && conflict.column.folded == column.folded
+                && conflict.versions.contains { $0.dot == dot && !$0.isAddition }
+        }
         let found = try (conflicts.shown(all: true) + conflicts.lost()).filter { conflict in
             name.isName(of: conflict.identity, key: conflict.key)
                 && conflict.column.folded == column.folded
                 && conflict.versions.contains { $0.dot == dot }
+        }
+        if found.isEmpty, let parked = try conflicts.withinParked(all: true).first(where: isMeant),
+            let version = parked.versions.first(where: { $0.dot == dot })
+        {
+            return try setParked(column, version.value, of: name, in: tableName)
         }
         let shown = found.filter { $0.shown != nil }
         try refuseSeveral(shown.map(\.identity), name, in: table)

@@ -42,11 +42,10 @@ struct OracleShown {
         list(state, schema)
     }
 
-    /// Rule 1, and the cells of standing rows that several transactions gave values to. A parked row is listed as such.
+    /// Rule 1, and the cells of rows that several transactions gave values to, also where the row is parked.
     private mutating func list(_ state: OracleState, _ schema: SchemaModel) {
         for table in schema.tables {
-            for (identity, row) in state.rows[table.name] ?? [:]
-            where !parked.contains(RowName(table: table.name, identity: identity)) {
+            for (_, row) in state.rows[table.name] ?? [:] {
                 for (column, cell) in row.cells {
                     guard !row.isAlive || Set(cell.versions.map(\.value)).count > 1 || isCountedBySeveral(cell) else {
                         continue
