@@ -74,8 +74,12 @@ struct SchemaLoader {
     /// Rows wait for their program where they cannot be brought into its order here.
     private func insert(_ sql: String, _ kind: ForeignSchema.Kind, _ stubs: SchemaStubs) throws -> String? {
         authorizer.purpose = .statement(kind)
-        let reason = try perform(sql)
-        return reason ?? stubs.missingOrder.map { "the collation \($0) is not here" }
+        // A row of literals takes what its bytes take, and there may be many.
+        return try clock.pausing {
+            let reason = try perform(sql)
+            let order = stubs.takeMissingOrder()
+            return order.map { "the collation \($0) is not here" } ?? reason
+        }
     }
 
     /// - Returns: what SQLite says against it; nil where it was run.
@@ -263,7 +267,17 @@ struct SchemaLoader {
 
 /// How long a schema has been running, as time of its thread, so that a busy machine refuses none.
 private final class SchemaClock {
-    private let end = SchemaClock.now() + Limits.schemaTime
+    private var end = SchemaClock.now() + Limits.schemaTime
+
+    /// Runs `body` without counting its time, once it has ended.
+    func pausing<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let start = Self.now()
+        let limit = end
+        // Meanwhile it is no time: a statement of literals alone cannot take long.
+        end = .infinity
+        defer { end = limit + Self.now() - start }
+        return try body()
+    }
 
     var isOver: Bool { Self.now() > end }
 
@@ -278,9 +292,26 @@ private final class SchemaClock {
 private final class SchemaStubs {
     private let connection: Connection
     private let functions: Set<String>
-    /// The collation that a row could not be ordered by, if one was asked.
-    private(set) var missingOrder: String?
-    private var names: [String] = []
+    /// The collations by which rows could not be ordered since that was asked.
+    private var missingOrders: Set<String> = []
+    private var collations: [Substitute] = []
+
+    /// One collation that is not here, which SQLite asks by its address.
+    private final class Substitute {
+        unowned let stubs: SchemaStubs
+        let name: String
+
+        init(_ stubs: SchemaStubs, _ name: String) {
+            self.stubs = stubs
+            self.name = name
+        }
+    }
+
+    /// A collation that the last row could not be ordered by, if one was asked.
+    func takeMissingOrder() -> String? {
+        defer { missingOrders = [] }
+        return missingOrders.min()
+    }
 
     init(_ connection: Connection, functions: Set<String>) {
         self.connection = connection
@@ -301,20 +332,23 @@ private final class SchemaStubs {
     private func define(_ name: String) {
         // SQLite makes its own for UTF-16 of those for UTF-8, when nobody else has them.
         guard Collation(rawValue: name.uppercased()) == nil else { return }
-        names.append(name)
+        let substitute = Substitute(self, name)
+        collations.append(substitute)
         sqlite3_create_collation_v2(
-            connection.handle, name, SQLITE_UTF8, Unmanaged.passUnretained(self).toOpaque(),
+            connection.handle, name, SQLITE_UTF8, Unmanaged.passUnretained(substitute).toOpaque(),
             { context, _, _, _, _ in
                 guard let context else { return 0 }
-                let stubs = Unmanaged<SchemaStubs>.fromOpaque(context).takeUnretainedValue()
-                if stubs.missingOrder == nil { stubs.missingOrder = stubs.names.first }
+                let substitute = Unmanaged<Substitute>.fromOpaque(context).takeUnretainedValue()
+                substitute.stubs.missingOrders.insert(substitute.name)
                 return 0
             }, nil)
     }
 
     func remove() {
         sqlite3_collation_needed(connection.handle, nil, nil)
-        for name in names { sqlite3_create_collation_v2(connection.handle, name, SQLITE_UTF8, nil, nil, nil) }
+        for collation in collations {
+            sqlite3_create_collation_v2(connection.handle, collation.name, SQLITE_UTF8, nil, nil, nil)
+        }
         for name in functions {
             sqlite3_create_function_v2(connection.handle, name, -1, SQLITE_UTF8, nil, nil, nil, nil, nil)
         }

@@ -136,9 +136,13 @@ struct ForeignSchemaTests {
             CREATE INDEX deck_name ON deck(name COLLATE unicase);
             INSERT INTO "deck"("id", "name") VALUES (1, 'b');
             INSERT INTO "deck"("id", "name") VALUES (2, 'a');
+            CREATE TABLE version(n INTEGER);
+            INSERT INTO "version"("n") VALUES (7);
             """
-        #expect(try unmade(schema).map(\.object) == ["rows of deck"])
-        #expect(try objects(schema) == ["deck", "deck_name", "note"])
+        let left = try unmade(schema)
+        #expect(left.map(\.object) == ["rows of deck"])
+        #expect(left.first?.reason == "the collation unicase is not here")
+        #expect(try objects(schema) == ["deck", "deck_name", "note", "version"])
     }
 
     @Test("ends soon however much work its views and tables are")
