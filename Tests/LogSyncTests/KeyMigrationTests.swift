@@ -131,6 +131,13 @@ struct KeyMigrationTests {
                 old: "INSERT INTO ab VALUES(2,2,'old'); UPDATE ab SET v='xe' WHERE v='x'",
                 query: "SELECT a||b||v FROM ab ORDER BY 1", expected: ["11xe", "12y", "21new", "22old"]),
             Story(
+                name: "there is none any more",
+                schema: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v TEXT); INSERT INTO t VALUES('a','1'),('b','2')",
+                migration: rebuild("t", "k TEXT, v TEXT", "SELECT k,v"),
+                new: "INSERT INTO t VALUES('a','second')", old: "UPDATE t SET v='2e' WHERE k='b'",
+                later: ("UPDATE t SET v='third' WHERE v='second'", "DELETE FROM t WHERE v='1'"),
+                query: "SELECT k||v FROM t ORDER BY 1", expected: ["athird", "b2e"]),
+            Story(
                 name: "the key is renamed and a column dropped at once",
                 schema:
                     "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v TEXT, w TEXT); INSERT INTO t VALUES('a','1','x'),('b','2','y')",

@@ -123,7 +123,9 @@ struct DisplacedRows {
 
     private func isPresent(_ record: Int64) throws -> Bool {
         if table.hasRowid {
-            guard table.kind == .natural, table.schema.integerKey == nil else { return try reader.exists(record) }
+            guard table.kind == .natural, table.schema.integerKey == nil, !table.key.isEmpty else {
+                return try reader.exists(record)
+            }
             // A rebuild may have put another row under the number.
             guard let row = try reader.row(at: record) else { return false }
             let known = try clock.name(at: record)

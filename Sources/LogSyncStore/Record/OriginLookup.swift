@@ -15,6 +15,7 @@ struct OriginLookup {
     func record(of key: RowKey, rowid: Int64?) throws -> Int64? {
         guard let natural = key.natural else {
             guard let rowid = key.rowid, try clock.exists(rowid) else { return nil }
+            if table.key.isEmpty { return rowid }
             // A row with a NULL in its key is not the row of a record that has a key.
             return try table.capturesKey && clock.name(at: rowid)?.isSurrogate == false ? nil : rowid
         }

@@ -113,12 +113,15 @@ struct TableRegistration {
     private func choiceUnderAnotherKey(_ schema: TableSchema, _ settled: IdentityChoice) throws -> Choice? {
         func natural() -> Choice { Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name)) }
         switch settled {
-        case .surrogate: return schema.integerKey == nil && !schema.keyColumns.isEmpty ? natural() : nil
+        case .surrogate: return schema.integerKey == nil ? natural() : nil
         case .columns(let columns):
-            guard (try? columnsChoice(schema, columns)) == nil, !schema.keyColumns.isEmpty else { return nil }
+            guard (try? columnsChoice(schema, columns)) == nil else { return nil }
             return schema.integerKey == nil ? natural() : Choice(schema: schema, kind: .surrogate, key: [])
         case .natural:
-            guard let first = plan.firstKeys[schema.name.folded], let integer = schema.integerKey,
+            guard let first = plan.firstKeys[schema.name.folded] else { return nil }
+            // Rows of a table that has no key any more go by the identities that they were given.
+            if schema.keyColumns.isEmpty { return natural() }
+            guard let integer = schema.integerKey,
                 first.map({ $0.folded }) != [integer.folded]
             else { return nil }
             return (try? columnsChoice(schema, first)) ?? Choice(schema: schema, kind: .surrogate, key: [])

@@ -279,7 +279,9 @@ extension SchemaReconciliation {
     ///
     /// - Returns: whether there was any.
     private func forgetUnidentified(_ table: TrackedTable) throws -> Bool {
-        let hasNull = table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
+        // Without a key no row is told apart by it.
+        let hasNull =
+            table.key.isEmpty ? "1" : table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
         let stale = "kind <> \(Capture.Kind.found.rawValue) AND (\(hasNull))"
         guard
             try connection.integer(
@@ -301,7 +303,8 @@ extension SchemaReconciliation {
         for row in try connection.rows(
             "SELECT row, digest, identity FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row DESC")
         {
-            guard case .blob(let bytes) = row[2], RowIdentity(unchecked: bytes).isSurrogate else { continue }
+            guard case .blob(let bytes) = row[2], table.key.isEmpty || RowIdentity(unchecked: bytes).isSurrogate
+            else { continue }
             records[UInt64(bitPattern: row[1].asInteger), default: []].append(row[0].asInteger)
         }
         var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []

@@ -87,10 +87,11 @@ extension Store {
 
     /// Runs `body` again each time that a table turns out not to be ready for a row; once a table at most.
     func keepingIdentities<Result>(_ body: () throws -> Result) throws -> Result {
+        var ready: Set<String> = []
         while true {
             do {
                 return try body()
-            } catch let other as OtherKey {
+            } catch let other as OtherKey where ready.insert(other.table).inserted {
                 try keepIdentities(of: other.table)
             }
         }
