@@ -109,14 +109,10 @@ struct StateDirectory: Equatable {
             .compactMap { try? load($0) }
     }
 
-    /// The peers that a path has been the store of, as far as this machine knows; files that cannot be read are passed over.
-    func peers(at path: String) -> [PeerID] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: stores)) ?? []
-        return names.compactMap { name in
-            guard name.hasSuffix(".json"), let peer = PeerID(String(name.dropLast(5))) else { return nil }
-            return (try? load(peer))?.path == path ? peer : nil
-        }
-    }
+    /// The peers that a path has been the store of, as far as this machine knows.
+    ///
+    /// - Throws: as ``all()``.
+    func peers(at path: String) throws -> [PeerID] { try all().filter { $0.path == path }.map(\.peer) }
 
     /// Writes a state file so that it survives a power loss, whole or not at all.
     ///

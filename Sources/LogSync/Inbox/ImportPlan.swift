@@ -121,6 +121,8 @@ final class ImportPlan {
     func block(_ reason: HeldItem.Reason, _ detail: String) {
         guard let current, let queue = queues.first(where: { $0.line == current.peer }) else { return }
         queue.bad[current.file.name] = (reason, detail)
+        // What was still arriving may be here at the next look.
+        guard reason != .incomplete else { return queue.file = nil }
         queue.note = RefusalNote(
             dot: Dot(current.peer, current.sequence), file: current.file.name.description, reason: reason.rawValue,
             detail: detail)

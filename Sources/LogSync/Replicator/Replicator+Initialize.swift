@@ -49,7 +49,7 @@ extension Founder {
         report.joined = try folder.exists()
         let scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
         let stateDirectory = StateDirectory(configuration.stateDirectory)
-        let former = stateDirectory.peers(at: place.path).filter { scan?.peers[$0] != nil }
+        let former = try stateDirectory.peers(at: place.path).filter { scan?.peers[$0] != nil }
         let name = try peerName(options.peerName, scan, former: former)
         let plan = try plan(options, name: name, scan, folder)
         let found = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
@@ -92,8 +92,8 @@ extension Founder {
     /// A database none of whose tables the content has was most likely meant for another one.
     private func warnOfUnrelatedTables(_ plan: InitializePlan, _ report: inout InitializeReport) {
         let others = plan.settings.filter { $0.kind == "identity" }.map(\.target).sorted()
-        let own = Set(report.tables.map { $0.table.lowercased() })
-        guard report.joined, !own.isEmpty, !others.isEmpty, others.allSatisfy({ !own.contains($0.lowercased()) }) else {
+        let own = Set(report.tables.map { $0.table.folded })
+        guard report.joined, !own.isEmpty, !others.isEmpty, others.allSatisfy({ !own.contains($0.folded) }) else {
             return
         }
         let limit = 10
@@ -155,8 +155,8 @@ extension Founder {
     /// What options ask for and the store, which was made with others, does not have, as sentences.
     private func ignored(_ options: InitializeOptions, _ store: Store) throws -> [String] {
         var settings: [String: String] = [:]
-        for (kind, target, value) in try store.contentSettings() { settings["\(kind) \(target.lowercased())"] = value }
-        return options.contradictions(isSettled: true) { settings["\($0) \($1.lowercased())"] }.map {
+        for (kind, target, value) in try store.contentSettings() { settings["\(kind) \(target.folded)"] = value }
+        return options.contradictions(isSettled: true) { settings["\($0) \($1.folded)"] }.map {
             "\(store.path) is a store already, and \($0); that was left as it is. logsync policy set changes a policy, and "
                 + "logsync leave, then init anew, the rest"
         }

@@ -90,36 +90,12 @@ struct PeersAcceptClock: AsyncParsableCommand {
               logsync peers accept-clock music.db laptop
             """)
 
-    @Argument(help: "The store.")
-    var store: String
-
-    @Argument(help: "The peer's name or id.")
-    var peer: String
-
-    @OptionGroup var common: CommonOptions
-
-    private struct Report: Encodable {
-        let format = 1
-        var store: String
-        var peer: PeerName
-
-        private enum CodingKeys: String, CodingKey {
-            case format, store, peer
-        }
-    }
+    @OptionGroup var peer: AcceptedPeer
 
     func run() async throws {
-        try await common.run { session in
-            let replicator = try await session.open(store)
-            let peer = try await replicator.peer(named: peer)
-            try await replicator.acceptClock(of: peer.id)
-            try session.report(Report(store: replicator.path, peer: peer)) {
-                [
-                    "The clock of \(Terminal.printable(peer.label)) is accepted; what was held for it comes with the next sync."
-                ]
-            }
-            return .done
-        }
+        try await peer.accept(
+            { try await $0.acceptClock(of: $1) },
+            saying: { "The clock of \($0) is accepted; what was held for it comes with the next sync." })
     }
 }
 
@@ -135,6 +111,17 @@ struct PeersAcceptSize: AsyncParsableCommand {
               logsync peers accept-size music.db laptop
             """)
 
+    @OptionGroup var peer: AcceptedPeer
+
+    func run() async throws {
+        try await peer.accept(
+            { try await $0.acceptSize(of: $1) },
+            saying: { "Files of \($0) may come to any size; what was held for it comes with the next sync." })
+    }
+}
+
+/// A peer of which a store is to take what it holds.
+struct AcceptedPeer: ParsableArguments {
     @Argument(help: "The store.")
     var store: String
 
@@ -153,16 +140,16 @@ struct PeersAcceptSize: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
+    /// - Parameter line: what people read, given the peer's name.
+    func accept(
+        _ accept: @escaping @Sendable (Replicator, PeerID) async throws -> Void,
+        saying line: @escaping @Sendable (String) -> String
+    ) async throws {
         try await common.run { session in
             let replicator = try await session.open(store)
             let peer = try await replicator.peer(named: peer)
-            try await replicator.acceptSize(of: peer.id)
-            try session.report(Report(store: replicator.path, peer: peer)) {
-                [
-                    "Files of \(Terminal.printable(peer.label)) may come to any size; what was held for it comes with the next sync."
-                ]
-            }
+            try await accept(replicator, peer.id)
+            try session.report(Report(store: replicator.path, peer: peer)) { [line(Terminal.printable(peer.label))] }
             return .done
         }
     }
