@@ -60,19 +60,18 @@ struct RowBuffer {
 
     /// Puts the digest of each of a row's values into `digests`.
     @inline(__always)
-    func digest(_ row: Int, into digests: UnsafeMutableBufferPointer<UInt64>) {
+    func digest(_ row: Int, by digest: ValueDigest, into digests: UnsafeMutableBufferPointer<UInt64>) {
         content.bytes.withUnsafeBytes { content in
             for position in digests.indices {
                 let cell = cells[row * width + position]
                 switch Int32(cell.type) {
-                case SQLITE_INTEGER: digests[position] = Digest.of(integer: Int64(bitPattern: cell.word))
-                case SQLITE_FLOAT: digests[position] = Digest.of(real: Double(bitPattern: cell.word))
+                case SQLITE_INTEGER: digests[position] = digest.of(integer: Int64(bitPattern: cell.word))
+                case SQLITE_FLOAT: digests[position] = digest.of(real: Double(bitPattern: cell.word))
                 case SQLITE_TEXT, SQLITE_BLOB:
                     let start = Int(cell.word)
                     let bytes = UnsafeRawBufferPointer(rebasing: content[start..<start + Int(cell.count)])
-                    let isText = cell.type == UInt8(SQLITE_TEXT)
-                    digests[position] = Digest.of(bytes: bytes, seed: isText ? Digest.textSeed : Digest.blobSeed)
-                default: digests[position] = Digest.null
+                    digests[position] = digest.of(bytes: bytes, isText: cell.type == UInt8(SQLITE_TEXT))
+                default: digests[position] = digest.ofNull
                 }
             }
         }

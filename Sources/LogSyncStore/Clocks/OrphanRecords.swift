@@ -31,7 +31,7 @@ struct OrphanRecords {
             guard key.collation == .binary, case .text = part.value else { return true }
             let id = table.columns[key.index].id
             return id < record.digests.count
-                && record.digests[id] == UInt32(truncatingIfNeeded: Digest.of(part.value))
+                && record.digests[id] == UInt32(truncatingIfNeeded: table.valueDigest.of(part.value))
         }
     }
 

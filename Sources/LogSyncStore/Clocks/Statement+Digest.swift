@@ -4,13 +4,13 @@ import LogSyncState
 
 extension Statement {
     /// The digest of a column's value, without making the value.
-    func digest(_ column: Int) -> UInt64 {
+    func digest(_ column: Int, by digest: ValueDigest) -> UInt64 {
         switch type(column) {
-        case SQLITE_INTEGER: Digest.of(integer: integer(column))
-        case SQLITE_FLOAT: Digest.of(real: real(column))
-        case SQLITE_TEXT: withBytes(column) { Digest.of(bytes: $0, seed: Digest.textSeed) }
-        case SQLITE_BLOB: withBytes(column) { Digest.of(bytes: $0, seed: Digest.blobSeed) }
-        default: Digest.null
+        case SQLITE_INTEGER: digest.of(integer: integer(column))
+        case SQLITE_FLOAT: digest.of(real: real(column))
+        case SQLITE_TEXT: withBytes(column) { digest.of(bytes: $0, isText: true) }
+        case SQLITE_BLOB: withBytes(column) { digest.of(bytes: $0, isText: false) }
+        default: digest.ofNull
         }
     }
 }

@@ -14,14 +14,9 @@ struct TableReader {
         var values: [Value]
         var digests: [UInt64]
 
-        init(_ statement: Statement, count: Int) {
-            values = (0..<count).map(statement.value)
-            digests = values.map(Digest.of)
-        }
-
-        init(values: [Value]) {
+        init(values: [Value], of table: TrackedTable) {
             self.values = values
-            digests = values.map(Digest.of)
+            digests = values.map(table.valueDigest.of)
         }
     }
 
@@ -29,7 +24,7 @@ struct TableReader {
         let statement = try connection.prepare(table.selectByRowid)
         statement.bind(rowid, at: 1)
         defer { statement.reset() }
-        return try statement.step() ? Row(statement, count: table.columns.count) : nil
+        return try statement.step() ? row(statement) : nil
     }
 
     /// Takes the local values of the key columns.
@@ -37,7 +32,11 @@ struct TableReader {
         let statement = try connection.prepare(table.selectByKey)
         for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
         defer { statement.reset() }
-        return try statement.step() ? Row(statement, count: table.columns.count) : nil
+        return try statement.step() ? row(statement) : nil
+    }
+
+    private func row(_ statement: Statement) -> Row {
+        Row(values: table.columns.indices.map(statement.value), of: table)
     }
 
     func rowid(withKey key: [Value]) throws -> Int64? {

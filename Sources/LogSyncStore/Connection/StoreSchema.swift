@@ -4,7 +4,7 @@ import LogSyncState
 /// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
 enum StoreSchema {
     /// Raised when an older logsync could no longer work with the tables; an older binary then refuses the store.
-    static let formatVersion: Int64 = 6
+    static let formatVersion: Int64 = 7
 
     static let sql = """
         -- Facts about this store: who it is, where its container is.

@@ -311,7 +311,7 @@ struct RowMerge {
                 ?? reader.row(withKey: table.key.map { values[$0.index] ?? .null })
             if let back { return back }
         }
-        return TableReader.Row(values: values.map { $0 ?? .null })
+        return TableReader.Row(values: values.map { $0 ?? .null }, of: table)
     }
 
     // MARK: Changes that have seen all that they touch

@@ -25,7 +25,7 @@ struct InitialRows {
             assign: { table, rowid, row, identity in try number(row, rowid, identity, table, stamp: stamp) })
         for table in tables {
             try TableReader(table: table, store: store).forEachRow(inOrder: true) { rowid, values in
-                let row = TableReader.Row(values: values)
+                let row = TableReader.Row(values: values, of: table)
                 guard let identity = try identities.identity(of: row, rowid, table) else { return }
                 try number(row, rowid, identity, table, stamp: stamp)
             }
@@ -54,7 +54,7 @@ struct InitialRows {
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
         try reader.forEachRow(inOrder: true) { rowid, values in
-            let row = TableReader.Row(values: values)
+            let row = TableReader.Row(values: values, of: table)
             let stored = try rowid.flatMap { try clock.identity(at: $0) }
             let identity =
                 try stored

@@ -1,6 +1,7 @@
 import Foundation
 import LogSyncModel
 import LogSyncSQLite
+import LogSyncState
 
 /// The tracked tables of a store, as declared now.
 struct Catalog {
@@ -71,7 +72,9 @@ extension Catalog {
             declared: try declaredReferences(among: registered, on: connection))
         let names = Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first })
         let keys = try KeyHistory(connection)
-        return Catalog(registered.map { table($0, resolver: resolver, names: names, keys: keys) }, keys)
+        let digest = try DigestKey.read(StoreFacts(connection))
+        return Catalog(
+            registered.map { table($0, resolver: resolver, names: names, keys: keys, valueDigest: digest) }, keys)
     }
 
     /// Registered tables that are not there any more, as far as their registration says what they were: which columns they
@@ -123,7 +126,8 @@ extension Catalog {
 
     /// - Parameter names: tables' names in logs, by their lower-case names in the database.
     private static func table(
-        _ row: Registered, resolver: ReferenceResolver, names: [String: String], keys: KeyHistory
+        _ row: Registered, resolver: ReferenceResolver, names: [String: String], keys: KeyHistory,
+        valueDigest: ValueDigest
     ) -> TrackedTable {
         // By bytes: two names may be the same letters.
         var ids: [[UInt8]: Int] = [:]
@@ -155,7 +159,7 @@ extension Catalog {
             id: row.id, name: row.name, kind: row.kind, schema: row.schema, columns: columns,
             columnNames: row.columns.map(\.name), key: key, keepsIdentities: keys.tables.contains(row.id),
             epoch: row.kind == .natural ? keys.epoch(of: row.name, key: key.map { columns[$0.index].name }) : nil,
-            recorded: row.recorded, high: row.high)
+            valueDigest: valueDigest, recorded: row.recorded, high: row.high)
     }
 
     /// The collation under which a key column is unique: its index's, which may differ from the column's.

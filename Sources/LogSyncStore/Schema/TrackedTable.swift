@@ -57,12 +57,15 @@ final class TrackedTable {
     let keepsIdentities: Bool
     /// What stands before a new row's key in its identity: nil where the key is the table's first one.
     let epoch: KeyPart?
+    /// Tells its rows' values apart, in clock records.
+    let valueDigest: ValueDigest
     var recorded: Int64
     var high: Int64
 
     init(
         id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String],
-        key: [KeyColumn], keepsIdentities: Bool = false, epoch: KeyPart? = nil, recorded: Int64, high: Int64
+        key: [KeyColumn], keepsIdentities: Bool = false, epoch: KeyPart? = nil,
+        valueDigest: ValueDigest, recorded: Int64, high: Int64
     ) {
         self.id = id
         self.name = name
@@ -73,6 +76,7 @@ final class TrackedTable {
         self.key = key
         self.keepsIdentities = keepsIdentities
         self.epoch = epoch
+        self.valueDigest = valueDigest
         self.recorded = recorded
         self.high = high
         var positions: [String: Int] = [:]
@@ -111,7 +115,7 @@ final class TrackedTable {
     ) {
         self.init(
             id: id, name: name, kind: kind, schema: schema, columns: columns, columnNames: columnNames, key: [],
-            recorded: 0, high: 0)
+            valueDigest: .unkeyed, recorded: 0, high: 0)
         orderedKeyNames = formerKey
     }
 

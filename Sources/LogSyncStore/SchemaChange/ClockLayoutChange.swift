@@ -82,7 +82,7 @@ struct ClockLayoutChange {
             if let identity { try FoldedKeys(store: store, table: table).keep(identity, at: place, spelled: natural) }
         }
         try reader.forEachRow { rowid, values in
-            let row = TableReader.Row(values: values)
+            let row = TableReader.Row(values: values, of: table)
             let natural =
                 table.kind == .surrogate
                 ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }

@@ -200,7 +200,7 @@ extension SchemaReconciliation {
             "SELECT \(SQL.name(name)) FROM \(SQL.name(schema.name)) LIMIT 100000", on: connection)
         while try statement.step() {
             rows += 1
-            let digest = UInt32(truncatingIfNeeded: statement.digest(0))
+            let digest = UInt32(truncatingIfNeeded: statement.digest(0, by: table.valueDigest))
             guard let left = former[digest], left > 0 else { continue }
             former[digest] = left - 1
             same += 1
@@ -253,7 +253,7 @@ extension SchemaReconciliation {
             guard let rowid else { return }
             let identity = try reader.naturalIdentity { try shownRows.knownValue(values[$0], $0, in: table) }
             guard let identity else {
-                unidentified.append((rowid, reader.digest(values.map(Digest.of))))
+                unidentified.append((rowid, reader.digest(values.map(table.valueDigest.of))))
                 return
             }
             if table.storesIdentity {

@@ -272,7 +272,7 @@ final class SnapshotFiller {
             guard let position = table.columns.firstIndex(where: { $0.id == id }) else { continue }
             values[position] = store.defaultValue(of: table, position)
         }
-        let row = TableReader.Row(values: values.map { $0 ?? .null })
+        let row = TableReader.Row(values: values.map { $0 ?? .null }, of: table)
         store.spellOutCounters(&state, shown: row.values, in: table)
         let reader = joiner.shownRows.reader(table)
         var record = ClockRecord(state, of: identity, shownAs: row, reader)

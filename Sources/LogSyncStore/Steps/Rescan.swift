@@ -76,7 +76,7 @@ struct Rescan {
         while try statement.step() {
             count += 1
             let row = statement.integer(0)
-            let digests = TableReader.Row(values: table.columns.indices.map { statement.value($0 + 1) }).digests
+            let digests = table.columns.indices.map { statement.digest($0 + 1, by: table.valueDigest) }
             let record = try clock.record(at: row)
             // A record that does not know all columns says nothing of the others.
             let agrees = record.map {

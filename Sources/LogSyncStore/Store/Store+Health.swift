@@ -122,7 +122,7 @@ private struct Comparison {
         var agreeing = 0
         while try statement.step() {
             rows += 1
-            let row = TableReader.Row(values: table.columns.indices.map { statement.value($0 + 1) })
+            let row = TableReader.Row(values: table.columns.indices.map { statement.value($0 + 1) }, of: table)
             guard let position = try position(of: row, statement, clock, shownRows, reader),
                 let record = try clock.record(at: position),
                 reader.digest(row.digests, columns: record.digests.count) == record.digest

@@ -11,6 +11,14 @@ package struct ShownTable: Hashable, Sendable {
     package var digest: UInt64
 }
 
+/// The key under which two stores' values are compared, made for one comparison: values that their author chose to
+/// look the same under another do not look the same under it.
+package struct ComparisonKey: Sendable {
+    let digest = ValueDigest.random()
+
+    package init() {}
+}
+
 /// Stores into which a history is replayed to see what comes out.
 extension Store {
     /// Makes a new file that has recorded nothing of its own, so that its state is that of the transactions merged into
@@ -48,17 +56,19 @@ extension Store {
     }
 
     /// What every table shows, by its name in logs.
-    package func shownTables() throws -> [String: ShownTable] {
+    ///
+    /// - Parameter key: the same for both stores that are compared.
+    package func shownTables(_ key: ComparisonKey) throws -> [String: ShownTable] {
         try database.read { store in
             var shown: [String: ShownTable] = [:]
             for table in store.catalog.tables where table.name != "logsync_setting" {
-                shown[table.name] = try Self.shown(table, store)
+                shown[table.name] = try Self.shown(table, store, key.digest)
             }
             return shown
         }
     }
 
-    private static func shown(_ table: TrackedTable, _ store: OpenStore) throws -> ShownTable {
+    private static func shown(_ table: TrackedTable, _ store: OpenStore, _ digests: ValueDigest) throws -> ShownTable {
         let reader = TableReader(table: table, store: store)
         let shownRows = ShownRows(store)
         let clock = ClockTable(table: table, connection: store.connection)
@@ -75,7 +85,7 @@ extension Store {
             let stored = try statement.isNull(0) ? nil : clock.identity(at: statement.integer(0))
             let identity = stored ?? reader.naturalIdentity { values[$0] }
             var row = identity.map { store.rowDigest(table, $0) } ?? 0
-            for (value, name) in zip(values, names) { row &+= Digest.mix(Digest.of(value), name) }
+            for (value, name) in zip(values, names) { row &+= Digest.mix(digests.of(value), name) }
             // Mixed once more, so that cells cannot change places between rows.
             digest &+= Digest.mix(row, UInt64(table.columns.count))
             rows += 1

@@ -211,8 +211,8 @@ final class BatchChangeMerge {
         guard try statement.writeOrRefuse() else { return false }
         for place in places {
             let id = table.columns[positions[place]].id
-            let new = Digest.of(given[place])
-            digest &-= Digest.mix(select.digest(touched[place]), UInt64(id))
+            let new = table.valueDigest.of(given[place])
+            digest &-= Digest.mix(select.digest(touched[place], by: table.valueDigest), UInt64(id))
             digest &+= Digest.mix(new, UInt64(id))
             digests[id] = UInt32(truncatingIfNeeded: new).littleEndian
             if touchesUniques { values[positions[place]] = given[place] }

@@ -118,7 +118,7 @@ final class BatchInserter {
         else { return nil }
         if waiting.isEmpty { try lookAgain() }
         guard let rowid = try rowid(hint) else { return nil }
-        for position in values.indices { clock.digests[position] = Digest.of(values[position]) }
+        for position in values.indices { clock.digests[position] = table.valueDigest.of(values[position]) }
         if !table.uniqueSlots.isEmpty { clock.uniques = table.uniqueDigests { values[$0] } }
         identity.bytes.withUnsafeBytes { clock.append(at: rowid, identity: $0, stamp, cells: cells) }
         if integerKey == nil { batch.append(rowid) }

@@ -87,7 +87,7 @@ struct BatchInsertRecorder {
         var stamp = transaction.stamp
         stamp.time = recorder.time(captured: entry.milliseconds, above: nil)
         portion.times[row] = stamp.time
-        portion.cells.digest(row, into: clock.digests)
+        portion.cells.digest(row, by: table.valueDigest, into: clock.digests)
         clock.uniques = simple.uniques(entry)
         simple.keys.bytes.withUnsafeBytes {
             let identity = $0[simple.range(entry)]

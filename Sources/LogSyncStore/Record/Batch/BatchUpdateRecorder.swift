@@ -72,7 +72,7 @@ final class BatchUpdateRecorder {
         var changed: UInt64 = 0
         select.withBytes(Self.digests) { stored in
             for position in digests.indices {
-                let digest = select.digest(Self.cells + position)
+                let digest = select.digest(Self.cells + position, by: table.valueDigest)
                 digests[position] = digest
                 let id = table.columns[position].id
                 record[id] = UInt32(truncatingIfNeeded: digest).littleEndian
