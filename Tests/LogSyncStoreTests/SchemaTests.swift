@@ -1,3 +1,4 @@
+import Foundation
 import LogSyncModel
 import Testing
 
@@ -80,6 +81,53 @@ import Testing
         for peer in [a, b] {
             let shown = try peer.strings("SELECT z FROM t")
             #expect(shown == ["written", "filled"])
+        }
+    }
+
+    @Test func whatAProgramWritesToANewColumnIsAWriteOfItsTime() throws {
+        for fill in [
+            "", "UPDATE t SET z = 'filled';", "UPDATE t SET z = 'f' WHERE k = 'a'; UPDATE t SET z = 'f' WHERE k = 'b';",
+        ] {
+            let folder = try TestFolder()
+            let a = try TestPeer(
+                folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, x); INSERT INTO t VALUES('a', 1), ('b', 2)")
+            let b = try TestPeer(folder, "b", cloning: a)
+            try a.write("ALTER TABLE t ADD COLUMN z;" + fill)
+            try b.write("ALTER TABLE t ADD COLUMN z;" + fill)
+            // Before anything looks again, at one peer after the other.
+            try b.write("UPDATE t SET z = 'first' WHERE k = 'b'")
+            try a.write("UPDATE t SET z = 'only' WHERE k = 'a'")
+            Thread.sleep(forTimeInterval: 0.003)
+            try a.write("UPDATE t SET z = 'last' WHERE k = 'b'")
+            try agree(a, b)
+            for peer in [a, b] {
+                #expect(try peer.strings("SELECT z FROM t ORDER BY k") == ["only", "last"], "\(fill)")
+            }
+        }
+    }
+
+    @Test func ofTwoMigrationsTheOneThatHasSeenTheOtherCounts() throws {
+        for later in ["a", "b"] {
+            let folder = try TestFolder()
+            let a = try TestPeer(
+                folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES('1', 'x1'), ('2', 'x2')")
+            let b = try TestPeer(folder, "b", cloning: a)
+            let migration = """
+                BEGIN; ALTER TABLE t RENAME COLUMN v TO w; ALTER TABLE t ADD COLUMN v INT; UPDATE t SET v = length(w); COMMIT
+                """
+            let (first, second) = later == "a" ? (b, a) : (a, b)
+            try first.write(migration)
+            try second.write("UPDATE t SET v = 'edited' WHERE k = '2'")
+            for _ in 0..<2 {
+                try a.pull(from: b)
+                try b.pull(from: a)
+            }
+            try second.write(migration)
+            try agree(a, b)
+            for peer in [a, b] {
+                #expect(try peer.strings("SELECT w, v FROM t ORDER BY k") == ["x1|2", "edited|6"])
+                #expect(try peer.store.conflicts(table: nil, all: false).isEmpty)
+            }
         }
     }
 

@@ -186,16 +186,16 @@ struct CapturedChanges {
                 return
             }
             moving = nil
-            try move(row, to: key, milliseconds: milliseconds)
+            try move(row, to: key, number: number, milliseconds: milliseconds)
         }
     }
 
     /// A new row, or one that displaced the row of the same key and goes on as it.
     private mutating func insert(_ key: RowKey, rowid: Int64?, number: Int64, milliseconds: Int64) throws {
-        if touchAgain(key, rowid: rowid, milliseconds: milliseconds) { return }
+        if touchAgain(key, rowid: rowid, number: number, milliseconds: milliseconds) { return }
         var row = TouchedRow(
-            origin: try unaccountedOrigin(key, rowid), number: number, insertMilliseconds: milliseconds,
-            milliseconds: milliseconds, rowid: rowid)
+            origin: try unaccountedOrigin(key, rowid), number: number, lastNumber: number,
+            insertMilliseconds: milliseconds, milliseconds: milliseconds, rowid: rowid)
         if let record = recordOfDeleted[key] {
             row.isReinserted = true
             // A row with a NULL in its key is told apart by its rowid alone: one that comes later is another row.
@@ -208,16 +208,17 @@ struct CapturedChanges {
     }
 
     private mutating func touch(_ key: RowKey, rowid: Int64?, number: Int64, milliseconds: Int64) throws {
-        if touchAgain(key, rowid: rowid, milliseconds: milliseconds) { return }
+        if touchAgain(key, rowid: rowid, number: number, milliseconds: milliseconds) { return }
         touched[key] = TouchedRow(
-            origin: try unaccountedOrigin(key, rowid), number: number, insertMilliseconds: milliseconds,
-            milliseconds: milliseconds, rowid: rowid)
+            origin: try unaccountedOrigin(key, rowid), number: number, lastNumber: number,
+            insertMilliseconds: milliseconds, milliseconds: milliseconds, rowid: rowid)
     }
 
     /// Returns whether the row has been touched before.
-    private mutating func touchAgain(_ key: RowKey, rowid: Int64?, milliseconds: Int64) -> Bool {
+    private mutating func touchAgain(_ key: RowKey, rowid: Int64?, number: Int64, milliseconds: Int64) -> Bool {
         guard touched[key] != nil else { return false }
         hasIntermediateKeys = true
+        touched[key]?.lastNumber = number
         touched[key]?.milliseconds = milliseconds
         touched[key]?.rowid = rowid
         return true
@@ -237,10 +238,11 @@ struct CapturedChanges {
         add(DeletedRow(record: record, milliseconds: milliseconds, key: key))
     }
 
-    private mutating func move(_ row: TouchedRow, to key: RowKey, milliseconds: Int64) throws {
+    private mutating func move(_ row: TouchedRow, to key: RowKey, number: Int64, milliseconds: Int64) throws {
         // UPDATE OR REPLACE displaces the row that was there.
         try delete(key, rowid: key.rowid, milliseconds: milliseconds)
         var row = row
+        row.lastNumber = number
         row.milliseconds = milliseconds
         row.rowid = key.rowid
         touched[key] = row

@@ -16,6 +16,8 @@ struct TouchedRow {
     var origin: Int64?
     /// The pending number and time of the insert that began it, or of the first pending row that names it.
     var number: Int64
+    /// The number of the last pending row that names it.
+    var lastNumber: Int64
     var insertMilliseconds: Int64
     /// When it was last touched.
     var milliseconds: Int64

@@ -138,7 +138,7 @@ struct RowRecorder {
         var changed = changedColumns(of: row, digest, former)
         var record = former
         record.state.extend(to: table.columnCount)
-        let first = firstValues(of: row, former, into: &record)
+        let first = try firstValues(of: row, former, into: &record)
         changed += first.changed
         record.digests = digests
         record.digest = digest
@@ -177,25 +177,28 @@ struct RowRecorder {
     }
 
     /// Columns that came after a row's record: values that other peers have given to them meanwhile were kept and take
-    /// their place; what is found in them when they first appear is a fill, later it is a change.
+    /// their place; what a migration has put into them is a fill, which a value that is known already makes superfluous.
     private func firstValues(
         of row: Row, _ former: ClockRecord, into record: inout ClockRecord
-    ) -> (changed: [Int], fills: [Int], isKept: Bool) {
+    ) throws -> (changed: [Int], fills: [Int], isKept: Bool) {
+        let isNew = recorder.findings.newColumns[table.id] ?? []
         var changed: [Int] = []
         var fills: [Int] = []
         var isKept = false
         for (index, column) in table.columns.enumerated() where column.id >= former.digests.count {
             var shown: Value?
+            var isWritten = false
             if let name = record.state.cellsByName.keys.first(where: { $0.folded == column.name.folded }),
                 let cell = record.state.cellsByName.removeValue(forKey: name)
             {
                 record.state.setCell(column.id, cell)
                 shown = store.shown(cell, table.name, column.name)
+                isWritten = !cell.isFilled(record.state)
                 isKept = true
             }
             guard row[index] != shown && !isDefault(row[index], index) else { continue }
-            if recorder.findings.newColumns[table.id]?.contains(column.id) ?? false {
-                fills.append(index)
+            if try isNew.contains(column.id) && recording.isFilledByMigration(row.touched) {
+                if !isWritten { fills.append(index) }
             } else {
                 changed.append(index)
             }
@@ -229,11 +232,13 @@ struct RowRecorder {
         for (index, position) in fills.enumerated() {
             let id = table.columns[position].id
             let stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: .zero)
-            var cell = record.state.cell(id)
-            cell.versions.append(Version(stamp: stamp, value: filled[index].value))
-            record.state.setCell(id, cell)
+            let former = record.state.cell(id)
+            // Of two fills the one that has seen the other counts: it takes its place, at the same time.
+            filled[index].operation = former.versions.isEmpty ? .fill : .set
+            filled[index].time = former.versions.isEmpty ? nil : .zero
+            store.count(-1, former, row: rowDigest, column: table.columnDigests[id])
+            record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: filled[index].value)]))
             store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
-            filled[index].operation = .fill
         }
         try transaction.append(
             table, .update, row.identity, time: time, integer: table.localInteger == nil ? nil : position,
@@ -298,5 +303,17 @@ struct RowRecorder {
                 column: column.name, operation: .add, value: counted.cumulative,
                 base: Dot(store.peers.id(counted.base.peer), counted.base.sequence))
         }
+    }
+}
+
+extension CellState {
+    /// Whether migrations alone have given the cell what it holds, and no insert or update.
+    fileprivate func isFilled(_ row: RowClock) -> Bool {
+        let inserts = row.insertEntries
+        return additions.isEmpty
+            && versions.allSatisfy { version in
+                version.stamp.time == .zero
+                    && !inserts.contains { $0.peer == version.stamp.peer && $0.sequence == version.stamp.sequence }
+            }
     }
 }

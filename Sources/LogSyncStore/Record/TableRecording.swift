@@ -27,6 +27,8 @@ final class TableRecording {
     var staged: [StagedRow] = []
     /// Rows that have to show what their records say.
     var writeBacks: [WriteBack] = []
+    /// See ``MigrationPass/end``; asked for where columns have just appeared.
+    private var endOfMigration: Int64?
     /// Of the rows that are captured here.
     lazy var surrogates = SurrogateHash(store, table)
 
@@ -76,6 +78,13 @@ final class TableRecording {
             table.kind != .surrogate || !findings.newTables.contains(table.id)
         else { return false }
         return try !store.isContested(table)
+    }
+
+    /// Whether what a row holds in a column that has just appeared was put there by the migration.
+    func isFilledByMigration(_ row: TouchedRow) throws -> Bool {
+        let end = try endOfMigration ?? MigrationPass(table, on: connection).end
+        endOfMigration = end
+        return row.lastNumber <= end
     }
 
     /// Reads the pending rows again: there are more.

@@ -1,0 +1,71 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Where a migration's own writes end among what was captured of a table in which columns have just appeared.
+///
+/// A trigger says that a row was written, not by whom. A migration that fills a column goes over the rows: by a statement,
+/// all of whose rows have its time, or one row after the other in the order of keys. What is written to a row after the
+/// last such pass is the program's, and no fill.
+struct MigrationPass {
+    /// The last pending number of the last pass; 0 where there was none.
+    private(set) var end: Int64 = 0
+
+    private var rows: Set<RowKey> = []
+    private var milliseconds: Int64?
+    private var ascending: (count: Int64, last: RowKey?) = (0, nil)
+    private var lastNumber: Int64 = 0
+    private let all: Int64
+
+    init(_ table: TrackedTable, on connection: Connection) throws {
+        all = try connection.integer("SELECT count(*) FROM \(table.clock)") ?? 0
+        let keys = table.capturesKey ? table.key.indices.map { ", k\($0)" }.joined() : ""
+        let statement = try Statement(
+            "SELECT number, kind, row, ms\(keys) FROM \(table.pending) WHERE number > ? ORDER BY number", on: connection
+        )
+        statement.bind(table.recorded, at: 1)
+        while try statement.step() {
+            let rowid = statement.isNull(2) ? nil : statement.integer(2)
+            guard let key = CapturedChanges.key(in: table, rowid: rowid, value: { statement.value(4 + $0) }) else {
+                continue
+            }
+            take(
+                Capture.Kind(rawValue: statement.integer(1)), key, number: statement.integer(0),
+                milliseconds: statement.integer(3))
+        }
+        endStatement()
+        endOrder()
+    }
+
+    private mutating func take(_ kind: Capture.Kind?, _ key: RowKey, number: Int64, milliseconds: Int64) {
+        guard kind == .update else {
+            endStatement()
+            endOrder()
+            // No trigger saw when it was written.
+            if kind == .found { end = number }
+            return
+        }
+        if self.milliseconds != milliseconds || rows.contains(key) { endStatement() }
+        if let last = ascending.last, !Self.precedes(last, key) { endOrder() }
+        rows.insert(key)
+        self.milliseconds = milliseconds
+        ascending = (ascending.count + 1, key)
+        lastNumber = number
+    }
+
+    private mutating func endStatement() {
+        if rows.count > 1 { end = lastNumber }
+        rows = []
+        milliseconds = nil
+    }
+
+    /// Two rows may well be written in order by chance.
+    private mutating func endOrder() {
+        if ascending.count > 2, ascending.count >= all { end = lastNumber }
+        ascending = (0, nil)
+    }
+
+    private static func precedes(_ a: RowKey, _ b: RowKey) -> Bool {
+        if let a = a.natural, let b = b.natural { return a < b }
+        return (a.rowid ?? .min) < (b.rowid ?? .min)
+    }
+}
