@@ -58,15 +58,17 @@ import Testing
         }
     }
 
-    @Test func aTableWithoutPrimaryKey() throws {
+    @Test func aTableWithoutPrimaryKeyOrRowid() throws {
         try withApp { _, app in
-            try app.execute("CREATE TABLE ok(k PRIMARY KEY); CREATE TABLE \"no key\"(a); INSERT INTO ok VALUES (1)")
+            try app.execute(
+                "CREATE TABLE ok(k PRIMARY KEY); CREATE TABLE \"no key\"(rowid, oid, _rowid_); INSERT INTO ok VALUES (1)"
+            )
         }
         try expectRefusal(.unsupportedTable, mentions: "--skip 'no key'")
         let store = try initialize { $0.skip = ["no key"] }
         defer { try? store.close() }
         try withApp { _, app in
-            try app.execute("INSERT INTO \"no key\" VALUES (1)")
+            try app.execute("INSERT INTO \"no key\" VALUES (1, 2, 3)")
             #expect(try app.rows("SELECT journal_mode FROM pragma_journal_mode")[0][0] == .text("wal"))
         }
         #expect(try store.record() == nil)
@@ -76,7 +78,7 @@ import Testing
         try withApp { handle, app in
             sqlite3_create_collation_v2(handle, "mine", SQLITE_UTF8, nil, { _, _, _, _, _ in 0 }, nil)
             try app.execute(
-                "CREATE TABLE a(x); CREATE TABLE \"b b\"(x); CREATE TABLE c(k TEXT PRIMARY KEY COLLATE mine); CREATE TABLE ok(k PRIMARY KEY)"
+                "CREATE TABLE a(rowid, oid, _rowid_); CREATE TABLE \"b b\"(rowid, oid, _rowid_); CREATE TABLE c(k TEXT PRIMARY KEY COLLATE mine); CREATE TABLE ok(k PRIMARY KEY)"
             )
         }
         let plan = InitializePlan(content: "test", container: "/nowhere", peerName: "a")

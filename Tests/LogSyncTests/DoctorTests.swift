@@ -76,7 +76,7 @@ struct DoctorTests {
 
     @Test("A table that was renamed or came since the last recording is not taken for one that cannot be replicated")
     func renamed() async throws {
-        try a.execute("ALTER TABLE note RENAME TO notes; CREATE TABLE more(k PRIMARY KEY); CREATE TABLE bare(v)")
+        try a.execute("ALTER TABLE note RENAME TO notes; CREATE TABLE more(k PRIMARY KEY); CREATE TABLE bare(rowid, oid, _rowid_)")
         let report = try await examine()
         #expect(report.findings.filter { $0.code == "not-replicated" }.map { $0.place.hasSuffix("bare") } == [true])
         try await a.sync()
@@ -242,7 +242,7 @@ struct DoctorTests {
             """
             CREATE TABLE list(id INTEGER PRIMARY KEY);
             CREATE TABLE item(id INTEGER PRIMARY KEY, list INTEGER REFERENCES list(id));
-            CREATE TABLE loose(x);
+            CREATE TABLE loose(rowid, oid, _rowid_);
             INSERT INTO list VALUES(1); INSERT INTO item VALUES(1, 1);
             """)
         try await settle(a, b)

@@ -150,8 +150,8 @@ struct StoreExamination {
             findings.append(
                 Finding(
                     "not-replicated", .trouble, "a table is not replicated", at: "\(path): \(table)",
-                    why: "it has no primary key, or cannot be written by logsync",
-                    help: "give it a PRIMARY KEY, or leave it out with logsync init --skip the next time"))
+                    why: "logsync cannot write it, or it holds the version of its program's schema",
+                    help: "leave it out with logsync init --skip or --local the next time"))
         }
         return findings
     }

@@ -71,7 +71,7 @@ struct GroupTarget {
     let references: [String?]
     /// Whether every column of the group is here.
     let isKnown: Bool
-    /// Whether the group gives every column of the table a value and no other.
+    /// Whether the group gives every column of the table a value and no other. What identities say they give.
     let isComplete: Bool
     let hasNoKey: Bool
     let hasWholeKey: Bool
@@ -88,7 +88,14 @@ struct GroupTarget {
         hasReferences = references.contains { $0 != nil }
         let given = Set(positions.compactMap { $0 })
         let keys = Set(table?.key.map(\.index) ?? [])
-        isComplete = isKnown && table.map { given.union(keys).count == $0.columns.count } ?? false
+        isComplete =
+            isKnown
+            && table.map { table in
+                let saysKey =
+                    given.isSuperset(of: keys)
+                    || group.identities.allSatisfy { $0.naturalParts?.count == table.key.count }
+                return (saysKey ? given.union(keys) : given).count == table.columns.count
+            } ?? false
         hasNoKey = given.isDisjoint(with: keys)
         hasWholeKey = given.isSuperset(of: keys)
     }

@@ -14,6 +14,8 @@
 // hashed as the sketch of the row that it names: what that row holds but for its own references within the circle. A
 // sketch needs no other sketch, and does not depend on where the circle was entered.
 //
+// In a table without a key rows may hold the same: they are as many different rows, the first, the second and so on.
+//
 // An example. A photo is in an album, and an album has a cover.
 //
 //   album(1, 'Holiday', cover 7)   photo(7, album 1, 'a.jpg')   photo(8, album 1, 'b.jpg')
@@ -64,6 +66,9 @@ final class FoundIdentities {
     private var hasEarly: Set<Int64> = []
     /// What was found lately.
     private var found: [Place: RowIdentity] = [:]
+
+    /// How many rows that hold the same were found in a table without a key, by a hash of what they hold.
+    private var equalRows: [RowIdentity: UInt64] = [:]
 
     /// How many identities are remembered at a time.
     private static let limit = 1 << 16
@@ -122,7 +127,7 @@ final class FoundIdentities {
     }
 
     private func isNamedByKey(_ row: TableReader.Row, _ table: TrackedTable) -> Bool {
-        table.kind != .surrogate && table.key.allSatisfy { !row.values[$0.index].isNull }
+        table.kind != .surrogate && !table.key.isEmpty && table.key.allSatisfy { !row.values[$0.index].isNull }
     }
 
     private func reference(
@@ -209,7 +214,20 @@ final class FoundIdentities {
         {
             return natural
         }
+        if table.kind == .natural && table.key.isEmpty { return try identity(ofRowWithoutKey: row, table) }
         return try hash(row, rowid, table) { _, place in circle[place].map { .reference($0) } }
+    }
+
+    /// Its rowid says nothing elsewhere: rows that hold the same are told apart by how many there are.
+    private func identity(ofRowWithoutKey row: TableReader.Row, _ table: TrackedTable) throws -> RowIdentity {
+        let content = try hash(row, nil, table) { _, _ in nil }
+        let number = equalRows[content, default: 0]
+        equalRows[content] = number + 1
+        guard number > 0 else { return content }
+        var hash = IdentityHash("again")
+        hash.combine(content.bytes)
+        hash.combine(number)
+        return hash.identity(prefix: number)
     }
 
     /// - Parameter replacing: what is hashed in place of a reference; nil for what it refers to.

@@ -47,6 +47,10 @@ struct TableRegistration {
             } else if skipped.contains(name.folded) {
                 choices.left.append((name, "skipped"))
             } else if let schema = try TableSchema.read(name, on: connection) {
+                if try isVersion(schema), !identified.contains(name.folded) {
+                    choices.left.append((name, "local"))
+                    continue
+                }
                 do {
                     choices.tracked.append(try checkedChoice(schema, unfit: &choices.unfit))
                 } catch let error as RefusedTable {
@@ -55,6 +59,15 @@ struct TableRegistration {
             }
         }
         return choices
+    }
+
+    /// Whether a table without a key is a place for the version of the program's schema alone.
+    func isVersion(_ schema: TableSchema) throws -> Bool {
+        guard schema.keyColumns.isEmpty, schema.columns.contains(where: { $0.name.folded.contains("version") }) else {
+            return false
+        }
+        return try connection.integer(
+            "SELECT count(*) FROM (SELECT 1 FROM \(SQL.name(schema.name)) LIMIT 2)") ?? 0 < 2
     }
 
     /// Every table and column that a flag names has to be there.
@@ -140,10 +153,10 @@ struct TableRegistration {
         case .columns(let columns):
             return try columnsChoice(schema, columns)
         case .natural:
-            guard !schema.keyColumns.isEmpty else { throw noIdentity(schema) }
+            try checkIdentity(schema)
             return Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name))
         case nil:
-            guard !schema.keyColumns.isEmpty else { throw noIdentity(schema) }
+            try checkIdentity(schema)
             if let key = schema.integerKey,
                 !schema.foreignKeys.contains(where: {
                     $0.from.map { $0.folded } == [key.folded]
@@ -188,9 +201,11 @@ struct TableRegistration {
             help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
     }
 
-    private func noIdentity(_ schema: TableSchema) -> RefusedTable {
-        refused(
-            schema, "has no primary key, so its rows cannot be told apart on two peers",
+    /// Rows of a table without a key go by the identities that they are given, and are found by their rowids.
+    private func checkIdentity(_ schema: TableSchema) throws {
+        guard schema.keyColumns.isEmpty && schema.rowidName == nil else { return }
+        throw refused(
+            schema, "has no primary key, and its columns hide the rowid, so its rows cannot be told apart",
             besides: ["--identity \(SQL.shell(schema.name))=COLUMN,…"])
     }
 
@@ -268,6 +283,7 @@ struct TableRegistration {
             .text(choice.schema.name), .text(table), .text(choice.kind.rawValue),
             key.isEmpty ? .null : .text(try KeyList.encode(key)))
         let id = connection.lastInsertedRow
+        if choice.kind == .natural && key.isEmpty { try KeyHistory.keepIdentities(of: id, on: connection) }
         var next = 0
         for (ordinal, column) in choice.schema.columns.enumerated() where !column.isGenerated {
             if choice.kind != .natural && column.name == choice.schema.integerKey { continue }
@@ -286,7 +302,8 @@ struct TableRegistration {
         var references: [String: String] = [:]
         for column in table.columns { references[column.local] = column.reference }
         return TableReport(
-            table: table.schema.name, identity: table.kind.rawValue, columns: table.keyColumnNames,
+            table: table.schema.name,
+            identity: table.kind == .natural && table.key.isEmpty ? "row" : table.kind.rawValue, columns: table.keyColumnNames,
             references: references,
             suggestions: try suggestions(table),
             rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))

@@ -95,7 +95,9 @@ struct SchemaReconciliation {
         let registering = TableRegistration(connection: connection, plan: plan)
         var added: Set<String> = []
         for name in names where !left.contains(name.folded) {
-            guard let schema = try TableSchema.read(name, on: connection) else { continue }
+            guard let schema = try TableSchema.read(name, on: connection), try !registering.isVersion(schema) else {
+                continue
+            }
             do {
                 try registering.register(try registering.choice(schema))
                 added.insert(schema.name)

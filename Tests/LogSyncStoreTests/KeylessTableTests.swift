@@ -1,0 +1,125 @@
+import LogSyncModel
+import Testing
+
+@testable import LogSyncStore
+
+/// Tables without a key: each row goes by an identity of its own.
+@Suite struct KeylessTableTests {
+    let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    private static let schema = """
+        CREATE TABLE s(name TEXT, n INT); CREATE TABLE p(id INTEGER PRIMARY KEY, x);
+        CREATE TABLE r(pid INT REFERENCES p, w TEXT);
+        INSERT INTO p VALUES(1, 'one'), (2, 'two');
+        INSERT INTO s VALUES('a', 1), ('a', 1), ('b', 2), (NULL, NULL);
+        INSERT INTO r VALUES(1, 'x'), (1, 'x'), (2, 'y')
+        """
+    private static let rows = "SELECT name, n FROM s ORDER BY 1, 2"
+
+    private func pair(_ schema: String = Self.schema) throws -> (TestPeer, TestPeer) {
+        let a = try TestPeer(folder, "a", sql: schema)
+        return (a, try TestPeer(folder, "b", cloning: a))
+    }
+
+    @Test func equalRowsAreAsManyRows() throws {
+        let (a, b) = try pair()
+        #expect(try b.strings(Self.rows) == ["NULL|NULL", "a|1", "a|1", "b|2"])
+        try a.write("DELETE FROM s WHERE rowid = 1; INSERT INTO s VALUES('c', 3), ('c', 3)")
+        try b.write("UPDATE s SET n = 7 WHERE name = 'b'")
+        try agree(a, b)
+        #expect(try a.strings(Self.rows) == ["NULL|NULL", "a|1", "b|7", "c|3", "c|3"])
+        try b.write("DELETE FROM s WHERE name = 'c' AND rowid = (SELECT max(rowid) FROM s WHERE name = 'c')")
+        try agree(a, b)
+        #expect(try a.strings(Self.rows) == ["NULL|NULL", "a|1", "b|7", "c|3"])
+    }
+
+    @Test func editsOfOneRowMeet() throws {
+        let (a, b) = try pair()
+        try a.write("UPDATE s SET name = 'bee' WHERE name = 'b'")
+        try b.write("UPDATE s SET n = 20 WHERE name = 'b'")
+        try agree(a, b)
+        #expect(try a.strings("SELECT name, n FROM s WHERE n = 20") == ["bee|20"])
+    }
+
+    @Test func theirReferencesAreTranslated() throws {
+        let (a, b) = try pair()
+        try a.write("INSERT INTO p VALUES(3, 'of a'); INSERT INTO r VALUES(3, 'a')")
+        try b.write("INSERT INTO p VALUES(3, 'of b'); INSERT INTO r VALUES(3, 'b')")
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(
+                try peer.strings("SELECT x, w FROM r JOIN p ON id = pid WHERE w <> 'x' ORDER BY 2")
+                    == ["of a|a", "of b|b", "two|y"])
+        }
+    }
+
+    @Test(arguments: [
+        "", "DELETE FROM s WHERE rowid = 1; UPDATE s SET n = 5 WHERE name = 'b'; INSERT INTO s VALUES('n', 1);",
+    ])
+    func rowsAreFoundAgainAfterVacuum(pending: String) throws {
+        let (a, b) = try pair()
+        try a.write("DELETE FROM s WHERE rowid = 1")
+        try agree(a, b)
+        try a.write(pending + "VACUUM")
+        let expected = try a.strings(Self.rows)
+        #expect(try a.strings("SELECT rowid FROM s WHERE name = 'b'") == ["2"], "VACUUM moved nothing")
+        try b.write("UPDATE s SET name = 'none' WHERE name IS NULL")
+        try agree(a, b)
+        #expect(try b.strings(Self.rows).sorted() == expected.map { $0 == "NULL|NULL" ? "none|NULL" : $0 }.sorted())
+        #expect(try a.store.conflicts(table: nil, all: false).isEmpty)
+    }
+
+    @Test func foundersWithTheSameRowsHaveThemOnce() throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema)
+        let b = try TestPeer(folder, "b", sql: "\(Self.schema); INSERT INTO s VALUES('a', 1), ('b alone', 0)")
+        try agree(a, b)
+        #expect(try a.strings(Self.rows) == ["NULL|NULL", "a|1", "a|1", "a|1", "b|2", "b alone|0"])
+        #expect(try a.strings("SELECT pid, w FROM r ORDER BY 2") == ["1|x", "1|x", "2|y"])
+    }
+
+    @Test(arguments: ["id INTEGER PRIMARY KEY, name TEXT, n INT", "id TEXT PRIMARY KEY, name TEXT, n INT"])
+    func aKeyMayCome(columns: String) throws {
+        let (a, b) = try pair("CREATE TABLE s(name TEXT, n INT); INSERT INTO s VALUES('a', 1), ('b', 2)")
+        let rebuild = """
+            BEGIN; CREATE TABLE n(\(columns)); INSERT INTO n SELECT 10 * rowid, name, n FROM s; DROP TABLE s;
+            ALTER TABLE n RENAME TO s; COMMIT
+            """
+        try a.write(rebuild)
+        try b.write("INSERT INTO s VALUES('late', 1); UPDATE s SET n = 22 WHERE name = 'b'")
+        for _ in 0..<2 {
+            try a.pull(from: b)
+            try b.pull(from: a)
+        }
+        try b.write(rebuild)
+        try agree(a, b)
+        try a.write("INSERT INTO s VALUES(7, 'new', 0)")
+        try agree(a, b)
+        #expect(try b.strings(Self.rows) == ["a|1", "b|22", "late|1", "new|0"])
+    }
+
+    @Test func aTableThatComesLaterIsReplicatedToo() throws {
+        let (a, b) = try pair()
+        for peer in [a, b] { try peer.write("CREATE TABLE later(x); INSERT INTO later VALUES('packaged')") }
+        try agree(a, b)
+        try b.write("INSERT INTO later VALUES('b')")
+        try agree(a, b)
+        #expect(try a.strings("SELECT x FROM later ORDER BY x") == ["b", "packaged"])
+    }
+
+    @Test func aSnapshotBringsThem() throws {
+        let (a, b) = try pair()
+        try a.write("UPDATE s SET n = n + 1; DELETE FROM r WHERE w = 'y'")
+        try agree(a, b)
+        let c = try TestPeer(folder, "c", filling: try a.snapshot(), from: a)
+        try agree(a, b, c)
+        #expect(try c.strings(Self.rows) == ["NULL|NULL", "a|2", "a|2", "b|3"])
+    }
+
+    @Test func aVersionOfTheSchemaStaysHere() throws {
+        let (a, _) = try pair("CREATE TABLE meta(schema_version INT); INSERT INTO meta VALUES(3)")
+        try a.write("UPDATE meta SET schema_version = 4")
+        #expect(try a.store.record() == nil)
+    }
+}
