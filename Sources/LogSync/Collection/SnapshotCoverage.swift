@@ -2,6 +2,7 @@ import LogSyncContainer
 import LogSyncFormat
 import LogSyncModel
 import LogSyncStore
+import Logging
 
 /// What the snapshots in the folder stand for.
 ///
@@ -87,6 +88,28 @@ final class SnapshotCoverage {
         return others.filter { id in
             guard let other = scan.peers[id] else { return vector[id] > 0 }
             return !other.isSeed && (other.hasSpoken || vector[id] > 0)
+        }
+    }
+
+    /// In which points the schemas of the peers that take part differ from this store's, as far as they have arrived: of
+    /// each what it says that it has now.
+    func schemaDifferences(_ scan: ContainerScan) throws -> [StoreStatus.PeerSchema] {
+        let own = scan.peers[peer]?.description.value?.schema
+        let names = try owner.names()
+        var known: [SchemaFingerprint: [SchemaDifference]] = [:]
+        return try participants(scan).sorted().compactMap { id in
+            guard let other = scan.peers[id], let now = other.description.value?.schema, now != own,
+                let file = other.schemas.first(where: { $0.name.fingerprint == now }),
+                let text = library.content.schema(file.name, of: id)
+            else { return nil }
+            do {
+                let differences = try known[now] ?? store.schemaDifferences(from: text)
+                known[now] = differences
+                return differences.isEmpty ? nil : StoreStatus.PeerSchema(peer: names[id], differences: differences)
+            } catch let error as LogSyncError where error.code == .invalidStore {
+                owner.configuration.logger.notice("the schema of \(names[id].name) was passed over: \(error)")
+                return nil
+            }
         }
     }
 

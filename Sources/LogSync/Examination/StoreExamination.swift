@@ -23,6 +23,13 @@ struct StoreExamination {
         findings += inside(status, mayPublish: obstacle == nil)
         guard case .success(let scan) = scanned else { return findings }
         findings += try strangers(scan)
+        findings += status.schemas.map { other in
+            Finding(
+                "other-schema", .note, "\(other.peer.name) has another schema", at: path,
+                why: other.lines.joined(separator: "; "),
+                help: "nothing has to be done while both versions are meant to go on; otherwise run the program's "
+                    + "migration where it has not run, with logsync migrate where columns or tables get other names")
+        }
         let outside = folder(scan)
         // A file that is damaged is held for that; once is enough.
         let known = Set(outside.map(\.place))

@@ -39,6 +39,12 @@ public struct StoreStatus: Sendable, Encodable {
         }
     }
 
+    /// What another peer's schema says otherwise than this store's.
+    public struct PeerSchema: Hashable, Sendable, Encodable {
+        public var peer: PeerName
+        public var differences: [SchemaDifference]
+    }
+
     public let format = 1
     public var store: String
     public var content: String
@@ -73,9 +79,43 @@ public struct StoreStatus: Sendable, Encodable {
     public var unmade: [UnmadeObject]
     /// The merge policies of the content that this process lacks: where it merges, `last-writer` is shown.
     public var missingPolicies: [PolicyEntry]
+    /// The peers that take part whose schemas differ from this store's, as far as they have arrived.
+    public var schemas: [PeerSchema]
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, succeeds, identity, lacks, unmade, missingPolicies, lastImport
+        case keptForSchema, unenforced, succeeds, identity, lacks, unmade, missingPolicies, lastImport, schemas
+    }
+}
+
+extension StoreStatus.PeerSchema {
+    /// The differences, for people; each begins with the table or column.
+    public var lines: [String] {
+        differences.map { difference in
+            let (name, peer) = (difference.name, peer.name)
+            let here = difference.here ?? "none"
+            let there = difference.there ?? "none"
+            switch difference.kind {
+            case .missingHere: return "\(name): \(peer) has it, this store has not"
+            case .missingThere: return "\(name): this store has it, \(peer) has not"
+            case .type, .collation, .default, .key, .unique, .foreignKeys, .notNull:
+                return "\(name): \(difference.kind.words) is \(here) here and \(there) at \(peer)"
+            }
+        }
+    }
+}
+
+extension SchemaDifference.Kind {
+    fileprivate var words: String {
+        switch self {
+        case .type: "its type"
+        case .collation: "its collation"
+        case .notNull: "what is said of NULL"
+        case .default: "its default"
+        case .key: "the primary key"
+        case .unique: "what is unique"
+        case .foreignKeys: "what it refers to"
+        case .missingHere, .missingThere: "what is there"
+        }
     }
 }

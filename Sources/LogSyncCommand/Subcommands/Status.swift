@@ -54,6 +54,7 @@ struct Status: AsyncParsableCommand {
             }
         }
         if !status.unmade.isEmpty { lines += [""] + status.unmade.map(\.line) }
+        if !status.schemas.isEmpty { lines += [""] + status.schemas.flatMap(\.lines).map(Terminal.printable) }
         if !status.peers.isEmpty { lines += [""] + peerLines(status.peers) }
         if !status.held.isEmpty { lines += [""] + status.held.map(\.line) }
         return lines

@@ -43,28 +43,35 @@ extension KeyNames {
         let schema = try ForeignSchema(schema)
         return try Connection.inMemory { connection in
             try schema.makeTables(on: connection)
-            try connection.execute(StoreSchema.sql)
-            for setting in settings {
-                try connection.run(
-                    "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
-                    .text(setting.target), .text(setting.value))
-            }
-            var plan = InitializePlan(content: "", container: "", peerName: "")
-            plan.settings = settings
-            let registering = TableRegistration(connection: connection, plan: plan.withContentSettings())
-            for name in try TableSchema.tableNames(on: connection) {
-                guard let table = try TableSchema.read(name, on: connection),
-                    let choice = try? registering.choice(table)
-                else { continue }
-                // A table that cannot be replicated has no rows anywhere.
-                try registering.register(choice)
-            }
             return Dictionary(
-                try Catalog.load(on: connection).tables.filter { !$0.key.isEmpty }.map {
+                try catalog(settings: settings, on: connection).tables.filter { !$0.key.isEmpty }.map {
                     ($0.name, $0.orderedKeyNames)
                 },
                 uniquingKeysWith: { first, _ in first })
         }
+    }
+
+    /// The tables of a database that holds nothing else, as a store with these settings would track them.
+    static func catalog(
+        settings: [(kind: String, target: String, value: String)], on connection: Connection
+    ) throws -> Catalog {
+        try connection.execute(StoreSchema.sql)
+        for setting in settings {
+            try connection.run(
+                "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
+                .text(setting.target), .text(setting.value))
+        }
+        var plan = InitializePlan(content: "", container: "", peerName: "")
+        plan.settings = settings
+        let registering = TableRegistration(connection: connection, plan: plan.withContentSettings())
+        for name in try TableSchema.tableNames(on: connection) where !AppSchema.migrationTables.contains(name.folded) {
+            guard let table = try TableSchema.read(name, on: connection),
+                let choice = try? registering.choice(table)
+            else { continue }
+            // A table that cannot be replicated has no rows anywhere.
+            try registering.register(choice)
+        }
+        return try Catalog.load(on: connection)
     }
 }
 
