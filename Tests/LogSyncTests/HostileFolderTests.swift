@@ -212,6 +212,41 @@ struct HostileFolderTests {
         #expect(try b.count("SELECT count(*) FROM note WHERE length(body) = 1048576") == 80)
     }
 
+    @Test("Peers are not made up by the thousand")
+    func madeUpPeers() async throws {
+        var later = b
+        let tomorrow = SystemClock().now() + 24 * 3_600_000
+        later.configuration.clock = FixedClock(tomorrow)
+        later.configuration.maximumNewPeers = 2
+        let strangers = (1...4).map { PeerID(high: 7, low: UInt64($0)) }
+        for (number, stranger) in strangers.enumerated() {
+            try folder.put(
+                ForgedLogFile([
+                    ForgedTransaction(
+                        Dot(stranger, 1),
+                        groups: [
+                            ForgedGroup(
+                                .insert, "note", identities: [ForgedIdentity.natural("made up \(number)")],
+                                columns: [
+                                    .init("id", ForgedValues.keyPart(0)), .init("body", ForgedValues.texts(["x"])),
+                                ])
+                        ])
+                ]), of: stranger)
+        }
+        func madeUp() throws -> Int { try b.count("SELECT count(*) FROM note WHERE id LIKE 'made up %'") }
+        #expect(try await later.sync().held.map(\.reason) == [.tooLarge, .tooLarge])
+        #expect(try madeUp() == 2)
+        let held = try await later.status().held
+        #expect(held.map(\.reason) == [.tooLarge, .tooLarge])
+        let accepted = try #require(held.first?.peer.id)
+        try await later.with { try await $0.acceptSize(of: accepted) }
+        #expect(try await later.sync().held.count == 1)
+        #expect(try madeUp() == 3)
+        later.configuration.clock = FixedClock(tomorrow + 24 * 3_600_000)
+        #expect(try await later.sync().held.isEmpty)
+        #expect(try madeUp() == 4)
+    }
+
     @Test("Integers of rows at the ends of what SQLite has")
     func integers() async throws {
         for machine in [a, b] {

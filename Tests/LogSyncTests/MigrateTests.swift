@@ -174,7 +174,8 @@ struct MigrateTests {
     @Test("A dry run says what would be and changes nothing")
     func dry() async throws {
         let before = try schema(a)
-        let report = try await migrate(a, Self.rebuild + "CREATE TABLE loose(rowid, oid, _rowid_);", "note.stars=rating", dryRun: true)
+        let report = try await migrate(
+            a, Self.rebuild + "CREATE TABLE loose(rowid, oid, _rowid_);", "note.stars=rating", dryRun: true)
         #expect(report.dryRun && report.recorded["note"]?.updated == 2 && report.renamed.map(\.to) == ["rating"])
         #expect(report.notReplicated == ["loose"])
         #expect(try schema(a) == before)

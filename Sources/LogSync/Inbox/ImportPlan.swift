@@ -30,6 +30,9 @@ final class ImportPlan {
     let library: ContentLibrary
     private let clock: any WallClock
     private let maximumDrift: Int64
+    private let maximumNewPeers: Int
+    /// How many peers of which nothing was known came today.
+    private var newPeers = 0
     private var queues: [PeerQueue]
     /// Nothing beyond this is handed out; nil for no limit.
     var limit: VersionVector?
@@ -57,6 +60,7 @@ final class ImportPlan {
         self.library = library
         clock = configuration.clock
         maximumDrift = configuration.storeConfiguration.maximumDrift
+        maximumNewPeers = configuration.maximumNewPeers
         self.branches = branches
         queues = scan.peers.values.filter { $0.id != own && !$0.logs.isEmpty }.flatMap { peer in
             [PeerQueue(peer, of: branches)]
@@ -65,11 +69,12 @@ final class ImportPlan {
     }
 
     /// Takes where the store stands, before a step and after one that was undone.
-    func begin(vector: VersionVector, chain: (PeerID) throws -> ChainHash) throws {
+    func begin(vector: VersionVector, newPeers: Int = 0, chain: (PeerID) throws -> ChainHash) throws {
         if vector != self.refusedAt {
             for queue in queues { queue.refused = nil }
         }
         self.vector = vector
+        self.newPeers = newPeers
         current = nil
         streamFailure = nil
         isBlobToBlame = false
@@ -189,6 +194,7 @@ final class ImportPlan {
     private func advance(_ transaction: FoundTransaction) {
         let dot = transaction.header.dot
         vector[dot.peer] = dot.sequence
+        if dot.sequence == 1 { newPeers += 1 }
         chains[dot.peer] = transaction.chain
     }
 
@@ -218,6 +224,13 @@ final class ImportPlan {
         if ahead > maximumDrift, !queue.acceptsClock {
             queue.hold(
                 sequence, .clock, "its time lies \(ahead / 1000) seconds ahead of this machine's clock", transaction)
+            return nil
+        }
+        if own == 1, newPeers >= maximumNewPeers, !library.logs.acceptsSize.contains(queue.peer) {
+            queue.hold(
+                sequence, .tooLarge,
+                "nothing was known of this peer, and \(newPeers) such peers have come today: more may be made up",
+                transaction)
             return nil
         }
         guard try hasBlobs(transaction, queue) else { return nil }

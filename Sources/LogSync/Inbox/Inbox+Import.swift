@@ -60,7 +60,7 @@ extension Inbox {
 
     private func begin(_ plan: ImportPlan) throws {
         let chains = try store.chains()
-        try plan.begin(vector: try store.vector()) { chains[$0] ?? .zero }
+        try plan.begin(vector: try store.vector(), newPeers: try store.newPeersToday()) { chains[$0] ?? .zero }
     }
 
     /// Lets in the peers whose clocks were accepted by hand. Returns whether a transaction of one of them waits.

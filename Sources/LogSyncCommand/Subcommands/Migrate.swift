@@ -76,7 +76,8 @@ struct Migrate: AsyncParsableCommand {
             lines.append("\(what): \(renamed.from) \(report.dryRun ? "would be" : "is now") \(renamed.to).")
         }
         for table in report.notReplicated {
-            lines.append("\(table) cannot be written by logsync, or holds the version of a schema; it is not replicated.")
+            lines.append(
+                "\(table) cannot be written by logsync, or holds the version of a schema; it is not replicated.")
         }
         return lines.map(Terminal.printable)
     }

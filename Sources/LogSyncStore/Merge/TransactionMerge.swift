@@ -183,6 +183,7 @@ final class TransactionMerge {
 
     private func advanceVector(to chain: ChainHash) throws {
         let connection = store.connection
+        if store.peers[header.dot.peer]?.sequence == 0 { try NewPeers(store: store).add() }
         try store.peers.advance(stamp.peer, to: header.dot.sequence, chain: chain, on: connection)
         try store.peers.keepDependencies(
             dependencies, hasNews: !header.dependencyChanges.isEmpty, of: stamp.peer, on: connection)

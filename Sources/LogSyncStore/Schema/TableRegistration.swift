@@ -303,7 +303,8 @@ struct TableRegistration {
         for column in table.columns { references[column.local] = column.reference }
         return TableReport(
             table: table.schema.name,
-            identity: table.kind == .natural && table.key.isEmpty ? "row" : table.kind.rawValue, columns: table.keyColumnNames,
+            identity: table.kind == .natural && table.key.isEmpty ? "row" : table.kind.rawValue,
+            columns: table.keyColumnNames,
             references: references,
             suggestions: try suggestions(table),
             rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))

@@ -222,6 +222,9 @@ package final class Store: Sendable {
         }
     }
 
+    /// How many peers of which nothing was known were imported from today; see ``NewPeers``.
+    package func newPeersToday() throws -> Int { try database.read { try NewPeers(store: $0).counted() } }
+
     /// Lets transactions of this peer in, however much their files come to.
     package func acceptSize(of peer: PeerID) throws {
         try database.write { try $0.facts.set(Self.acceptsSize + peer.description, .integer(1)) }
