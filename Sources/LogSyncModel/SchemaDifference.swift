@@ -36,7 +36,4 @@ public struct SchemaDifference: Hashable, Sendable, Codable {
 
     /// As `TABLE.COLUMN`.
     public var name: String { column.map { "\(table).\($0)" } ?? table }
-
-    /// Whether the two contradict each other; otherwise one of them has more.
-    public var isContradiction: Bool { kind != .missingHere && kind != .missingThere }
 }

@@ -13,7 +13,7 @@ import LogSyncStore
 /// **The steps.** Every peer has a ``PeerQueue``, which finds the transaction after the last one merged: in the first sound
 /// file that covers its sequence, and only where it follows on the chain hash of the one before. The plan asks a queue for as
 /// long as it has something that is ready, then the next one, until all have been asked in vain; each queue then says what it
-/// holds (``held``). The plan runs ahead of the store, whose connection is busy within a step: ``begin(vector:chain:)`` takes
+/// holds (``held``). The plan runs ahead of the store, whose connection is busy within a step: ``begin(vector:newPeers:chain:)`` takes
 /// where the store stands, ``next()`` hands out a transaction and goes on as if it were merged, and all of that counts only
 /// when the step has committed. A file that a step fails in is blocked (``block(_:_:)``), and other files may do.
 ///

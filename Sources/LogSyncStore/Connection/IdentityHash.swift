@@ -85,3 +85,11 @@ struct SurrogateHash {
         digest.withUnsafeBytes { target.append(UnsafeRawBufferPointer(rebasing: $0[..<10])) }
     }
 }
+
+extension DigestKey {
+    static func make(salt: Bytes, on connection: Connection) throws {
+        var hash = IdentityHash("digests")
+        hash.combine(salt)
+        try set(hash.bytes[...], on: connection)
+    }
+}

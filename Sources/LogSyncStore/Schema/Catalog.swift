@@ -72,7 +72,7 @@ extension Catalog {
             declared: try declaredReferences(among: registered, on: connection))
         let names = Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first })
         let keys = try KeyHistory(connection)
-        let digest = try DigestKey.read(StoreFacts(connection))
+        let digest = try DigestKey.read(on: connection)
         return Catalog(
             registered.map { table($0, resolver: resolver, names: names, keys: keys, valueDigest: digest) }, keys)
     }

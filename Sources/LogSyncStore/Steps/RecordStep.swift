@@ -22,13 +22,13 @@ struct RecordStep {
     static func isNeeded(_ store: OpenStore) throws -> Bool {
         try SchemaReconciliation.isNeeded(store) || Recorder.hasPending(store)
             || store.facts.value(StoreFacts.unsettled) == .integer(1) || store.isDecidedOtherwise
-            || DigestKey.isMissing(store.facts)
+            || DigestKeyChange.isNeeded(store)
     }
 
     @discardableResult
     func run() throws -> RecordedTransaction? {
         let (recorded, adopted) = try record()
-        try DigestKey(store: store).makeIfMissing()
+        try DigestKeyChange(store: store).applyIfNeeded()
         let isDeferred = try isNoted(StoreFacts.policyChange) || store.isDecidedOtherwise
         if isDeferred || setsPolicies(recorded) {
             if try PolicyChange(store: store).apply(always: isDeferred) { try store.noteContested() }

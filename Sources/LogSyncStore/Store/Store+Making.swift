@@ -238,7 +238,7 @@ extension Store {
         try facts.set("format", .integer(StoreSchema.formatVersion))
         try facts.set("peer", .blob(peer.bytes[...]))
         try facts.set("salt", .blob(salt[...]))
-        try DigestKey.make(salt: salt[...], facts)
+        try DigestKey.make(salt: salt[...], on: connection)
         try facts.set("name", .text(plan.peerName))
         try facts.set("content", .text(plan.content))
         try facts.set("container", .text(plan.container))

@@ -2,32 +2,17 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// The key of the digests by which a store tells changed values from unchanged ones (``ValueDigest``).
-///
-/// It is made of the store's salt when the store is founded. Stores of format 6 and below have none: their digests are
-/// computed anew under a key when everything captured has been recorded, so that the records are those of the rows.
-struct DigestKey {
-    private static let fact = "digest_key"
-
+/// Gives a store without a ``DigestKey`` one, when everything captured has been recorded, so that the records are those of
+/// the rows.
+struct DigestKeyChange {
     let store: OpenStore
 
-    static func make(salt: Bytes, _ facts: StoreFacts) throws {
-        var hash = IdentityHash("digests")
-        hash.combine(salt)
-        try facts.set(fact, .blob(hash.bytes[...]))
-    }
+    static func isNeeded(_ store: OpenStore) throws -> Bool { try DigestKey.isMissing(on: store.connection) }
 
-    static func read(_ facts: StoreFacts) throws -> ValueDigest {
-        guard case .blob(let key)? = try facts.value(fact) else { return .unkeyed }
-        return ValueDigest(key: key)
-    }
-
-    static func isMissing(_ facts: StoreFacts) throws -> Bool { try facts.value(fact) == nil }
-
-    /// Gives a store without a key one, and every clock record the digests under it.
-    func makeIfMissing() throws {
-        guard try Self.isMissing(store.facts) else { return }
-        try Self.make(salt: store.salt, store.facts)
+    /// Every clock record gets the digests under the new key.
+    func applyIfNeeded() throws {
+        guard try Self.isNeeded(store) else { return }
+        try DigestKey.make(salt: store.salt, on: store.connection)
         try store.reloadCatalog()
         for table in store.catalog.tables { try digestAnew(table) }
     }

@@ -1,0 +1,28 @@
+package import LogSyncModel
+import LogSyncSQLite
+
+extension Store {
+    /// In which points another peer's schema says something else than this store's, of the tables that are replicated.
+    ///
+    /// - Parameter text: as the peer has published it.
+    /// - Throws: `invalidStore` where it tries what no schema needs, or makes no table.
+    package func schemaDifferences(from text: String) throws -> [SchemaDifference] {
+        let schema = try ForeignSchema(text)
+        return try database.read { store in
+            let settings = try store.connection.rows("SELECT kind, target, value FROM logsync_setting").map {
+                (kind: String(text: $0[0]), target: String(text: $0[1]), value: String(text: $0[2]))
+            }
+            // A table that is not replicated here differs from nothing.
+            let left = try AppSchema.Left.skip.tables(on: store.connection)
+                .union(AppSchema.Left.local.tables(on: store.connection))
+                .union(AppSchema.localTables(on: store.connection).map(\.folded))
+            let other = try Connection.inMemory { connection in
+                try schema.makeTables(on: connection)
+                let catalog = try KeyNames.catalog(settings: settings, on: connection)
+                return try ComparedSchema(catalog, on: connection)
+            }
+            return try ComparedSchema(store.catalog, on: store.connection).differences(from: other)
+                .filter { $0.kind != .missingHere || $0.column != nil || !left.contains($0.table.folded) }
+        }
+    }
+}
