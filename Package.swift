@@ -13,6 +13,9 @@ let package = Package(
     products: [
         .executable(name: "logsync", targets: ["LogSyncCommand"]),
         .library(name: "LogSync", targets: ["LogSync"]),
+        .library(name: "LogSyncKeyValue", targets: ["LogSyncKeyValue"]),
+        .library(name: "LogSyncEditing", targets: ["LogSyncEditing"]),
+        .library(name: "LogSyncTesting", targets: ["LogSyncTesting"]),
         // A product of its own, because libinotifytools is under the GPL.
         .library(name: "InotifyEvents", targets: ["InotifyEvents"]),
     ],
@@ -70,11 +73,27 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),
+        .target(
+            name: "LogSyncKeyValue",
+            dependencies: ["LogSync", "LogSyncModel", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
+        .target(
+            name: "LogSyncEditing", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
+        // For the tests of programs that embed the library.
+        .target(
+            name: "LogSyncTesting",
+            dependencies: [
+                "LogSync", "LogSyncModel", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "LogSyncCommand",
             dependencies: [
-                "LogSync", "InotifyEvents", "CLogSyncAllocator", "CLogSyncSQLite",
+                "LogSync", "LogSyncKeyValue", "InotifyEvents", "CLogSyncAllocator", "CLogSyncSQLite",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -90,6 +109,10 @@ let package = Package(
             name: "NotesExample",
             dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Examples/Notes",
             swiftSettings: settings),
+        .executableTarget(
+            name: "TodoExample",
+            dependencies: ["LogSync", "LogSyncEditing", .product(name: "GRDB", package: "GRDB.swift")],
+            path: "Examples/Todo", swiftSettings: settings),
         // Log files, snapshots and receipts with right hashes that say what no logsync would write.
         .target(
             name: "Forgery",
@@ -120,7 +143,8 @@ let package = Package(
         .testTarget(
             name: "LogSyncTests",
             dependencies: [
-                "LogSync", "LogSyncSQLite", "Forgery", "InotifyEvents",
+                "LogSync", "LogSyncEditing", "LogSyncKeyValue", "LogSyncTesting", "LogSyncSQLite", "Forgery",
+                "InotifyEvents",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

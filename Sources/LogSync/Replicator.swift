@@ -22,6 +22,8 @@ public actor Replicator {
     nonisolated let folderCalls = PendingCalls()
     nonisolated let hub = EventHub<ReplicationEvent>()
     nonisolated let changeHub = EventHub<StoreChange>()
+    /// Says that subscriptions may have something to tell.
+    nonisolated let firingHub = EventHub<Void>()
     /// Up to where the store's history is known to whom ``changes`` tells; nil before the first step.
     var seenToken: Int64?
     private nonisolated let executor = QueueExecutor(label: "logsync.replicator")
@@ -41,6 +43,14 @@ public actor Replicator {
     var storeReturn: StoreReturn?
     /// What ``start()`` started.
     var background: Task<Void, Never>?
+    /// What the database still has to become; nil where it is a store.
+    var founding: FoundingPlan?
+    /// Tells the program's own observations; see ``open(_:container:content:peer:whenContainerIsAway:runs:configuration:_:)``.
+    var notifying: Task<Void, Never>?
+    nonisolated let activityHub = EventHub<Activity>()
+    var currentActivity = Activity() {
+        didSet { if currentActivity != oldValue { activityHub.send(currentActivity) } }
+    }
 
     /// Opens a store.
     ///
@@ -100,6 +110,18 @@ public actor Replicator {
     /// - Parameter extent: how much of the container is scanned; the first scan of a process that goes by earlier ones leaves
     ///   what it finds to the next process.
     func round(_ parts: RoundParts, _ extent: ScanExtent = .full) async throws -> SyncResult {
+        do {
+            try await found()
+            let result = try await wholeRound(parts, extent)
+            noteActivity(.success(result))
+            return result
+        } catch {
+            noteActivity(.failure(error))
+            throw error
+        }
+    }
+
+    private func wholeRound(_ parts: RoundParts, _ extent: ScanExtent) async throws -> SyncResult {
         var result = SyncResult(store: path)
         let leavesScan = try extent == .cached && store().inbox.isBeforeFirstScan
         let recording = try await record(parts, extent, &result)
@@ -155,6 +177,8 @@ public actor Replicator {
     // MARK: Publish
 
     private func publish(_ result: inout SyncResult) async throws {
+        currentActivity.isExporting = true
+        defer { currentActivity.isExporting = false }
         while true {
             let count = try await step { try $0.ownFolder.publishNext() }
             if count == 0 { break }
@@ -174,6 +198,7 @@ public actor Replicator {
     // MARK: Import
 
     private func importAll(_ scan: ContainerScan, _ result: inout SyncResult) async throws {
+        currentActivity.isImporting = true
         let plan = try await step { try $0.inbox.plan(scan) }
         while let step = try await importNext(plan) {
             result.recorded += (step.recorded == nil ? 0 : 1) + step.revived.count
@@ -214,7 +239,10 @@ public actor Replicator {
     private func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) async throws -> JoinedSnapshot? {
         try await step { store in
             guard let (snapshot, joined) = try store.inbox.joinSnapshot(plan, scan) else { return nil }
-            announce(DidImport(snapshot, joined, into: store.place.path, names: try store.names()))
+            announce(
+                DidImport(
+                    snapshot, joined, token: try store.store.lastToken(), into: store.place.path,
+                    names: try store.names()), .joinedSnapshot)
             return joined
         }
     }
@@ -226,9 +254,9 @@ public actor Replicator {
         announce(DidImport(step, into: store.place.path, names: try store.names()))
     }
 
-    private func announce(_ event: DidImport) {
+    private func announce(_ event: DidImport, _ cause: StoreChange.Cause = .imported) {
         hub.send(.didImport(event))
-        changeHub.send(StoreChange(event))
+        changeHub.send(StoreChange(event, cause))
         NotificationCenter.default.post(
             name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])
     }

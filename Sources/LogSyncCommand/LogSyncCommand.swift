@@ -22,7 +22,9 @@ struct LogSyncCommand: AsyncParsableCommand {
         subcommands: [
             Init.self, Clone.self, Sync.self, Import.self, Export.self, Watch.self, Status.self, List.self, Log.self,
             Show.self,
-            Conflicts.self, Policy.self, Peers.self, Snapshot.self, Compact.self, Seed.self, Migrate.self, Move.self,
+            Conflicts.self, Policy.self, Subscribe.self, KeyValue.self, Peers.self, Snapshot.self, Compact.self,
+            Seed.self,
+            Migrate.self, Move.self,
             Attach.self, Rescan.self, Rebuild.self, Doctor.self, Verify.self, Leave.self, Destroy.self,
         ])
 

@@ -48,6 +48,8 @@ extension LogSyncError.Code {
     public static let notReplicated = Self(rawValue: "not-replicated")
     /// The container or its marker is not there (69).
     public static let containerUnavailable = Self(rawValue: "container-unavailable")
+    /// A key-value store may not hold that much; nothing was written (73).
+    public static let quota = Self(rawValue: "quota")
     /// A file could not be created or already exists (73).
     public static let cannotCreate = Self(rawValue: "cannot-create")
     /// Reading or writing failed, or the disk is full (74).

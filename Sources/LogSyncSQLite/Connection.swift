@@ -138,6 +138,13 @@ package final class Connection {
         return try result.get()
     }
 
+    /// The functions that SQLite lets a schema call though nobody trusts it; in lower case.
+    /// Source: <https://www.sqlite.org/c3ref/c_deterministic.html> (SQLITE_INNOCUOUS).
+    func harmlessFunctions() throws -> Set<String> {
+        let names = try rows("SELECT DISTINCT lower(name) FROM pragma_function_list WHERE flags & 0x200000")
+        return Set(names.map { String(text: $0[0]) }).subtracting(["fts3_tokenizer", "load_extension"])
+    }
+
     /// What SQLite says went wrong, as a typed error.
     package func failure(_ code: Int32, _ sql: String) -> LogSyncError {
         SQLiteFailure.error(

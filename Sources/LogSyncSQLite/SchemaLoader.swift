@@ -14,14 +14,7 @@ struct SchemaLoader {
     init(_ connection: Connection, functions: Set<String>) throws {
         self.connection = connection
         self.functions = Set(functions.map { $0.folded })
-        authorizer = SchemaAuthorizer(functions: try Self.harmlessFunctions(connection).union(self.functions))
-    }
-
-    /// The functions that SQLite lets a schema call though nobody trusts it.
-    /// Source: <https://www.sqlite.org/c3ref/c_deterministic.html> (SQLITE_INNOCUOUS).
-    private static func harmlessFunctions(_ connection: Connection) throws -> Set<String> {
-        let names = try connection.rows("SELECT DISTINCT lower(name) FROM pragma_function_list WHERE flags & 0x200000")
-        return Set(names.map { String(text: $0[0]) }).subtracting(["fts3_tokenizer", "load_extension"])
+        authorizer = SchemaAuthorizer(functions: try connection.harmlessFunctions().union(self.functions))
     }
 
     func run(_ statements: [(kind: ForeignSchema.Kind, sql: String)]) throws -> [UnmadeObject] {

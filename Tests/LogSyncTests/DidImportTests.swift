@@ -21,7 +21,7 @@ struct DidImportTests {
                 DidImport.Transaction(
                     peer: PeerName(id: PeerID(high: 1, low: 2), name: "a"), sequence: 1,
                     time: Timestamp(milliseconds: 0),
-                    tables: ["note": changes])
+                    token: HistoryToken(1), tables: ["note": changes])
             ])
         let json = String(decoding: try JSONEncoder().encode(event), as: UTF8.self)
         #expect(json.contains("\"truncated\":\(rows > TableChanges.maximumKeys)") == true, "\(rows)")

@@ -1,6 +1,9 @@
 import Foundation
 import GRDB
 import LogSync
+import LogSyncEditing
+import LogSyncKeyValue
+import LogSyncTesting
 import Testing
 
 /// The code of `Documentation/swift.md`, compiled and run. What stands there stands here, line by line.
@@ -36,19 +39,13 @@ import Testing
     }
 
     static func openReplicator(
-        _ path: String, container: String, peer: String, configuration: SyncConfiguration
+        _ queue: DatabaseQueue, container: String, peer: String, configuration: SyncConfiguration
     ) async throws -> Replicator {
-        do {
-            // Also where the folder is away: what is written is recorded, and published when it is back.
-            return try Replicator(store: path, configuration: configuration)
-        } catch let error as LogSyncError where error.code == .notReplicated {
-            // The first time: makes the database a store, or joins the content where another peer has begun it.
-            var options = InitializeOptions()
-            options.peerName = peer
-            options.policies = [("item.stars", "max"), ("item.title", "longest")]
-            _ = try await Replicator.initialize(
-                path, container: container, content: "items", options: options, configuration: configuration)
-            return try Replicator(store: path, configuration: configuration)
+        try await Replicator.open(
+            queue, container: container, content: "items", peer: peer, runs: false, configuration: configuration
+        ) {
+            $0.merge("item", "stars", by: .max)
+            $0.merge("item", "title", by: longest)
         }
     }
 
@@ -64,7 +61,6 @@ import Testing
     private func configuration(_ world: World, _ name: String) -> SyncConfiguration {
         let folder = world.root
         var configuration = SyncConfiguration(stateDirectory: folder + "/state")
-        configuration.policies["longest"] = Self.longest
         return configuration
     }
 
@@ -78,13 +74,12 @@ import Testing
         let configuration = configuration(world, "desk")
         let desk = try Self.openDatabase(path)
         let replicator = try await Self.openReplicator(
-            path, container: container, peer: "desk", configuration: configuration)
+            desk, container: container, peer: "desk", configuration: configuration)
         let phone = try Self.openDatabase(folder + "/phone.db")
         let other = try await Self.openReplicator(
-            folder + "/phone.db", container: container, peer: "phone", configuration: configuration)
+            phone, container: container, peer: "phone", configuration: configuration)
 
         // Live: what one side writes, an observation on the other side shows.
-        let notifying = Task { try await other.notifyObservations(of: phone) }
         let titles = ValueObservation.tracking { db in try Item.order(Column("title")).fetchAll(db).map(\.title) }
         let shown = titles.values(in: phone)
         let changes = other.changes
@@ -92,6 +87,10 @@ import Testing
             for await change in changes {
                 for (table, rows) in change.tables { print(table, rows.counts, rows.isTruncated) }
             }
+        }
+        for await activity in replicator.activity {
+            print(activity.isRunning, activity.isImporting, activity.waitingToPublish)
+            break
         }
         await other.start()
         await replicator.start()
@@ -101,7 +100,6 @@ import Testing
         for try await titles in shown where titles == ["Buy apples"] { break }
         await replicator.stop()
         await other.stop()
-        notifying.cancel()
         watching.cancel()
 
         // At once, and both in conflict.
@@ -130,13 +128,44 @@ import Testing
         }
         #expect(try await replicator.conflicts(table: "item").conflicts.isEmpty)
 
-        var seen: Int64 = 0
-        for transaction in try await replicator.log(after: seen) {
-            print(transaction.peer.name, transaction.author ?? "", transaction.changes)
+        try await replicator.keepTombstones(of: "item", columns: ["title"])
+        var seen = HistoryToken.zero
+        for transaction in try await replicator.history(HistoryFilter(after: seen, authors: .except(["ann"]))) {
+            for change in transaction.changes {
+                print(change.kind, change.table, change.key.value(as: Int64.self) ?? 0, change.columns)
+            }
             seen = transaction.token
         }
         #expect(try await replicator.log(author: "ann").count == 2)
-        #expect(seen > 0)
+        #expect(seen > .zero)
+        let urgent = Subscription(name: "urgent", table: "item", condition: "stars >= 7", events: .enters)
+        let events = try await replicator.subscribe(urgent)
+        try await phone.write { try $0.execute(sql: "UPDATE item SET stars = 8") }
+        for replicator in [other, replicator] { _ = try await replicator.sync() }
+        for await change in try await replicator.changes(after: seen) {
+            print(change.tables.keys.sorted(), change.transactions.count)
+            break
+        }
+        try await replicator.deleteHistory(before: seen)
+        for await event in events {
+            #expect(event.kind == .enters && event.rows.count == 1)
+            break
+        }
+
+        let undo = try await UndoLog(desk, tables: ["item"])
+        try await desk.write { db in
+            try undo.group("Star", db) { try db.execute(sql: "UPDATE item SET stars = 9") }
+        }
+        let undone = try await undo.undo()
+        print(undone?.name ?? "", undone?.rows ?? 0, undone?.left ?? [])
+        #expect(undone?.rows == 1)
+
+        let settings = try await KeyValueStore.open(
+            folder + "/settings.db", container: container, content: "settings", configuration: configuration)
+        try await settings.set(12, for: "pageNumber")
+        let page: Int? = try settings.value(for: "pageNumber")
+        #expect(page == 12)
+        await settings.close()
 
         do {
             _ = try Replicator(store: folder + "/missing.db", configuration: configuration)
@@ -148,6 +177,17 @@ import Testing
         }
         await replicator.close()
         await other.close()
+    }
+
+    @Test("Peers for the tests of a program")
+    func testing() async throws {
+        let peers = try await TestPeers("a", "b") { pool in
+            try pool.write { try $0.execute(sql: "CREATE TABLE note(id TEXT PRIMARY KEY NOT NULL, body TEXT)") }
+        }
+        try await peers["a"].pool.write { try $0.execute(sql: "INSERT INTO note VALUES('n', 'hello')") }
+        try await peers.settle()
+        try await peers.expectSame()
+        #expect(try await peers["b"].pool.read { try String.fetchAll($0, sql: "SELECT body FROM note") } == ["hello"])
     }
 
     // MARK: The page

@@ -13,15 +13,21 @@ extension DidImport {
                 Transaction(
                     peer: names[transaction.dot.peer], sequence: transaction.dot.sequence,
                     time: Timestamp(milliseconds: transaction.time.milliseconds), author: transaction.author,
-                    context: transaction.context, tables: transaction.tables)
+                    context: transaction.context,
+                    token: HistoryToken(transaction.token), tables: transaction.tables)
             })
     }
 
     /// What joining a snapshot changed, under the name of its author.
-    init(_ snapshot: FoundSnapshot, _ joined: JoinedSnapshot, into store: String, names: PeerNames) {
+    ///
+    /// - Parameter token: of what it changed in the store's history.
+    init(
+        _ snapshot: FoundSnapshot, _ joined: JoinedSnapshot, token: Int64, into store: String, names: PeerNames
+    ) {
         let transaction = Transaction(
             peer: names[snapshot.peer], sequence: snapshot.name.sequence,
-            time: Timestamp(milliseconds: snapshot.manifest.taken), author: nil, context: nil, tables: joined.tables)
+            time: Timestamp(milliseconds: snapshot.manifest.taken), author: nil, context: nil,
+            token: HistoryToken(token), tables: joined.tables)
         self.init(store: store, transactions: [transaction])
     }
 }

@@ -37,7 +37,10 @@ extension Inbox {
                 continue
             }
             do {
-                let joined = try store.join(blobs: { [blobs = library.blobs] in try blobs.read($0) }) {
+                let joined = try store.join(
+                    blobs: { [blobs = library.blobs] in try blobs.read($0) },
+                    of: Dot(snapshot.peer, snapshot.name.sequence)
+                ) {
                     try library.snapshots.reader(snapshot.name, of: snapshot.peer)
                 }
                 try owner.identity.noteRecorded()

@@ -9,6 +9,39 @@ extension Replicator {
     /// its own.
     public nonisolated var changes: AsyncStream<StoreChange> { changeHub.stream() }
 
+    /// What changed since a moment that the program remembers, without its doing, and then as it happens: one loop, and
+    /// nothing falls between.
+    ///
+    /// ```swift
+    /// for await change in try await replicator.changes(after: lastSeen) {
+    ///     show(change)
+    ///     lastSeen = change.token ?? lastSeen
+    /// }
+    /// ```
+    ///
+    /// - Parameter token: of a transaction that the program has seen, as ``HistoryTransaction/token``.
+    /// - Throws: `historyExpired` where what came after it was forgotten (``deleteHistory(before:)``): read the tables anew,
+    ///   and begin with ``historyToken()``.
+    public func changes(after token: HistoryToken) throws -> AsyncStream<StoreChange> {
+        let later = changeHub.stream()
+        let (former, last) = try look { store in
+            try store.checkHistory(reaches: token)
+            return (try store.changes(after: token), try store.store.lastToken())
+        }
+        let (stream, continuation) = AsyncStream.makeStream(of: StoreChange.self)
+        for change in former { continuation.yield(change) }
+        let task = Task {
+            for await change in later {
+                // What another process did meanwhile may be told a second time.
+                if let token = change.token, token.value <= last { continue }
+                continuation.yield(change)
+            }
+            continuation.finish()
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return stream
+    }
+
     /// Has the observations of a connection notice what ``changes`` tells of, until the task is cancelled: GRDB sees nothing
     /// of what another connection writes.
     ///
@@ -19,7 +52,12 @@ extension Replicator {
     /// - Parameter writer: the program's own connection to the store, which its observations are of.
     /// - Throws: what GRDB throws where the connection is closed.
     public nonisolated func notifyObservations(of writer: any DatabaseWriter) async throws {
-        let changes = changes
+        try await Self.notifyObservations(of: writer, changes)
+    }
+
+    static func notifyObservations(
+        of writer: any DatabaseWriter, _ changes: AsyncStream<StoreChange>
+    ) async throws {
         // What came before anybody listened.
         try await Self.notify(writer) { try $0.notifyChanges(in: .fullDatabase) }
         for await change in changes {
@@ -54,6 +92,7 @@ extension Replicator {
         defer {
             seenToken = (try? store.store.lastToken()) ?? seenToken
             tellOfSettled(store)
+            if (try? store.store.lastFiring()) ?? nil != nil { firingHub.send(()) }
         }
         return try body()
     }
@@ -62,18 +101,7 @@ extension Replicator {
         let token = try store.store.lastToken()
         defer { seenToken = token }
         guard let seen = seenToken, token > seen else { return }
-        let entries = try store.store.history(limit: nil, after: seen, author: nil, peer: nil, table: nil)
-            .filter { $0.dot.peer != store.peer }
-        guard !entries.isEmpty else { return }
-        let names = try store.names()
-        let transactions = entries.map { entry in
-            DidImport.Transaction(
-                peer: names[entry.dot.peer], sequence: entry.dot.sequence,
-                time: Timestamp(milliseconds: entry.time.milliseconds), author: entry.author, context: entry.context,
-                tables: entry.counts.mapValues(TableChanges.init(unlisted:)))
-        }
-        changeHub.send(
-            StoreChange(DidImport(store: store.place.path, transactions: transactions), isElsewhere: true))
+        for change in try store.changes(after: HistoryToken(seen)) { changeHub.send(change) }
     }
 
     private func tellOfSettled(_ store: ReplicatedStore) {
@@ -82,5 +110,40 @@ extension Replicator {
         changeHub.send(
             StoreChange(
                 cause: .settled, isElsewhere: false, store: store.place.path, tables: tables, transactions: []))
+    }
+}
+
+extension ReplicatedStore {
+    /// What changed after a token in the store's history without this store's programs having written it: imports that came
+    /// one after the other are one change.
+    fileprivate func changes(after token: HistoryToken) throws -> [StoreChange] {
+        var changes: [StoreChange] = []
+        for entry in try history(HistoryFilter(after: token, isLocal: false)) {
+            if entry.cause == .imported, changes.last?.cause == .imported {
+                changes[changes.count - 1].add(DidImport.Transaction(entry))
+            } else {
+                var change = StoreChange(
+                    cause: entry.cause, isElsewhere: true, store: place.path, tables: entry.tables, transactions: [])
+                if entry.cause == .imported { change.transactions = [DidImport.Transaction(entry)] }
+                change.settledToken = entry.token
+                changes.append(change)
+            }
+        }
+        return changes
+    }
+}
+
+extension StoreChange {
+    fileprivate mutating func add(_ transaction: DidImport.Transaction) {
+        transactions.append(transaction)
+        tables.merge(transaction.tables) { $0.adding($1) }
+    }
+}
+
+extension DidImport.Transaction {
+    fileprivate init(_ entry: HistoryTransaction) {
+        self.init(
+            peer: entry.peer, sequence: entry.dot.sequence, time: entry.time, author: entry.author,
+            context: entry.context, token: entry.token, tables: entry.tables)
     }
 }

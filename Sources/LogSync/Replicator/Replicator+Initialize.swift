@@ -35,7 +35,7 @@ extension Replicator {
 }
 
 extension Founder {
-    fileprivate func initialize(_ path: String, _ options: InitializeOptions) async throws -> InitializeReport {
+    func initialize(_ path: String, _ options: InitializeOptions) async throws -> InitializeReport {
         let place = try StorePlace(path)
         let folder = ContentFolder(
             container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem,
@@ -173,7 +173,7 @@ extension Founder {
     }
 
     /// Whether two paths lead to the same directory.
-    private static func isSame(_ a: String, _ b: String) -> Bool {
+    static func isSame(_ a: String, _ b: String) -> Bool {
         func resolved(_ path: String) -> String { URL(fileURLWithPath: path).resolvingSymlinksInPath().path }
         return resolved(a) == resolved(b)
     }

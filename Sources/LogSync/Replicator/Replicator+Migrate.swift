@@ -21,7 +21,7 @@ extension Replicator {
         try await takeAlone()
         defer {
             giveBack()
-            close()
+            closeStore()
         }
         return try await settledStep { store in
             let result = try store.store.migrate(sql, renamings: renamings, isDry: dryRun)

@@ -23,7 +23,7 @@ extension Replicator {
         try await takeAlone()
         defer {
             giveBack()
-            close()
+            closeStore()
         }
         return try await move(container, name)
     }

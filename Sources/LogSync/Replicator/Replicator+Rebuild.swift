@@ -19,7 +19,7 @@ extension Replicator {
         try await takeAlone()
         defer {
             giveBack()
-            close()
+            closeStore()
         }
         var report = try await step(settles: true) { store in
             let report = try store.rebuildReport(dryRun: false)

@@ -21,7 +21,7 @@ extension Replicator {
         if isCurrent {
             try store.refresh()
             if try store.hasOtherStateDirectory {
-                close()
+                closeStore()
                 return try await step(settles: settles, body)
             }
         }
@@ -83,6 +83,13 @@ extension Replicator {
 
     /// Lets go of the store's file; it is opened again when it is needed.
     public func close() {
+        notifying?.cancel()
+        notifying = nil
+        closeStore()
+    }
+
+    /// Lets go of the store's file alone.
+    func closeStore() {
         do {
             try opened?.store.close()
         } catch {
@@ -94,7 +101,7 @@ extension Replicator {
 
     /// Lets go of files that are no longer those of the store's path, and writes nothing into what has taken their place.
     private func closeReplaced() {
-        close()
+        closeStore()
         guard isRunning else { return }
         storeReturn = storeReturn ?? StoreReturn(path)
         configuration.logger.warning(

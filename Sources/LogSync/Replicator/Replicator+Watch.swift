@@ -11,8 +11,10 @@ extension Replicator {
     /// ``ReplicationEvent``, and tried again.
     public func run() async throws {
         isRunning = true
+        currentActivity.isRunning = true
         defer {
             isRunning = false
+            currentActivity.isRunning = false
             storeReturn = nil
         }
         let wakes = WakeQueue()
@@ -141,7 +143,7 @@ extension Replicator {
         guard StoreLocks.isRequested(stateDirectory, store: path, age: limit) else { return }
         isLettingGo = true
         defer { isLettingGo = false }
-        close()
+        closeStore()
         while StoreLocks.isRequested(stateDirectory, store: path, age: limit) {
             try await Task.sleep(for: .milliseconds(100))
         }

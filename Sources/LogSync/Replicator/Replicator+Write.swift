@@ -26,6 +26,18 @@ extension Replicator {
         in writer: any DatabaseWriter, author: String? = nil, context: String? = nil,
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
+        if founding != nil, try await !isFounded() {
+            // All that the database holds is recorded when it becomes a store.
+            return try await writer.writeWithoutTransaction { db in
+                var result: Result?
+                try db.inTransaction(.immediate) {
+                    result = try updates(db)
+                    return .commit
+                }
+                guard let result else { throw LogSyncError(.ioError, "a write ended without a result") }
+                return result
+            }
+        }
         let access = CancellableAccess()
         return try await withTaskCancellationHandler {
             try await settledStep { store in
@@ -40,6 +52,18 @@ extension Replicator {
             }
         } onCancel: {
             access.cancel()
+        }
+    }
+}
+
+extension Replicator {
+    /// Whether the database is a store by now.
+    private func isFounded() async throws -> Bool {
+        do {
+            try await found()
+            return true
+        } catch let error as LogSyncError where error.code == .containerUnavailable {
+            return false
         }
     }
 }

@@ -13,6 +13,8 @@ public struct DidImport: Sendable, Encodable {
         public var time: Timestamp
         public var author: String?
         public var context: String?
+        /// Its place in this store's history: ``Replicator/history(_:)`` goes on after it.
+        public var token: HistoryToken
         /// The rows changed, by table.
         public var tables: [String: TableChanges]
 
@@ -36,11 +38,12 @@ extension Notification.Name {
 
 extension DidImport.Transaction: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case peer, sequence, time, author, context, tables
+        case token, peer, sequence, time, author, context, tables
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(token, forKey: .token)
         try container.encode(peer, forKey: .peer)
         try container.encode(sequence, forKey: .sequence)
         try container.encode(time, forKey: .time)
@@ -50,13 +53,15 @@ extension DidImport.Transaction: Encodable {
     }
 }
 
-/// `inserted`, `updated` and `deleted` list keys; `counts` says how many there are, `truncated` whether lists end early.
+/// `inserted`, `updated` and `deleted` list keys; `counts` says how many there are, `truncated` whether lists end early;
+/// `columns` is what updates changed.
 private struct JSONTableChanges: Encodable {
     var inserted: [[JSONValue]]
     var updated: [[JSONValue]]
     var deleted: [[JSONValue]]
     var counts: ChangeCounts
     var truncated: Bool
+    var columns: [String]
 
     init(_ changes: TableChanges) {
         inserted = changes.inserted.map { $0.map(JSONValue.init) }
@@ -64,5 +69,6 @@ private struct JSONTableChanges: Encodable {
         deleted = changes.deleted.map { $0.map(JSONValue.init) }
         counts = changes.counts
         truncated = changes.isTruncated
+        columns = changes.columns.sorted()
     }
 }

@@ -34,9 +34,9 @@ enum ExitStatus: Int32, CaseIterable, Comparable {
         switch code {
         case .usage, .historyExpired: self = .usage
         case .invalidStore, .invalidScript, .unsupportedTable, .malformedLog, .newerFormat: self = .data
-        case .noStore, .notReplicated: self = .noInput
+        case .noStore, .notReplicated, .noKey: self = .noInput
         case .containerUnavailable: self = .unavailable
-        case .cannotCreate: self = .cannotCreate
+        case .cannotCreate, .quota: self = .cannotCreate
         case .ioError: self = .ioError
         case .locked: self = .tryAgain
         case .noPermission: self = .noPermission

@@ -162,7 +162,8 @@ final class Daemon: Sendable {
             store: store, revision: revision,
             make: { try Replicator(store: store, configuration: plan.configuration, opensNow: false) },
             onChange: { [counts] in counts.setReplicator($0, of: store) },
-            onEvent: { [self] in take($0, of: store, printer) })
+            onEvent: { [self] in take($0, of: store, printer) },
+            subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger))
     }
 
     private func take(_ event: ReplicationEvent, of store: String, _ printer: EventPrinter) {

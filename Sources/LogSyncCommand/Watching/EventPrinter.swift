@@ -6,12 +6,28 @@ struct EventPrinter: Sendable {
     let session: Session
     let audience: Audience
 
-    func print(_ event: ReplicationEvent) {
+    func print(_ event: ReplicationEvent) { print(event) { try printLines(event) } }
+
+    func print(_ event: SubscriptionEvent) {
+        print(event) {
+            let limit = 10
+            let keys = event.rows.prefix(limit).map { row in
+                row.values.map { SQLLiteral.text($0) }.joined(separator: ",")
+            }
+            let more = event.isTruncated || event.rows.count > limit ? ", …" : ""
+            try say(
+                Terminal.printable(
+                    "\(event.store): \(event.subscription): \(event.table) "
+                        + "\(keys.joined(separator: " "))\(more) \(event.kind.rawValue)"))
+        }
+    }
+
+    private func print(_ event: some Encodable, lines: () throws -> Void) {
         do {
             if session.isJSON {
                 try Terminal.print(JSONText.line(event))
             } else {
-                try printLines(event)
+                try lines()
             }
         } catch let error as LogSyncError where error == Terminal.noReader {
             audience.leave(error)

@@ -13,6 +13,7 @@ struct StoreWatch: Sendable {
     /// Called when the replicator has been made, and with nil when it has ended.
     let onChange: @Sendable (Replicator?) -> Void
     let onEvent: @Sendable (ReplicationEvent) -> Void
+    let subscriptions: SubscriptionServer
 
     private static let pause = Duration.seconds(5)
 
@@ -44,18 +45,21 @@ struct StoreWatch: Sendable {
         let listener = Task {
             for await event in events { onEvent(event) }
         }
+        let server = Task { await subscriptions.run(replicator) }
         do {
             try await replicator.run()
         } catch {
             await drain(listener)
+            await drain(server)
             throw error
         }
         await drain(listener)
+        await drain(server)
     }
 
     /// A stream that is cancelled still hands out what it holds.
-    private func drain(_ listener: Task<Void, Never>) async {
-        listener.cancel()
-        await listener.value
+    private func drain(_ task: Task<Void, Never>) async {
+        task.cancel()
+        await task.value
     }
 }

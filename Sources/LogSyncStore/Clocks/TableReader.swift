@@ -83,6 +83,20 @@ struct TableReader {
 }
 
 extension TrackedTable {
+    /// The primary key of a row that may be gone; nil where its identity does not tell.
+    ///
+    /// - Parameter rowid: where the row is or was, where that is known.
+    func primaryKey(of identity: RowIdentity, at rowid: Int64?) -> [Value]? {
+        if schema.integerKey != nil { return rowid.map { [.integer($0)] } }
+        guard let parts = identity.naturalParts, parts.count == key.count else { return nil }
+        let values = primaryKeyPositions.compactMap { position -> Value? in
+            guard let part = key.firstIndex(where: { $0.index == position }) else { return nil }
+            if case .reference = parts[part].value { return nil }
+            return parts[part].value
+        }
+        return !values.isEmpty && values.count == primaryKeyPositions.count ? values : nil
+    }
+
     /// A row's primary key as the app has it; the rowid where it has none.
     func primaryKey(of row: TableReader.Row, at rowid: Int64?) -> [Value] {
         if schema.integerKey != nil { return [.integer(rowid ?? 0)] }

@@ -5,19 +5,37 @@ import LogSyncSQLite
 
 /// The transactions recorded and imported here, in the order in which they came.
 enum History {
+    /// Returns the transaction's token.
     static func append(
         _ header: TransactionHeader, peer: Int64, chain: ChainHash, counts: [String: ChangeCounts], _ store: OpenStore
-    ) throws {
+    ) throws -> Int64 {
         let changes = try json(counts)
         let connection = store.connection
+        let token = try nextToken(store)
         try connection.run(
             """
-            INSERT INTO logsync_transaction(peer, sequence, time, author, context, changes, mark, dependencies)
-            VALUES(?, ?, ?, ?, ?, ?, ?, ?)
-            """, .integer(peer), .integer(Int64(header.dot.sequence)),
+            INSERT INTO logsync_transaction(token, peer, sequence, time, author, context, changes, mark, dependencies)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """, .integer(token), .integer(peer), .integer(Int64(header.dot.sequence)),
             .integer(Int64(bitPattern: header.time.rawValue)), header.author.map { .text($0) } ?? .null,
             header.context.map { .text($0) } ?? .null, .text(changes),
             .integer(Int64(bitPattern: chain.mark.rawValue)), try dependencies(header.dependencyChanges, store))
+        return token
+    }
+
+    /// What comes next: tokens grow, also those of what changed rows without being a transaction.
+    static func nextToken(_ store: OpenStore) throws -> Int64 {
+        try store.makeHistory()
+        return try lastToken(on: store.connection, hasRows: true) + 1
+    }
+
+    /// The token of what came last; 0 where nothing has.
+    ///
+    /// - Parameter hasRows: whether the store has a table for rows (``HistoryRows``).
+    static func lastToken(on connection: Connection, hasRows: Bool) throws -> Int64 {
+        let last = try connection.integer("SELECT max(token) FROM logsync_transaction") ?? 0
+        guard hasRows else { return last }
+        return max(last, try connection.integer("SELECT max(token) FROM logsync_history") ?? 0)
     }
 
     /// `{"table":{"deleted":0,"inserted":1,"updated":0}}`, as a coder writes it, which takes a tenth of the time of importing

@@ -51,8 +51,16 @@ final class OpenStore {
     var absentKeys: [String: [String]]
     /// The rows that something else than an import changed, by table, until they are handed on.
     var settled: [String: TableChanges] = [:]
+    /// Those among them that are not in the history yet.
+    var unkept: [String: TableChanges] = [:]
     /// Whether the store is known to remember what it has lost.
     var remembersLost = false
+    /// Whether the store is known to have a table for the rows of transactions.
+    var hasHistory = false
+    /// Whether there are subscriptions, which have to be served.
+    var hasSubscriptions = false
+    /// The columns of which deleted rows' values are kept, by table id, once it was asked for.
+    var tombstones: [Int64: [Int]] = [:]
 
     init(_ connection: Connection, configuration: StoreConfiguration) throws {
         self.connection = connection
@@ -80,6 +88,7 @@ final class OpenStore {
         policies = try Policies(on: connection, custom: configuration.policies)
         schemaVersion = try facts.value("schema_version")?.asInteger ?? -1
         absentKeys = try KeyNames.read(on: connection)
+        hasSubscriptions = try Subscriptions.areThere(self)
     }
 
     var facts: StoreFacts { StoreFacts(connection) }
@@ -92,6 +101,7 @@ final class OpenStore {
         catalog = try Catalog.load(on: connection)
         uniqueKeys = [:]
         batchings = [:]
+        tombstones = [:]
         referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
         if copiedTriggers >= 0 { try AppTriggers(catalog: catalog, connection: connection).setAbortClauses() }
     }

@@ -149,6 +149,8 @@ final class StoreConnection: Sendable {
                 let store = try currentSession(connection)
                 let before = connection.totalChanges
                 let result = try body(store)
+                try store.keepSettledHistory()
+                if store.hasSubscriptions { try Subscriptions(store: store).serve() }
                 if connection.totalChanges != before {
                     box.generation += 1
                     try store.facts.set("generation", .integer(box.generation))

@@ -50,6 +50,8 @@ enum StoreSchema {
             mark INTEGER,                         -- the start of the peer's chain hash there
             dependencies BLOB);                   -- what moved in its dependencies, as it named it
         CREATE UNIQUE INDEX logsync_transaction_dot ON logsync_transaction(peer, sequence);
+        \(history)
+        \(subscriptions)
         \(branches)
         \(blobs)
         \(looks)
@@ -114,6 +116,34 @@ enum StoreSchema {
     static let looks = """
         -- What was found in peers' folders, for the next process to go by where nothing has changed.
         CREATE TABLE IF NOT EXISTS logsync_look(peer BLOB PRIMARY KEY NOT NULL, found BLOB NOT NULL);
+        """
+
+    /// Made when it is first needed in a store that is older.
+    static let history = """
+        -- The rows that changed here, with their keys, as far as they are listed and not forgotten: of the transaction
+        -- of that token; or without one, then it says why, by which peer's transaction and when.
+        CREATE TABLE IF NOT EXISTS logsync_history(
+            token INTEGER PRIMARY KEY, rows BLOB NOT NULL, cause TEXT, peer INTEGER, sequence INTEGER, time INTEGER);
+        """
+
+    /// Made when it is first needed in a store that is older.
+    static let subscriptions = """
+        -- Conditions that are told of; see Subscriptions.swift.
+        CREATE TABLE IF NOT EXISTS logsync_subscription(
+            name TEXT PRIMARY KEY NOT NULL, table_name TEXT NOT NULL, condition TEXT NOT NULL,
+            events INTEGER NOT NULL,               -- 1: enters, 2: leaves, 4: changes; their sum
+            is_local INTEGER NOT NULL,             -- changes of this store's own programs are told, too
+            command TEXT, is_program INTEGER NOT NULL,
+            served INTEGER NOT NULL,               -- up to which token of the history
+            trouble TEXT) WITHOUT ROWID;           -- why it cannot be looked at
+        -- The rows that are within them: as what they are told apart by, and their keys.
+        CREATE TABLE IF NOT EXISTS logsync_member(
+            subscription TEXT NOT NULL, identity BLOB NOT NULL, row_key BLOB NOT NULL,
+            PRIMARY KEY(subscription, identity)) WITHOUT ROWID;
+        -- What they have to tell, until it is told.
+        CREATE TABLE IF NOT EXISTS logsync_firing(
+            id INTEGER PRIMARY KEY, subscription TEXT NOT NULL, event TEXT NOT NULL, token INTEGER NOT NULL,
+            keys BLOB NOT NULL, truncated INTEGER NOT NULL);
         """
 
     /// Made when it is first needed in a store that is older.

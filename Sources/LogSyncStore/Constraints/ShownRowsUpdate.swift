@@ -59,7 +59,7 @@ struct ShownRowsUpdate {
     private func park(_ candidate: Candidate) throws {
         if let position = candidate.position, let record = candidate.record {
             try shownRows.hide(candidate.full, at: position, uniques: record.uniques, in: candidate.table)
-            notes?.note(candidate.table.name, .delete, key(candidate))
+            try notes?.noteDelete(of: candidate.row, at: candidate.position, in: candidate.table, store)
         } else if candidate.isCounted == false {
             notes?.note(candidate.table.name, .update)
         }
@@ -88,7 +88,7 @@ struct ShownRowsUpdate {
             (pair.0 ?? store.defaultValue(of: candidate.table, index)) == pair.1
         }
         if isSame && record.isReplaced == !candidate.replaced.isEmpty { return true }
-        if !isSame { notes?.note(candidate.table.name, .update, key(candidate)) }
+        if !isSame { notes?.note(candidate.table.name, .update, key(candidate), columns: different(values, candidate)) }
         if try shownRows.update(
             candidate.full, from: record, row, at: position, in: candidate.table, replacing: candidate.replaced)
         {
@@ -96,6 +96,14 @@ struct ShownRowsUpdate {
         }
         try shownRows.hide(candidate.full, at: position, uniques: record.uniques, in: candidate.table)
         return false
+    }
+
+    /// The columns in which a row shows something else than it is to show.
+    private func different(_ values: [Value?], _ candidate: Candidate) -> [String] {
+        guard let row = candidate.row else { return [] }
+        return candidate.table.columns.indices.filter {
+            (values[$0] ?? store.defaultValue(of: candidate.table, $0)) != row.values[$0]
+        }.map { candidate.table.columns[$0].local }
     }
 
     private func key(_ candidate: Candidate) -> [Value]? {

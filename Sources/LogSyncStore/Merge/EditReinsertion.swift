@@ -44,6 +44,8 @@ struct EditReinsertion {
                         column: cell.name, reference: position.flatMap { row.table.columns[$0].reference },
                         value: cell.value, time: cell.time)
                 })
+            writer.notes.note(
+                row.table.name, .insert, row.table.primaryKey(of: full.identity, at: full.integer))
             undecided.append(UndecidedRow(full: full, isCounted: false))
         }
         return try writer.finish()

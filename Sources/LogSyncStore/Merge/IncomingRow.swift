@@ -21,6 +21,8 @@ struct IncomingRow {
     var table: TrackedTable? { target.table }
     /// The table's name here, where it is; else as the author has it.
     var tableName: String { target.table?.name ?? group.table }
+    /// What the columns that it gives are called in this store.
+    var names: [String] { target.names }
     var identity: RowIdentity { group.identities[index] }
     /// The row's integer at its author.
     var integer: Int64? { group.integers.isEmpty ? nil : group.integers[index] }
@@ -67,6 +69,8 @@ struct GroupTarget {
     let table: TrackedTable?
     /// By the group's columns: the position in the table, nil for a column that is not here.
     let positions: [Int?]
+    /// What the columns of the group that are here are called in this store.
+    let names: [String]
     /// By the group's columns: the table that its references name.
     let references: [String?]
     /// Whether every column of the group is here.
@@ -81,6 +85,7 @@ struct GroupTarget {
         self.table = table
         let positions = group.columns.map { table?.positions[$0.name.folded] }
         self.positions = positions
+        names = positions.compactMap { position in position.flatMap { table?.columns[$0].local } }
         references = zip(group.columns, positions).map { column, position in
             column.referencedTable ?? position.flatMap { table?.columns[$0].reference }
         }

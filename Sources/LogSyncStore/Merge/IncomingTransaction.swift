@@ -30,4 +30,6 @@ package struct ImportedTransaction: Sendable {
     package var author: String?
     package var context: String?
     package var tables: [String: TableChanges]
+    /// Its place in the history of this store.
+    package var token: Int64
 }

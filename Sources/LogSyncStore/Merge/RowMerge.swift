@@ -169,7 +169,7 @@ struct RowMerge {
     private func show(_ full: RowState, _ whereabouts: Whereabouts, in table: TrackedTable) throws {
         switch whereabouts {
         case .shown(_, let record, let former, let position):
-            notes.note(table.name, .update, former.map { table.primaryKey(of: $0, at: position) })
+            notes.note(table.name, .update, former.map { table.primaryKey(of: $0, at: position) }, columns: row.names)
             if try shownRows.updateUncontested(full, from: record, former, at: position, in: table) {
                 if store.referenceRules.to(table).contains(where: { !$0.isByInteger }) {
                     transaction.noteFormer(former, at: position, in: table)
@@ -225,7 +225,7 @@ struct RowMerge {
             shownRows.integers.free(integer, of: identity, in: table)
         }
         transaction.noteFormer(present, at: position, in: table)
-        notes.note(table.name, .delete, present.map { table.primaryKey(of: $0, at: position) })
+        try notes.noteDelete(of: present, at: position, in: table, store)
     }
 
     /// Keeps the edits that a delete took, or remembers the row where this peer brings it back: then returns true.
@@ -342,7 +342,7 @@ struct RowMerge {
         transaction.dangling.note(position, identity, in: table)
         shownRows.integers.free(position, of: identity, in: table)
         transaction.noteFormer(present, at: position, in: table)
-        notes.note(table.name, .delete, present.map { table.primaryKey(of: $0, at: position) })
+        try notes.noteDelete(of: present, at: position, in: table, store)
         return true
     }
 
@@ -394,7 +394,7 @@ struct RowMerge {
         if !table.findsByKeyDigest { record.uniques = table.uniqueDigests { present.values[$0] } }
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: former.uniques)
-        notes.note(table.name, .update, table.primaryKey(of: present, at: position))
+        notes.note(table.name, .update, table.primaryKey(of: present, at: position), columns: row.names)
         return true
     }
 }

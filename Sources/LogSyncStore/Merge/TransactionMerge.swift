@@ -57,6 +57,8 @@ final class TransactionMerge {
     private let latestTime: LatestTime
 
     private var counts: [String: ChangeCounts] = [:]
+    /// The transaction's place in the history.
+    private var token: Int64 = 0
     private var batchInserter: BatchInserter?
 
     /// - Throws: `malformedLog` where the transaction depends on others that have not been imported.
@@ -88,8 +90,10 @@ final class TransactionMerge {
         if counts["logsync_setting"] != nil, try KeyHistory(store.connection) != store.catalog.keys {
             try store.reloadCatalog()
         }
+        try store.keepHistory(notes.tables, of: token)
         return ImportedTransaction(
-            dot: header.dot, time: header.time, author: header.author, context: header.context, tables: notes.tables)
+            dot: header.dot, time: header.time, author: header.author, context: header.context, tables: notes.tables,
+            token: token)
     }
 
     // MARK: Groups
@@ -187,7 +191,7 @@ final class TransactionMerge {
         try store.peers.advance(stamp.peer, to: header.dot.sequence, chain: chain, on: connection)
         try store.peers.keepDependencies(
             dependencies, hasNews: !header.dependencyChanges.isEmpty, of: stamp.peer, on: connection)
-        try History.append(header, peer: stamp.peer, chain: chain, counts: counts, store)
+        token = try History.append(header, peer: stamp.peer, chain: chain, counts: counts, store)
     }
 
     private func reinsertEditedRows() throws {

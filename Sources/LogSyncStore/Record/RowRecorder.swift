@@ -95,6 +95,7 @@ struct RowRecorder {
         try transaction.append(
             table, .insert, row.identity, time: time, integer: table.localInteger == nil ? nil : position,
             cells: cells)
+        transaction.notes.note(table.name, .insert, table.primaryKey(of: row.values, at: place))
         if showsCarried {
             recording.writeBacks.append(
                 WriteBack(record: record, row: row.values, identity: row.identity, position: place))
@@ -243,6 +244,10 @@ struct RowRecorder {
         try transaction.append(
             table, .update, row.identity, time: time, integer: table.localInteger == nil ? nil : position,
             cells: try recorder.cells(of: row.values, row.identity, at: changed, in: table) + filled + added)
+        let positions = changed + fills + counted.map(\.position)
+        transaction.notes.note(
+            table.name, .update, table.primaryKey(of: row.values, at: position),
+            columns: positions.map { table.columns[$0].local })
     }
 
     // MARK: Counters

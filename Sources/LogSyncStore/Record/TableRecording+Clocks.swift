@@ -31,7 +31,7 @@ extension TableRecording {
             guard let identity = record.named ?? naturalIdentity(of: row.key) else { continue }
             release(
                 identity, record, milliseconds: row.milliseconds,
-                integer: table.localInteger == nil ? nil : row.record)
+                integer: table.localInteger == nil ? nil : row.record, key: primaryKey(of: row, identity))
             let uniques = table.findsByKeyDigest ? [table.keyDigest(identity)] : record.uniques
             try clock.delete(row.record, uniques: uniques)
             recorder.dangling.note(row.record, identity, in: table)
@@ -41,6 +41,14 @@ extension TableRecording {
         let deletes = BatchDeleteRecorder(simple)
         try deletes.removeClocks(recorder)
         simpleDeletes = deletes
+    }
+
+    /// The key that a deleted row had, as it was captured.
+    private func primaryKey(of row: DeletedRow, _ identity: RowIdentity) -> [Value]? {
+        guard table.schema.integerKey == nil, table.primaryKeyPositions == table.key.map(\.index),
+            row.key.natural != nil
+        else { return table.primaryKey(of: identity, at: row.record) }
+        return row.key.values
     }
 
     private func naturalIdentity(of key: RowKey) -> RowIdentity? {

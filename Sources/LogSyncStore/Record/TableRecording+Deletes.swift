@@ -43,7 +43,8 @@ extension TableRecording {
             let record = try clock.record(at: origin),
             let former = record.identity, former != identity
         else { return nil }
-        release(former, record, milliseconds: touched.milliseconds)
+        release(
+            former, record, milliseconds: touched.milliseconds, key: table.primaryKey(of: former, at: origin))
         try connection.run("UPDATE \(table.clock) SET identity = NULL WHERE row = ?", .integer(origin))
         return record
     }
@@ -53,10 +54,12 @@ extension TableRecording {
         let staying = Set(staged.map(\.identity))
         for (identity, tombstone) in tombstones.sorted(by: { $0.key < $1.key }) where !staying.contains(identity) {
             try writeDelete(of: identity, tombstone, above: tombstone.stamps)
+            try recorder.transaction().notes.note(table.name, .delete, tombstone.key)
             // Rows that were folded into it go with it, but for one that a program has inserted again.
             for row in try HiddenRows(store).folded(into: identity, in: table)
             where !staying.contains(row.identity) {
                 try writeDelete(of: row.identity, tombstone, above: row.clock.allStamps)
+                try recorder.transaction().notes.note(table.name, .delete)
                 _ = try HiddenRows(store).remove(row.table, row.identity)
             }
         }

@@ -43,6 +43,8 @@ final class TableRecording {
         var milliseconds: Int64
         /// The integer that the row had, where that is local to this store.
         var integer: Int64?
+        /// The primary key that the row had, where it is known.
+        var key: [Value]?
     }
 
     /// A touched row that is there, with the identity that it has now.
@@ -115,10 +117,12 @@ final class TableRecording {
     }
 
     /// Takes a row's entries out of the state digest and remembers that the identity is free.
-    func release(_ identity: RowIdentity, _ record: ClockRecord, milliseconds: Int64, integer: Int64? = nil) {
+    func release(
+        _ identity: RowIdentity, _ record: ClockRecord, milliseconds: Int64, integer: Int64? = nil, key: [Value]? = nil
+    ) {
         store.count(-1, record.state, row: store.rowDigest(table, identity), table: table)
         tombstones[identity] = Tombstone(
-            stamps: record.state.allStamps, milliseconds: milliseconds, integer: integer)
+            stamps: record.state.allStamps, milliseconds: milliseconds, integer: integer, key: key)
     }
 
     // MARK: Phases

@@ -14,6 +14,8 @@ final class TransactionWriter {
     private var groups: [GroupKey: Collected] = [:]
     /// How many groups have been begun.
     private var begun = 0
+    /// The rows that it changes, for the history.
+    let notes = ChangeNotes()
 
     private struct GroupKey: Hashable {
         var table: Int64
@@ -160,8 +162,21 @@ final class TransactionWriter {
             .blob(chain.bytes[...]), .integer(Int64(sink.byteCount)))
         try store.peers.advance(store.own, to: header.dot.sequence, chain: chain, on: connection)
         try store.facts.set("last_time", .integer(Int64(bitPattern: header.time.rawValue)))
-        try History.append(header, peer: store.own, chain: chain, counts: counts, store)
+        let token = try History.append(header, peer: store.own, chain: chain, counts: counts, store)
+        try store.keepHistory(rows(counts), of: token)
         return RecordedTransaction(dot: header.dot, chain: chain, counts: counts)
+    }
+
+    /// What the notes say, where they say of every row that was written that it was.
+    private func rows(_ counts: [String: ChangeCounts]) -> [String: TableChanges] {
+        counts.reduce(into: [:]) { tables, entry in
+            var changes = notes.tables[entry.key] ?? TableChanges()
+            if changes.counts != entry.value {
+                changes.counts = entry.value
+                changes.isUnlisted = true
+            }
+            tables[entry.key] = changes
+        }
     }
 }
 

@@ -124,7 +124,7 @@ final class Joiner {
             return
         }
         formerRows.append(former)
-        notes.note(table.name, .delete, table.primaryKey(of: row, at: position))
+        try notes.noteDelete(of: row, at: position, in: table, store)
         try shownRows.hide(joined, at: position, uniques: record.uniques, in: table)
         let comesBack = try joined.hasCells && lose(joined, formerly: ours, in: table)
         if !comesBack, let integer = joined.integer {

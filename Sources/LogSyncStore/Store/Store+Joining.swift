@@ -66,16 +66,19 @@ extension Store {
     ///
     /// - Parameters:
     ///   - blobs: gives the blobs that it names.
+    ///   - dot: its author, and up to which of the author's transactions it goes, for the history.
     ///   - open: opens the snapshot, whose bytes have been verified; called once or more.
     /// - Throws: `malformedLog` where its rows do not add up to its digest or ``joinability(of:)`` is not `ready`;
     ///   `locked` where another process goes on importing; what `open` and reading throw. Nothing is changed then.
     package func join(
-        blobs: BlobSource? = nil, _ open: () throws -> SnapshotReader
+        blobs: BlobSource? = nil, of dot: Dot? = nil, _ open: () throws -> SnapshotReader
     ) throws -> JoinedSnapshot {
-        try keepingIdentities { try joinOnce(blobs, open) }
+        try keepingIdentities { try joinOnce(blobs, dot, open) }
     }
 
-    private func joinOnce(_ blobs: BlobSource?, _ open: () throws -> SnapshotReader) throws -> JoinedSnapshot {
+    private func joinOnce(
+        _ blobs: BlobSource?, _ dot: Dot?, _ open: () throws -> SnapshotReader
+    ) throws -> JoinedSnapshot {
         for _ in 0..<Self.joinsToTry {
             let reader = try open()
             guard try adoptBranches(of: reader.manifest) else {
@@ -86,7 +89,7 @@ extension Store {
             // Peers that are new here get their numbers, so that what is put aside can name them.
             try database.write { _ = try SnapshotTerms(reader.manifest, $0) }
             let (stage, vector) = try put(aside: reader)
-            if let joined = try join(stage, reader.manifest, comparedAt: vector, blobs) { return joined }
+            if let joined = try join(stage, reader.manifest, comparedAt: vector, blobs, dot) { return joined }
         }
         throw LogSyncError(
             .locked, "another logsync goes on importing into \(path); the snapshot was not joined",
@@ -120,7 +123,7 @@ extension Store {
     /// nil where something was imported since the rows were compared.
     private func join(
         _ stage: SnapshotStage, _ manifest: SnapshotManifest, comparedAt vector: VersionVector,
-        _ blobs: BlobSource?
+        _ blobs: BlobSource?, _ dot: Dot?
     ) throws -> JoinedSnapshot? {
         try database.write { store in
             guard Self.imported(store) == vector else { return nil }
@@ -146,6 +149,7 @@ extension Store {
             try store.advance(to: manifest)
             try joiner.settle()
             try store.noteMerged()
+            try store.keepHistory(joiner.tables, cause: .snapshot, from: dot, time: manifest.taken)
             return JoinedSnapshot(
                 recorded: recorded, transactions: count, tables: joiner.tables,
                 lost: joiner.lostColumns)

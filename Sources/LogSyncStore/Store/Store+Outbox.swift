@@ -3,6 +3,16 @@ package import LogSyncModel
 import LogSyncSQLite
 
 extension Store {
+    /// How many transactions wait to be published; cheap, however many have been.
+    package func waitingCount() throws -> Int {
+        try database.read { store in
+            Int(try store.connection.integer("SELECT count(*) FROM logsync_outbox WHERE NOT published") ?? 0)
+        }
+    }
+
+    /// When transactions of other peers were last imported, in Unix milliseconds; nil where that is not known.
+    package func lastImport() throws -> Int64? { try database.read { try $0.facts.lastImport } }
+
     /// The peers of whom the outbox has transactions, found without going through those.
     package func outboxPeers() throws -> [PeerID] {
         try database.read { store in

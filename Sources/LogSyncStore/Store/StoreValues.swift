@@ -35,17 +35,6 @@ package struct OutboxTransaction: Sendable, Equatable {
     package var isPublished: Bool
 }
 
-/// One transaction in the store's history.
-package struct HistoryEntry: Sendable {
-    /// Grows with each transaction recorded or imported here.
-    package var token: Int64
-    package var dot: Dot
-    package var time: HybridTime
-    package var author: String?
-    package var context: String?
-    package var counts: [String: ChangeCounts]
-}
-
 /// How `status` sees the inside of a store.
 package struct StoreSummary: Sendable {
     /// Captured changes that have not been recorded.

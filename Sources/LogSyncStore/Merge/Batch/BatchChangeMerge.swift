@@ -16,6 +16,8 @@ final class BatchChangeMerge {
     private let group: RowGroup
     private let table: TrackedTable
     private let positions: [Int]
+    /// The columns' names in the table.
+    private let names: [String]
     private let clock: BatchClockUpdater
     private let parents: ParentIntegerCache
     /// Finds the rows that are named by ``keys``.
@@ -58,8 +60,9 @@ final class BatchChangeMerge {
             else { return nil }
         } else {
             positions = []
-            guard group.columns.isEmpty else { return nil }
+            guard try group.columns.isEmpty && store.tombstoneColumns(of: table).isEmpty else { return nil }
         }
+        names = positions.map { table.columns[$0].local }
         guard try !store.isContested(table) else { return nil }
         self.transaction = transaction
         self.group = group
@@ -151,7 +154,7 @@ final class BatchChangeMerge {
 
     private func note(_ changes: inout TableChanges, _ kind: RowGroup.Kind, listed: Int, at rowid: Int64) {
         guard listed < TableChanges.maximumKeys else { return changes.note(kind, nil) }
-        changes.note(kind, primaryKey.isEmpty ? [.integer(rowid)] : primaryKey.map(select.value))
+        changes.note(kind, primaryKey.isEmpty ? [.integer(rowid)] : primaryKey.map(select.value), columns: names)
     }
 
     // MARK: Updates

@@ -51,6 +51,15 @@ final class BatchDeleteRecorder {
             group.identities.append(RowIdentity(unchecked: keys[simple.range(simple.entries[index])]))
             group.times.append(times[index] ?? .zero)
         }
+        transaction.notes.withChanges(of: table.name) { changes in
+            for (place, index) in simple.deletes.enumerated() {
+                let isListed = changes.deleted.count < TableChanges.maximumKeys
+                changes.note(
+                    .delete,
+                    isListed
+                        ? table.primaryKey(of: group.identities[place], at: simple.entries[index].rowid) : nil)
+            }
+        }
         try transaction.append(group)
     }
 }

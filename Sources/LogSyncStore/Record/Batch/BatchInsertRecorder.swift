@@ -140,7 +140,22 @@ struct BatchInsertRecorder {
                         try references.logged(.integer($0), at: position)
                     }))
         }
+        note(portion, rows)
         try transaction.append(group)
+    }
+
+    private func note(_ portion: Portion, _ rows: [Int]) {
+        let key = table.primaryKeyPositions
+        transaction.notes.withChanges(of: table.name) { changes in
+            let listed = max(0, TableChanges.maximumKeys - changes.inserted.count)
+            if key.isEmpty {
+                let entries = simple.inserts.lazy.filter(portion.entries.contains)
+                for index in entries.prefix(listed) { changes.note(.insert, [.integer(simple.entries[index].rowid)]) }
+            } else {
+                for row in rows.prefix(listed) { changes.note(.insert, key.map { portion.cells.value(row, $0) }) }
+            }
+            changes.counts.inserted += max(0, rows.count - listed)
+        }
     }
 }
 

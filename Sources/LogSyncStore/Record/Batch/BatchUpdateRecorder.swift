@@ -23,13 +23,16 @@ final class BatchUpdateRecorder {
     /// Rows whose same columns changed.
     private final class Changed {
         let positions: [Int]
+        /// What the columns are called in this store.
+        let names: [String]
         var entries: [Int] = []
         var times: [HybridTime] = []
         /// By place among the positions.
         var values: [[Value]]
 
-        init(_ positions: [Int]) {
+        init(_ positions: [Int], _ table: TrackedTable) {
             self.positions = positions
+            names = positions.map { table.columns[$0].local }
             values = positions.map { _ in [] }
         }
     }
@@ -114,7 +117,7 @@ final class BatchUpdateRecorder {
     private func group(of changed: UInt64) -> Changed {
         if let last, last.changed == changed { return last.group }
         let group =
-            groups[changed] ?? Changed(table.columns.indices.filter { changed >> UInt64($0) & 1 == 1 })
+            groups[changed] ?? Changed(table.columns.indices.filter { changed >> UInt64($0) & 1 == 1 }, table)
         groups[changed] = group
         last = (changed, group)
         return group
@@ -131,8 +134,21 @@ final class BatchUpdateRecorder {
             group.values[place].append(value)
         }
         size += 96
+        try note(index, select, in: group)
         group.entries.append(index)
         group.times.append(time)
+    }
+
+    private func note(_ index: Int, _ select: Statement, in group: Changed) throws {
+        let notes = try recorder.transaction().notes
+        guard notes.tables[table.name]?.updated.count ?? 0 < TableChanges.maximumKeys else {
+            return notes.note(table.name, .update)
+        }
+        let key = table.primaryKeyPositions
+        notes.note(
+            table.name, .update,
+            key.isEmpty ? [.integer(simple.entries[index].rowid)] : key.map { select.value(Self.cells + $0) },
+            columns: group.names)
     }
 
     private func log() throws {

@@ -1,0 +1,96 @@
+public import GRDB
+import LogSyncModel
+import LogSyncStore
+
+/// The persistent history: what changed in the store, by whom, and which rows, also while the program was not running.
+extension Replicator {
+    /// What changed, oldest first.
+    ///
+    /// ```swift
+    /// let others = try await replicator.history(HistoryFilter(after: lastSeen, authors: .except(["todo"])))
+    /// for change in others.flatMap(\.changes) { print(change.table, change.kind, change.key.values) }
+    /// ```
+    ///
+    /// - Throws: `historyExpired` where what came after ``HistoryFilter/after`` was forgotten
+    ///   (``deleteHistory(before:)``): read the tables anew, and go on from ``historyToken()``.
+    public func history(_ filter: HistoryFilter = HistoryFilter()) throws -> [HistoryTransaction] {
+        try look { store in
+            if filter.after > .zero { try store.checkHistory(reaches: filter.after) }
+            return try store.history(filter)
+        }
+    }
+
+    /// The place of what came last: before a program reads the tables anew, to go on from there.
+    public func historyToken() throws -> HistoryToken { try look { HistoryToken(try $0.store.lastToken()) } }
+
+    /// Forgets which rows changed before a place in the history; that and what came after it stays. What peers have to know
+    /// of transactions stays, too.
+    ///
+    /// - Throws: `locked`, `ioError`.
+    public func deleteHistory(before token: HistoryToken) async throws {
+        try await settledStep { try $0.store.forgetHistory(before: token.value) }
+    }
+
+    /// From now on, what rows held in these columns stays in the history when others delete them
+    /// (``HistoryChange/tombstone``). What a program at this store deletes it can read before.
+    ///
+    /// - Parameter columns: none to keep nothing any more.
+    /// - Throws: `usage` where the store does not have the table, or the table no such column; `locked`, `ioError`.
+    public func keepTombstones(of table: String, columns: [String]) async throws {
+        try await settledStep { try $0.store.keepTombstones(of: table, columns: columns) }
+    }
+
+    /// A reader of one moment, and the place in the history that it shows: ``history(_:)`` after it says what a newer one
+    /// will show.
+    ///
+    /// - Parameter pool: the program's own connection to the store.
+    /// - Throws: what GRDB throws where there is no such file.
+    public nonisolated func generation(
+        of pool: DatabasePool
+    ) throws -> (snapshot: DatabaseSnapshot, token: HistoryToken) {
+        let snapshot = try pool.makeSnapshot()
+        let token = try snapshot.read { db in
+            let hasRows = try db.tableExists("logsync_history")
+            let last = try Int64.fetchOne(db, sql: "SELECT max(token) FROM logsync_transaction") ?? 0
+            guard hasRows else { return last }
+            return max(last, try Int64.fetchOne(db, sql: "SELECT max(token) FROM logsync_history") ?? 0)
+        }
+        return (snapshot, HistoryToken(token))
+    }
+}
+
+extension ReplicatedStore {
+    /// - Throws: `historyExpired` where some of what came after a token was forgotten.
+    func checkHistory(reaches token: HistoryToken) throws {
+        let start = try store.historyStart()
+        guard token.value + 1 < start else { return }
+        throw LogSyncError(
+            .historyExpired,
+            "what changed in \(place.path) after \(token.value) was forgotten up to \(start - 1); nothing was read",
+            help: "Read the tables anew, and go on from the present token")
+    }
+
+    func history(_ filter: HistoryFilter) throws -> [HistoryTransaction] {
+        let (names, keys) = (try names(), try store.primaryKeyColumns())
+        var found: [HistoryTransaction] = []
+        let start = max(filter.after.value, try store.historyStart() - 1)
+        guard filter.limit ?? 1 > 0 else { return [] }
+        try store.forEachHistoryEntry(after: start) { entry in
+            let transaction = HistoryTransaction(
+                token: HistoryToken(entry.token), cause: cause(of: entry), dot: entry.dot, peer: names[entry.dot.peer],
+                author: entry.author, context: entry.context, time: Timestamp(milliseconds: entry.time.milliseconds),
+                tables: entry.rows ?? entry.counts.mapValues(TableChanges.init(unlisted:)), keys: keys)
+            if filter.contains(transaction) { found.append(transaction) }
+            return found.count < filter.limit ?? .max
+        }
+        return found
+    }
+
+    private func cause(of entry: HistoryEntry) -> StoreChange.Cause {
+        switch entry.cause {
+        case .transaction: entry.dot.peer == peer ? .recorded : .imported
+        case .snapshot: .joinedSnapshot
+        case .settled: .settled
+        }
+    }
+}

@@ -1,0 +1,373 @@
+import ArgumentParser
+import Foundation
+import GRDB
+import LogSync
+import LogSyncKeyValue
+import Logging
+import UnixSignals
+
+/// A key-value store on a content of its own.
+struct KeyValue: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "kv",
+        abstract: "Keep small settings by name, the same on every machine.",
+        discussion: """
+            FILE is an ordinary store with a table of keys and values: watch keeps it in step, and everything else works on it
+            as well. At most 1024 keys of 64 bytes, and 1 MiB in all.
+
+            EXAMPLE
+              logsync kv init settings.db --container ~/Sync --content settings
+              logsync kv set settings.db pageNumber 12
+              logsync kv get settings.db pageNumber
+            """,
+        subcommands: [
+            KeyValueInit.self, KeyValueGet.self, KeyValueSet.self, KeyValueDelete.self, KeyValueList.self,
+            KeyValueWatch.self,
+        ])
+}
+
+/// Makes a key-value store, or joins one.
+struct KeyValueInit: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Make a key-value store, or join the one that the content holds.",
+        discussion: """
+            EXAMPLE
+              logsync kv init settings.db --container ~/Sync --content settings
+            """)
+
+    @Argument(help: "The database; made where it is not there.")
+    var file: String
+
+    @OptionGroup var place: ContentOptions
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { [self] session in
+            let content = try place.content(in: session)
+            let container = try place.container(in: session)
+            var isDirectory: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: container, isDirectory: &isDirectory), isDirectory.boolValue
+            else {
+                throw LogSyncError(
+                    .containerUnavailable, "there is no folder \(container); nothing was done",
+                    help: "Make it, or mount it, and run the command again")
+            }
+            let store = try await KeyValueStore.open(
+                file, container: container, content: content, peer: place.peer(in: session), runs: false,
+                configuration: session.configuration())
+            _ = try await store.replicator.sync()
+            let status = try await store.replicator.status()
+            let usage = try store.usage
+            let report = KeyValueReport(
+                store: store.path, content: content, container: container, peer: status.peer, keys: usage.keys)
+            await store.close()
+            try session.report(report) {
+                [
+                    Terminal.printable(
+                        "\(report.store) keeps the settings of \(content), as \(report.peer.name); it has "
+                            + (usage.keys == 1 ? "1 key." : "\(usage.keys) keys."))
+                ]
+            }
+            return .done
+        }
+    }
+}
+
+private struct KeyValueReport: Encodable {
+    let format = 1
+    var store: String
+    var content: String
+    var container: String
+    var peer: PeerName
+    var keys: Int
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, content, container, peer, keys
+    }
+}
+
+/// A key with its value, or none.
+private struct KeyValueAnswer: Encodable {
+    let format = 1
+    var store: String
+    var key: String
+    var value: JSONValue?
+
+    private enum CodingKeys: String, CodingKey {
+        case format, store, key, value
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(format, forKey: .format)
+        try container.encode(store, forKey: .store)
+        try container.encode(key, forKey: .key)
+        try container.encode(value, forKey: .value)
+    }
+}
+
+extension LogSyncError.Code {
+    /// A key-value store does not have a key (66).
+    static let noKey = Self(rawValue: "no-key")
+}
+
+extension DatabaseValue {
+    /// As it is printed: texts as they are, BLOBs as SQL literals.
+    fileprivate var shown: String {
+        switch Value(self) {
+        case .text(let bytes): Terminal.printable(String(decoding: bytes, as: UTF8.self))
+        case let value: SQLLiteral.text(value)
+        }
+    }
+}
+
+/// Prints a value.
+struct KeyValueGet: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "get",
+        abstract: "Print the value of a key; 66, and nothing on stdout, where there is none.",
+        discussion: """
+            What this machine has now, without looking into the shared folder.
+
+            EXAMPLE
+              logsync kv get settings.db pageNumber --default 1
+            """)
+
+    @Argument(help: "The key-value store.")
+    var file: String
+
+    @Argument(help: "The key.")
+    var key: String
+
+    @Option(help: ArgumentHelp("Print this, and end with 0, where there is no such key.", valueName: "value"))
+    var `default`: String?
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { [self] session in
+            let store = try await KeyValueStore.open(file, configuration: session.configuration())
+            let value = try store.databaseValue(for: key) ?? `default`?.databaseValue
+            await store.close()
+            guard let value else {
+                throw LogSyncError(
+                    .noKey, "\(store.path) has no key \(key.debugDescription)",
+                    help: "logsync kv list \(file) lists them; --default VALUE prints another value instead")
+            }
+            let answer = KeyValueAnswer(store: store.path, key: key, value: JSONValue(Value(value)))
+            try session.answer(answer) { [value.shown] }
+            return .done
+        }
+    }
+}
+
+/// Sets a value.
+struct KeyValueSet: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "set",
+        abstract: "Set the value of a key, and publish it where the shared folder is there.",
+        discussion: """
+            The value is text as it is given, unless --literal says otherwise. One that begins with - is given after --.
+
+            EXAMPLE
+              logsync kv set settings.db pageNumber 12
+            """)
+
+    @Argument(help: "The key-value store.")
+    var file: String
+
+    @Argument(help: "The key; at most 64 bytes.")
+    var key: String
+
+    @Argument(help: "The value.")
+    var value: String
+
+    @Flag(help: "Read the value as a SQL literal or JSON: 12 is a number, 'x' a text, x'00' a BLOB.")
+    var literal = false
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        let value = literal ? try LiteralArgument.value(value).databaseValue : value.databaseValue
+        guard !value.isNull else {
+            throw ValidationError("A key has a value; logsync kv delete removes it.")
+        }
+        try await common.run { [self] session in
+            let store = try await KeyValueStore.open(file, configuration: session.configuration())
+            try await store.set(value, for: key)
+            try await store.publish(session)
+            let answer = KeyValueAnswer(store: store.path, key: key, value: JSONValue(Value(value)))
+            try session.report(answer) { [] }
+            return .done
+        }
+    }
+}
+
+/// Removes keys.
+struct KeyValueDelete: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Remove a key, and publish that; 66 where there is no such key.",
+        discussion: """
+            EXAMPLE
+              logsync kv delete settings.db pageNumber
+            """)
+
+    @Argument(help: "The key-value store.")
+    var file: String
+
+    @Argument(help: "The key.")
+    var key: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { [self] session in
+            let store = try await KeyValueStore.open(file, configuration: session.configuration())
+            guard try await store.remove(key) else {
+                throw LogSyncError(
+                    .noKey, "\(store.path) has no key \(key.debugDescription)",
+                    help: "logsync kv list \(file) lists them")
+            }
+            try await store.publish(session)
+            try session.report(KeyValueAnswer(store: store.path, key: key, value: nil)) { [] }
+            return .done
+        }
+    }
+}
+
+extension KeyValueStore {
+    /// Publishes what was set, where the shared folder is there; else it waits, and that is said.
+    fileprivate func publish(_ session: Session) async throws {
+        do {
+            _ = try await replicator.export()
+        } catch let error as LogSyncError where error.code == .containerUnavailable {
+            session.logger.notice("\(error)")
+        }
+        await close()
+    }
+}
+
+/// Lists keys and values.
+struct KeyValueList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the keys with their values.",
+        discussion: """
+            EXAMPLE
+              logsync kv list settings.db --json
+            """)
+
+    @Argument(help: "The key-value store.")
+    var file: String
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        try await common.run { [self] session in
+            let store = try await KeyValueStore.open(file, configuration: session.configuration())
+            let entries = try store.dictionaryRepresentation.sorted { $0.key < $1.key }
+            let usage = try store.usage
+            await store.close()
+            let report = Report(
+                store: store.path, entries: entries.map { Entry(key: $0.key, value: JSONValue(Value($0.value))) },
+                bytes: usage.bytes, excess: usage.excess)
+            try session.answer(report) {
+                let excess =
+                    usage.excess.isEmpty
+                    ? []
+                    : [
+                        Terminal.printable("beyond the limits: \(usage.excess.joined(separator: ", "))")
+                    ]
+                return entries.map { Terminal.printable($0.key) + "=" + $0.value.shown } + excess
+            }
+            return .done
+        }
+    }
+
+    private struct Entry: Encodable {
+        var key: String
+        var value: JSONValue
+    }
+
+    private struct Report: Encodable {
+        let format = 1
+        var store: String
+        var entries: [Entry]
+        var bytes: Int
+        var excess: [String]
+
+        private enum CodingKeys: String, CodingKey {
+            case format, store, entries, bytes, excess
+        }
+    }
+}
+
+/// Prints what others change.
+struct KeyValueWatch: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "watch",
+        abstract: "Keep the store in step, and print what others change, until SIGTERM or SIGINT.",
+        discussion: """
+            EXAMPLE
+              logsync kv watch settings.db pageNumber --json
+            """)
+
+    @Argument(help: "The key-value store.")
+    var file: String
+
+    @Argument(help: "The keys to hear of; all unless told.")
+    var keys: [String] = []
+
+    @OptionGroup var common: CommonOptions
+
+    func run() async throws {
+        // That a reader has ended is to be an error of writing.
+        signal(SIGPIPE, SIG_IGN)
+        let session = try Session(common)
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigquit)
+        let store = try await KeyValueStore.open(file, runs: true, configuration: session.configuration())
+        let changes = store.changes
+        let result = await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in signals { break } }
+            group.addTask { for await change in changes { try show(change, store, session) } }
+            let result = await group.nextResult()
+            group.cancelAll()
+            return result
+        }
+        await store.close()
+        try result?.get()
+    }
+
+    private func show(_ change: KeyValueChange, _ store: KeyValueStore, _ session: Session) throws {
+        let keys = change.keys.filter { self.keys.isEmpty || self.keys.contains($0) }.sorted()
+        guard !keys.isEmpty else { return }
+        let values = try store.dictionaryRepresentation
+        if session.isJSON {
+            let line = Line(
+                store: store.path, reason: change.reason, keys: keys,
+                values: Dictionary(uniqueKeysWithValues: keys.map { ($0, values[$0].map { JSONValue(Value($0)) }) }))
+            return try Terminal.print(JSONText.line(line))
+        }
+        for key in keys {
+            let value = values[key].map { "=" + $0.shown } ?? " is gone"
+            let reason = change.reason == .serverChange ? "" : "  (\(change.reason.rawValue))"
+            try Terminal.print(Terminal.printable(key) + value + reason)
+        }
+    }
+
+    private struct Line: Encodable {
+        let format = 1
+        let event = "change"
+        var store: String
+        var reason: KeyValueChange.Reason
+        var keys: [String]
+        /// What they have now; null for a key that is gone.
+        var values: [String: JSONValue?]
+
+        private enum CodingKeys: String, CodingKey {
+            case format, event, store, reason, keys, values
+        }
+    }
+}

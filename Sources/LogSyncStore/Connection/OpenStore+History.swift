@@ -1,0 +1,120 @@
+import Foundation
+import LogSyncModel
+import LogSyncSQLite
+
+/// What a store keeps of transactions' rows for programs that were not there when these changed.
+extension OpenStore {
+    /// Keeps which rows a transaction changed.
+    func keepHistory(_ tables: [String: TableChanges], of token: Int64) throws {
+        try HistoryRows(connection: connection).keep(tables, of: token)
+    }
+
+    /// Keeps which rows changed without a transaction, and gives that a token of its own.
+    ///
+    /// - Parameter dot: what they are from; nil for this store itself.
+    func keepHistory(
+        _ tables: [String: TableChanges], cause: HistoryCause, from dot: Dot? = nil, time: Int64
+    ) throws {
+        let rows = tables.filter { $0.key != "logsync_setting" }
+        guard !rows.isEmpty else { return }
+        try HistoryRows(connection: connection).keep(
+            rows, of: try History.nextToken(self), cause: cause.rawValue,
+            peer: try dot.map { try peers.number(of: $0.peer, on: connection) } ?? own, sequence: dot?.sequence ?? 0,
+            time: time)
+    }
+
+    /// Keeps what something else than an import has changed since this was last called.
+    func keepSettledHistory() throws {
+        guard !unkept.isEmpty else { return }
+        try keepHistory(unkept, cause: .settled, time: configuration.clock.now())
+        unkept = [:]
+    }
+
+    func makeHistory() throws {
+        if !hasHistory { hasHistory = try make("logsync_history", StoreSchema.history) }
+    }
+
+    /// Makes a table of logsync's own that a store which is older does not have; true in the end.
+    func make(_ table: String, _ sql: String) throws -> Bool {
+        guard try !has(table) else { return true }
+        let isSettled = try connection.integer("PRAGMA schema_version") == schemaVersion
+        try connection.execute(sql)
+        // Nothing that a program made has changed.
+        if isSettled { try acceptSchemaVersion() }
+        return true
+    }
+
+    /// Whether the store has a table, which may be one of logsync's own.
+    func has(_ table: String) throws -> Bool {
+        try connection.integer("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", .text(table)) != nil
+    }
+
+    /// The token of what came last; 0 where nothing has.
+    func lastToken() throws -> Int64 { try History.lastToken(on: connection, hasRows: has("logsync_history")) }
+
+    /// The history with the rows that changed, oldest first: transactions, joined snapshots and what was settled here.
+    ///
+    /// - Parameter body: returns whether to go on.
+    func forEachHistoryEntry(after token: Int64, _ body: (HistoryEntry) throws -> Bool) throws {
+        let hasRows = try has("logsync_history")
+        let statement = try connection.prepare(hasRows ? Self.historyWithRows : Self.historyWithoutRows)
+        statement.bind(token, at: 1)
+        defer { statement.reset() }
+        let decoder = JSONDecoder()
+        while try statement.step() {
+            let cause = statement.isNull(7) ? .transaction : HistoryCause(rawValue: statement.string(7)) ?? .settled
+            let rows = statement.isNull(8) ? nil : HistoryRows.decode(statement.bytes(8))
+            var counts = rows?.mapValues(\.counts) ?? [:]
+            if rows == nil, !statement.isNull(6) {
+                counts = try decoder.decode([String: ChangeCounts].self, from: Data(statement.bytes(6)))
+                counts["logsync_setting"] = nil
+            }
+            let time = statement.integer(3)
+            let entry = HistoryEntry(
+                token: statement.integer(0),
+                dot: Dot(peers.id(statement.integer(1)), UInt64(clamping: statement.integer(2))),
+                time: cause == .transaction
+                    ? HybridTime(rawValue: UInt64(bitPattern: time)) : HybridTime(milliseconds: time),
+                author: statement.isNull(4) ? nil : statement.string(4),
+                context: statement.isNull(5) ? nil : statement.string(5), counts: counts, rows: rows, cause: cause)
+            guard try body(entry) else { return }
+        }
+    }
+
+    private static let historyWithoutRows = """
+        SELECT token, peer, sequence, time, author, context, changes, NULL, NULL FROM logsync_transaction
+        WHERE token > ?1 ORDER BY token
+        """
+
+    private static let historyWithRows = """
+        SELECT t.token, t.peer, t.sequence, t.time, t.author, t.context, t.changes, NULL, h.rows
+        FROM logsync_transaction AS t LEFT JOIN logsync_history AS h ON h.token = t.token WHERE t.token > ?1
+        UNION ALL
+        SELECT token, peer, sequence, time, NULL, NULL, NULL, cause, rows FROM logsync_history
+        WHERE token > ?1 AND cause IS NOT NULL
+        ORDER BY 1
+        """
+
+    // MARK: Tombstones
+
+    /// The positions of the columns of which a deleted row's values are kept.
+    func tombstoneColumns(of table: TrackedTable) throws -> [Int] {
+        if let known = tombstones[table.id] { return known }
+        let positions: [Int]
+        if let names = try facts.text(Self.tombstone + table.name) {
+            positions = try KeyList.decode(names).compactMap { table.localPositions[$0.folded] }
+        } else {
+            positions = []
+        }
+        tombstones[table.id] = positions
+        return positions
+    }
+
+    /// From now on these columns' values are kept of rows that imports delete; none for an empty list.
+    func setTombstoneColumns(_ names: [String], of table: TrackedTable) throws {
+        try facts.set(Self.tombstone + table.name, names.isEmpty ? .null : .text(KeyList.encode(names)))
+        tombstones = [:]
+    }
+
+    private static let tombstone = "tombstone "
+}

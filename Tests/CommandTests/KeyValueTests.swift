@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+
+/// `logsync kv`.
+@Suite(.turn) struct KeyValueTests {
+    private func stores() async throws -> (tool: Tool, a: String, b: String) {
+        let tool = try Tool()
+        try FileManager.default.createDirectory(atPath: tool.path("shared"), withIntermediateDirectories: true)
+        for name in ["a", "b"] {
+            try await tool.succeed(
+                "kv", "init", tool.path(name + ".db"), "--container", tool.path("shared"), "--content", "settings",
+                "--peer", name)
+        }
+        return (tool, tool.path("a.db"), tool.path("b.db"))
+    }
+
+    @Test func `what is set on one machine is read on the other, as it was given`() async throws {
+        let (tool, a, b) = try await stores()
+        try await tool.succeed("kv", "set", a, "version", "1.10")
+        try await tool.succeed("kv", "set", a, "page", "12", "--literal")
+        try await tool.succeed("kv", "set", a, "below", "--", "-5")
+        try await tool.succeed("sync", b)
+        #expect(try await tool.succeed("kv", "get", b, "version").output == "1.10\n")
+        let page = try JSON(await tool.succeed("kv", "get", b, "page", "--json").output)
+        #expect(page["format"]?.int == 1 && page["key"]?.string == "page" && page["value"]?.int == 12)
+        #expect(try await tool.succeed("kv", "list", b).output == "below=-5\npage=12\nversion=1.10\n")
+        let list = try JSON(await tool.succeed("kv", "list", b, "--json").output)
+        #expect(list["entries"]?.array.map { $0["key"]?.string } == ["below", "page", "version"])
+        #expect(list["excess"]?.array.isEmpty == true && list["bytes"]?.int == 24)
+    }
+
+    @Test func `a key that is not there is 66, and nothing on stdout`() async throws {
+        let (tool, a, _) = try await stores()
+        let missing = try await tool.run("kv", "get", a, "nothing")
+        #expect(missing.code == 66 && missing.output.isEmpty && missing.errors.contains("nothing"))
+        #expect(try await tool.run("kv", "get", a, "nothing", "--json").errors.contains("\"code\":\"no-key\""))
+        #expect(try await tool.succeed("kv", "get", a, "nothing", "--default", "7").output == "7\n")
+        #expect(try await tool.run("kv", "delete", a, "nothing").code == 66)
+        try await tool.succeed("kv", "set", a, "x", "1")
+        try await tool.succeed("kv", "delete", a, "x")
+        #expect(try await tool.run("kv", "get", a, "x").code == 66)
+        #expect(try await tool.run("kv", "get", tool.path("no.db"), "x").code == 66)
+        #expect(!FileManager.default.fileExists(atPath: tool.path("no.db")))
+    }
+
+    @Test func `what exceeds the limits is 73, another database 65, and no folder 69`() async throws {
+        let (tool, a, _) = try await stores()
+        let long = try await tool.run("kv", "set", a, String(repeating: "k", count: 65), "1")
+        #expect(long.code == 73 && long.errors.contains("64"))
+        let other = try await tool.store("other.db")
+        #expect(try await tool.run("kv", "get", other, "x").code == 65)
+        let refused = try await tool.run(
+            "kv", "init", tool.database("third.db"), "--container", tool.path("shared"), "--content", "settings")
+        #expect(refused.code == 65)
+        let away = try await tool.run(
+            "kv", "init", tool.path("new.db"), "--container", tool.path("none"), "--content", "settings")
+        #expect(away.code == 69 && !FileManager.default.fileExists(atPath: tool.path("new.db")))
+    }
+
+    @Test func `watch prints what others change, until a signal`() async throws {
+        let (tool, a, b) = try await stores()
+        let watch = try tool.start(["kv", "watch", b, "page", "--json"])
+        try await tool.succeed("kv", "set", a, "other", "1")
+        try await tool.succeed("kv", "set", a, "page", "12", "--literal")
+        let line = try await JSON(watch.line { $0.contains("\"event\":\"change\"") })
+        #expect(line["keys"]?.array.map(\.string) == ["page"] && line["values"]?["page"]?.int == 12)
+        #expect(["serverChange", "initialSyncChange"].contains(line["reason"]?.string))
+        watch.signal(SIGTERM)
+        #expect(await watch.end().code == 0)
+    }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import GRDB
+import LogSync
+import LogSyncKeyValue
+import LogSyncModel
+import Testing
+
+@Suite("The key-value store") struct KeyValueTests {
+    private let world: World
+
+    init() throws { world = try World() }
+
+    private func open(_ name: String, _ limits: KeyValueLimits = .default, runs: Bool = false) async throws
+        -> KeyValueStore
+    {
+        let machine = try world.machine(name)
+        return try await KeyValueStore.open(
+            machine.path, container: world.container, content: "settings", peer: name, limits: limits, runs: runs,
+            configuration: machine.configuration)
+    }
+
+    private func settle(_ stores: KeyValueStore...) async throws {
+        for store in stores + stores { #expect(try await store.synchronize()) }
+    }
+
+    private struct Window: Codable, Equatable {
+        var width: Int
+        var title: String
+    }
+
+    @Test("Values of every type arrive as they were set, and keys are removed everywhere")
+    func values() async throws {
+        let (a, b) = (try await open("a"), try await open("b"))
+        try await a.set(12, for: "pageNumber")
+        try await a.set("Ann", for: "name")
+        try await a.set(1.5, for: "zoom")
+        try await a.set(Data([0, 1]), for: "blob")
+        try await a.encode(Window(width: 3, title: "x"), for: "window")
+        try await settle(a, b)
+        #expect(try b.value(Int.self, for: "pageNumber") == 12 && b.value(for: "name") == "Ann")
+        #expect(try b.value(for: "zoom") == 1.5 && b.value(for: "blob") == Data([0, 1]))
+        #expect(try b.decode(Window.self, for: "window") == Window(width: 3, title: "x"))
+        #expect(try b.value(String.self, for: "nothing") == nil)
+        try await b.set(Int?.none, for: "zoom")
+        #expect(try await b.remove("name"))
+        #expect(try await !b.remove("name"))
+        try await settle(b, a)
+        #expect(try Set(a.dictionaryRepresentation.keys) == ["pageNumber", "blob", "window"])
+        await a.close()
+        await b.close()
+    }
+
+    @Test("The last writer's value shows on both, and the same call opens it again")
+    func concurrent() async throws {
+        let (a, b) = (try await open("a"), try await open("b"))
+        try await a.set("a", for: "k")
+        try await b.set("b", for: "k")
+        try await settle(a, b)
+        #expect(try a.value(String.self, for: "k") == b.value(for: "k"))
+        await a.close()
+        let again = try await open("a")
+        #expect(try again.value(String.self, for: "k") == b.value(for: "k"))
+        await again.close()
+        await b.close()
+    }
+
+    @Test("Changes tell the keys that others set, at first as the initial ones")
+    func changes() async throws {
+        let a = try await open("a")
+        try await a.set(1, for: "x")
+        try await a.set(2, for: "y")
+        #expect(try await a.synchronize())
+        let b = try await open("b")
+        var changes = b.changes.makeAsyncIterator()
+        #expect(await changes.next() == KeyValueChange(reason: .initialSyncChange, keys: ["x", "y"]))
+        try await a.set(3, for: "y")
+        try await a.remove("x")
+        try await b.set(1, for: "own")
+        try await settle(a, b)
+        #expect(await changes.next() == KeyValueChange(reason: .serverChange, keys: ["x", "y"]))
+        await a.close()
+        await b.close()
+    }
+
+    @Test("A store that becomes another peer says so")
+    func account() async throws {
+        let a = try await open("a")
+        try await a.set(1, for: "x")
+        #expect(try await a.synchronize())
+        var changes = a.changes.makeAsyncIterator()
+        try await a.set(2, for: "x")
+        let b = try await open("b")
+        try await b.set(1, for: "y")
+        try await settle(b, a)
+        #expect(await changes.next()?.reason == .initialSyncChange)
+        await a.close()
+        await b.close()
+        // A copy of it, elsewhere.
+        try world.machine("a").checkpoint()
+        let machine = try world.machine("c")
+        try FileManager.default.copyItem(atPath: a.path, toPath: machine.path)
+        let copy = try await KeyValueStore.open(machine.path, configuration: machine.configuration)
+        #expect(try await copy.synchronize())
+        var told = copy.changes.makeAsyncIterator()
+        #expect(await told.next() == KeyValueChange(reason: .accountChange, keys: ["x", "y"]))
+        await copy.close()
+    }
+
+    @Test("What exceeds the limits is refused, and what does not grow is taken")
+    func quota() async throws {
+        let a = try await open("a", KeyValueLimits(keys: 2, keyBytes: 4, bytes: 20))
+        try await a.set("1", for: "a")
+        try await a.set("1", for: "b")
+        for (value, key) in [("1", "c"), ("1", "longer"), (String(repeating: "x", count: 30), "a")] {
+            let error = await #expect(throws: LogSyncError.self) { try await a.set(value, for: key) }
+            #expect(error?.code == .quota && error?.message.contains(key) == true)
+        }
+        #expect(try a.dictionaryRepresentation == ["a": "1".databaseValue, "b": "1".databaseValue])
+        try await a.set("2", for: "a")
+        try await a.remove("b")
+        try await a.set("1", for: "c")
+        #expect(try a.usage.keys == 2 && a.usage.bytes == 4 && a.usage.excess.isEmpty)
+        await a.close()
+    }
+
+    @Test("What two machines set within the limits stays where it exceeds them together, and is told")
+    func exceeded() async throws {
+        let limits = KeyValueLimits(keys: 2)
+        let (a, b) = (try await open("a", limits), try await open("b", limits))
+        var changes = a.changes.makeAsyncIterator()
+        for (store, keys) in [(a, ["a1", "a2"]), (b, ["b1", "b2"])] {
+            for key in keys { try await store.set(1, for: key) }
+        }
+        try await settle(a, b, a)
+        #expect(try a.usage.excess == ["b1", "b2"] && b.usage.excess == ["b1", "b2"] && a.usage.keys == 4)
+        #expect(await changes.next()?.reason == .initialSyncChange)
+        #expect(await changes.next() == KeyValueChange(reason: .quotaViolationChange, keys: ["b1", "b2"]))
+        // A key that is there can be changed, and another one cannot come.
+        try await a.set(2, for: "a1")
+        await #expect(throws: LogSyncError.self) { try await a.set(1, for: "a3") }
+        await a.close()
+        await b.close()
+    }
+
+    @Test("Another program's database is refused, and left as it was")
+    func otherDatabase() async throws {
+        let machine = try world.machine("a")
+        try machine.makeDatabase()
+        let error = await #expect(throws: LogSyncError.self) { try await open("a") }
+        #expect(error?.code == .invalidStore)
+        #expect(try machine.count("SELECT count(*) FROM sqlite_master WHERE type = 'table'") == 1)
+    }
+
+    @Test("Without its folder it takes values, and publishes them when the folder is there")
+    func away() async throws {
+        let machine = try world.machine("a")
+        let store = try await KeyValueStore.open(
+            machine.path, container: world.root + "/away", content: "settings", runs: false,
+            configuration: machine.configuration)
+        try await store.set(1, for: "x")
+        #expect(try await !store.synchronize())
+        try FileManager.default.createDirectory(atPath: world.root + "/away", withIntermediateDirectories: true)
+        #expect(try await store.synchronize())
+        #expect(try store.value(for: "x") == 1)
+        #expect(try await store.replicator.status().outbox == 0)
+        await store.close()
+    }
+}
