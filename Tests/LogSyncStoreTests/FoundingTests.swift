@@ -69,17 +69,17 @@ struct FoundingTests {
             CREATE TABLE account(
                 id INTEGER PRIMARY KEY, owner INTEGER NOT NULL REFERENCES owner(id), amount INTEGER NOT NULL);
             CREATE TABLE setting(key TEXT PRIMARY KEY, value);
-            WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+            WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)
                 INSERT INTO owner(id, name) SELECT i, 'owner ' || i FROM n;
-            INSERT INTO account(id, owner, amount) SELECT id, 41 - id, 100 FROM owner;
+            INSERT INTO account(id, owner, amount) SELECT id, 3001 - id, 100 FROM owner;
             INSERT INTO setting(key, value) SELECT name, id FROM owner;
             """)
     }
 
-    /// Each row is a portion of its own.
+    /// With portions after which the lock stays free for a while.
     private func configuration() -> StoreConfiguration {
         var configuration = TestPeer.configuration(1)
-        configuration.lockBudget = 0
+        configuration.lockBudget = 0.011
         return configuration
     }
 
@@ -94,8 +94,8 @@ struct FoundingTests {
 
     /// Moves money, and rows, so that no two states of the database have the same rows.
     private static func transfer(_ app: Connection, _ number: Int) throws {
-        let (from, to) = (number * 7 % 40 + 1, number * 11 % 40 + 1)
-        let new = 1000 + number
+        let (from, to) = (number * 7 % 3000 + 1, number * 11 % 3000 + 1)
+        let new = 100_000 + number
         try app.execute(
             """
             BEGIN IMMEDIATE;
@@ -121,18 +121,18 @@ struct FoundingTests {
             try app.execute(
                 """
                 BEGIN IMMEDIATE;
-                UPDATE account SET amount = amount - 3 WHERE id = \(number * 7 % 40 + 1);
-                UPDATE account SET amount = amount + 3 WHERE id = \(number * 11 % 40 + 1);
+                UPDATE account SET amount = amount - 3 WHERE id = \(number * 7 % 3000 + 1);
+                UPDATE account SET amount = amount + 3 WHERE id = \(number * 11 % 3000 + 1);
                 COMMIT
                 """)
         }
         let a = try initialize()
-        #expect(try program.stop() > 3)
+        #expect(try program.stop() > 0)
         let b = try TestPeer(folder, "b", emptyLike: a)
         try b.pull(from: a, record: false)
         // Half a transfer would show.
-        #expect(try b.strings(balance) == ["4000"])
-        #expect(try b.strings("SELECT count(*), count(DISTINCT owner) FROM account") == ["40|40"])
+        #expect(try b.strings(balance) == ["300000"])
+        #expect(try b.strings("SELECT count(*), count(DISTINCT owner) FROM account") == ["3000|3000"])
         #expect(try a.record() != nil)
         try b.pull(from: a)
         let rows = "SELECT * FROM account ORDER BY owner"
@@ -144,7 +144,8 @@ struct FoundingTests {
     func churn() throws {
         let program = BusyProgram(path, Self.transfer)
         let a = try initialize()
-        #expect(try program.stop() > 3)
+        #expect(try program.stop() > 0)
+        // Something was written when triggers were there already.
         #expect(try a.record() != nil)
         let b = try TestPeer(folder, "b", cloning: a)
         for rows in [
@@ -163,13 +164,13 @@ struct FoundingTests {
     func leave() throws {
         let a = try initialize()
         let program = BusyProgram(path) { app, number in
-            try app.execute("INSERT INTO owner(id, name) VALUES(\(1000 + number), 'late \(number)')")
+            try app.execute("INSERT INTO owner(id, name) VALUES(\(100_000 + number), 'late \(number)')")
         }
         program.await(3)
         try a.store.leave()
         let written = try program.stop()
-        #expect(written > 3)
-        #expect(try a.strings("SELECT count(*) FROM owner") == ["\(40 + written)"])
+        #expect(written >= 3)
+        #expect(try a.strings("SELECT count(*) FROM owner") == ["\(3000 + written)"])
         #expect(try a.strings("SELECT name FROM sqlite_master WHERE name LIKE 'logsync%'") == [])
     }
 
@@ -202,7 +203,7 @@ struct FoundingTests {
 
         let a = try initialize()
         let b = try TestPeer(folder, "b", cloning: a)
-        #expect(try b.strings(balance) == ["3907"])
+        #expect(try b.strings(balance) == ["299907"])
         #expect(try a.vector().sequences.map(\.value) == [1])
         #expect(try a.record() == nil)
         try converge(a, b)
@@ -215,7 +216,7 @@ struct FoundingTests {
         let app = try TestPeer.open(path)
         defer { TestPeer.close(app) }
         #expect(try app.rows("SELECT name FROM sqlite_master WHERE name LIKE 'logsync%'").isEmpty)
-        #expect(try app.integer("SELECT count(*) FROM account") == 40)
+        #expect(try app.integer("SELECT count(*) FROM account") == 3000)
         #expect(try !Store.isUnfinished(path, configuration: configuration()))
     }
 
@@ -229,7 +230,7 @@ struct FoundingTests {
         let store = try Store.initialize(path, plan: plan, configuration: configuration()).store
         let a = try TestPeer(folder, "a", opening: store)
         let b = try TestPeer(folder, "b", cloning: a)
-        #expect(try b.strings(balance) == ["4000"])
+        #expect(try b.strings(balance) == ["300000"])
         #expect(try a.strings("PRAGMA journal_mode") == ["delete"])
     }
 }

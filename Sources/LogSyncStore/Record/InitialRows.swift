@@ -28,8 +28,9 @@ struct InitialRows {
             },
             assign: { table, rowid, row, identity in try number(row, rowid, identity, table, stamp: stamp) })
         for table in tables {
-            try reader(table).forEachRow(inOrder: true) { rowid, values in
-                try portions?.pause()
+            let reader = reader(table)
+            try reader.forEachRow(inOrder: true) { rowid, values in
+                try pause(reader)
                 let row = TableReader.Row(values: values)
                 guard let identity = try identities.identity(of: row, rowid, table) else { return }
                 try number(row, rowid, identity, table, stamp: stamp)
@@ -48,6 +49,12 @@ struct InitialRows {
         TableReader(table: table, store: store, on: table.name == "logsync_setting" ? nil : source)
     }
 
+    /// Lets others write, but not where rows are read on the connection that writes: a statement that has begun would hold
+    /// on to a state of the database that is no more by then.
+    private func pause(_ reader: TableReader) throws {
+        if reader.connection !== connection { try portions?.pause() }
+    }
+
     private func number(
         _ row: TableReader.Row, _ rowid: Int64?, _ identity: RowIdentity, _ table: TrackedTable, stamp: Stamp
     ) throws {
@@ -64,7 +71,7 @@ struct InitialRows {
         let clock = ClockTable(table: table, connection: connection)
         let reader = reader(table)
         try reader.forEachRow(inOrder: true) { rowid, values in
-            try portions?.pause()
+            try pause(reader)
             let row = TableReader.Row(values: values)
             let stored = try rowid.flatMap { try clock.identity(at: $0) }
             let identity =
