@@ -14,7 +14,7 @@ LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
 PROGRAMS = sqlite3 python3
 SOURCES = Sources Tests Examples Package.swift $(wildcard Benchmarks)
 
-.PHONY: build deps demo test test-large lint install uninstall bench bench-growth simulate sabotage fuzz sanitize
+.PHONY: build deps demo test test-large test-carriers lint install uninstall package bench bench-growth simulate sabotage fuzz sanitize
 
 build: deps
 	$(SWIFT) build
@@ -71,6 +71,12 @@ test-large: deps
 	$(SWIFT) build --configuration release --product large-writer --scratch-path .build-large
 	Tests/Large/run .build-large/release/logsync $(ARGS)
 
+# Two daemons over Syncthing and rclone, which Debian has: everything on this machine, in temporary folders. Not part of
+# `test`, because it needs them. ARGS="syncthing" for one of them.
+test-carriers: deps
+	$(SWIFT) build --product logsync
+	Tests/Carriers/run "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
+
 # The format of sources, and whether the house is as Tests/Architecture/rooms.toml says; that check proves itself first.
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
@@ -78,18 +84,21 @@ lint:
 	Tests/Architecture/check
 
 # The Swift runtime goes into the binary, so that it runs where no toolchain is.
-install: deps
+STATIC = .build-static/release/logsync
+.PHONY: $(STATIC)
+$(STATIC): deps
 	$(SWIFT) build --configuration release --product logsync --static-swift-stdlib --scratch-path .build-static
-	install -D --strip .build-static/release/logsync "$(DESTDIR)$(PREFIX)/bin/logsync"
-	for unit in system/logsync.service user/logsync@.service; do \
-	    mkdir -p "$(DESTDIR)$(PREFIX)/lib/systemd/$${unit%/*}" && \
-	    sed 's|/usr/local|$(PREFIX)|' "Documentation/$${unit#*/}" \
-	        > "$(DESTDIR)$(PREFIX)/lib/systemd/$$unit" || exit 1; \
-	done
+
+# The binary, its manual pages, its completions for bash, zsh and fish, and units for systemd.
+install: $(STATIC)
+	Packaging/install $(STATIC) "$(PREFIX)" "$(DESTDIR)"
 
 uninstall:
-	rm -f "$(DESTDIR)$(PREFIX)/bin/logsync" "$(DESTDIR)$(PREFIX)/lib/systemd/system/logsync.service" \
-	    "$(DESTDIR)$(PREFIX)/lib/systemd/user/logsync@.service"
+	Packaging/install --remove "$(PREFIX)" "$(DESTDIR)"
+
+# A package for Debian in .build-package, which depends on the libraries that are installed here.
+package: $(STATIC)
+	Packaging/deb $(STATIC) .build-package
 
 # Measures beside plain SQLite and its session extension: see Benchmarks/README.md. ARGS="--rows 20000" for less.
 bench: deps

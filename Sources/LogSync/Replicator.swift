@@ -61,7 +61,8 @@ public actor Replicator {
         // Without a file there is nothing to resolve; the store may come later.
         self.path = (try? StorePlace(path))?.path ?? StorePlace.absolute(path)
         var configuration = configuration
-        configuration.fileSystem = TimedFileSystem(configuration.fileSystem, calls: folderCalls)
+        configuration.fileSystem = TimedFileSystem(
+            configuration.fileSystem, calls: folderCalls, onChange: configuration.didChangeFile)
         self.configuration = configuration
         stateDirectory = StateDirectory(configuration.stateDirectory)
         nonce = String(configuration.random(), radix: 16)

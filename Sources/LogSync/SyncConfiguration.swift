@@ -48,6 +48,8 @@ public struct SyncConfiguration: Sendable {
     package var fileClock: @Sendable () -> Int64 = PassingTime.nanosecondsSince1970
     /// The container's file system.
     package var fileSystem: any FileSystem = PosixFileSystem()
+    /// Is given the path of each file that a replicator has put into the container or removed from it.
+    package var didChangeFile: (@Sendable (String) -> Void)?
 
     /// - Parameter stateDirectory: where state files and locks are kept.
     public init(stateDirectory: String = SyncConfiguration.defaultStateDirectory) {

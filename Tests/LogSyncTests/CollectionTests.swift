@@ -161,6 +161,53 @@ struct CollectionTests {
         #expect(try world.logs(peer).isEmpty)
     }
 
+    @Test("One peer's snapshots stand for all: of any peer's one goes when two sound ones have all of it and more")
+    func oneForAll() async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        let (peer, other) = (try await a.peer(), try await b.peer())
+        try await b.snapshot()
+        let old = try world.snapshots(other)
+        #expect(old.count == 1)
+        for row in ["four", "five"] {
+            try a.insert(row)
+            try await settle(a, b)
+            try await a.snapshot()
+            _ = try await b.compact()
+            #expect(try world.snapshots(other) == (row == "four" ? old : []), "two have to stand")
+        }
+        #expect(try world.snapshots(peer).count == 2)
+        // Nobody puts back what stands elsewhere.
+        try b.insert("six")
+        try await settle(a, b)
+        for _ in 0..<2 {
+            _ = try await a.compact()
+            try await settle(a, b)
+            _ = try await b.compact()
+        }
+        #expect(try world.snapshots(other).count + world.snapshots(peer).count == 2)
+        let c = try await world.clone("c")
+        #expect(try c.ids() == a.ids())
+    }
+
+    @Test("A damaged snapshot stands for none of another peer's")
+    func damagedElsewhere() async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        let (peer, other) = (try await a.peer(), try await b.peer())
+        try await b.snapshot()
+        let old = try world.snapshots(other)
+        for row in ["four", "five"] {
+            try a.insert(row)
+            try await settle(a, b)
+            try await a.snapshot()
+        }
+        let newest = try #require(try world.snapshots(peer).max())
+        try world.damage("\(world.contentPath)/peers/\(peer)/snapshots/\(newest)")
+        _ = try await b.compact()
+        #expect(try world.snapshots(other) == old)
+    }
+
     @Test("A snapshot that was lost after logs went is written again")
     func lostSnapshot() async throws {
         let world = try World()

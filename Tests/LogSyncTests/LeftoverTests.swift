@@ -74,6 +74,24 @@ struct LeftoverTests {
         #expect(try await b.status().peers.first { $0.id == former }?.retired == true)
     }
 
+    @Test("An init or leave that was interrupted is begun anew by init, and taken back by leave")
+    func interrupted() async throws {
+        let unfinished = "UPDATE logsync_store SET value = 9223372036854775807 WHERE key = 'format'"
+        try a.execute(unfinished)
+        let refused = await #expect(throws: LogSyncError.self) { try await a.sync() }
+        #expect(refused?.code == .notReplicated && refused?.message.contains("interrupted") == true)
+        try a.insert("two")
+        let report = try await a.initialize()
+        #expect(report.joined && !report.alreadyInitialized)
+        try await settle(a, b)
+        for machine in [a, b] { #expect(try machine.ids() == ["one", "two"]) }
+
+        try a.execute(unfinished)
+        #expect(try await !Replicator.removeLeftovers(a.path, configuration: a.configuration).isEmpty)
+        #expect(try own(a) == 0)
+        #expect(try a.ids() == ["one", "two"])
+    }
+
     @Test("Where rows would be there twice, init says what to run instead")
     func surrogates() async throws {
         let world = try World()

@@ -16,8 +16,9 @@ import LogSyncStore
 /// 3. A log file goes when a whole snapshot covers it now, it is older than the grace period, and every live peer's receipt
 ///    has seen the first epoch that asked about it and has imported its last transaction. The peers that keep one from going
 ///    are named (``blockedBy``).
-/// 4. Of a peer's own whole snapshots the newest two stay; a partial one goes when its author has a greater one, or any peer a
-///    whole one that has all that it does. The snapshots of a retired peer go when a peer that is not retired has a greater
+/// 4. Of a peer's own whole snapshots the newest two stay, and of these one goes when two stand, whosever, that were read back
+///    and are greater: so one peer's stand for all, and of snapshots that are greater than each other the greatest two always
+///    stay. A partial one goes when its author has a greater one, or any peer a whole one that has all that it does. The snapshots of a retired peer go when a peer that is not retired has a greater
 ///    one, and are given the grace period.
 ///
 /// **The exception.** Where two stores wrote under one id, log files stay from the first transaction of which there are two:
@@ -148,12 +149,12 @@ struct CollectionPlan {
         }
         if id == peer {
             let whole = own.filter { !$0.isPartial }
-            if own[index].file == whole.first?.file { return (.keep, .newest) }
-            if whole.count > 1, own[index].file == whole[1].file { return (.keep, .spare) }
-            // A whole snapshot of any peer may have all of a partial one.
-            let others = own[index].isPartial ? snapshots.filter { !retired.contains($0.peer) && !$0.isPartial } : []
-            return (own + others).contains(where: own[index].isSuperseded(by:))
-                ? (.delete, .superseded) : (.keep, .newest)
+            let isAmongNewest = whole.prefix(2).contains { $0.file == own[index].file }
+            // A whole snapshot of any peer may have all of a partial one, and two of them all of a whole one.
+            let others = snapshots.filter { $0.peer != peer && !retired.contains($0.peer) && !$0.isPartial }
+            let greater = (own + others).filter(own[index].isSuperseded(by:)).count
+            if greater > (isAmongNewest ? 1 : 0) { return (.delete, .superseded) }
+            return (.keep, isAmongNewest && (greater > 0 || whole[0].file != file) ? .spare : .newest)
         }
         // The snapshots of a retired peer go when a peer that is not retired has a greater one.
         let isSuperseded = snapshots.contains { !retired.contains($0.peer) && own[index].isSuperseded(by: $0) }

@@ -46,6 +46,7 @@ extension Founder {
         if let registration = try registration(of: place) {
             return try again(report, place, registration, folder, options)
         }
+        if !options.dryRun { try await clearUnfinished(place) }
         report.joined = try folder.exists()
         let scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
         let stateDirectory = StateDirectory(configuration.stateDirectory)
@@ -87,6 +88,13 @@ extension Founder {
                 "tables": "\(made.tables.count)", "rows": "\(made.tables.reduce(0) { $0 + $1.rows })",
             ])
         return report
+    }
+
+    /// Removes what an `init` or `leave` that was interrupted has left, when no process is at it any more.
+    private func clearUnfinished(_ place: StorePlace) async throws {
+        guard try Store.isUnfinished(place.path, configuration: configuration.storeConfiguration) else { return }
+        _ = try await removeLeftovers(place.path, dryRun: false)
+        configuration.logger.notice("\(place.path): what an init or leave that was interrupted had left is removed")
     }
 
     /// A database none of whose tables the content has was most likely meant for another one.

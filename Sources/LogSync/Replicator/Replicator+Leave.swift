@@ -30,7 +30,8 @@ extension Replicator {
         }
     }
 
-    /// Removes what is left of a store whose tables another program dropped, so that the database can be written again.
+    /// Removes what is left of a store whose tables another program dropped, or whose `init` or `leave` was interrupted, so that
+    /// the database can be written again.
     ///
     /// - Parameter dryRun: whether only to say what that is.
     /// - Returns: the names of the triggers and tables; empty where nothing is left, or the database is a store.
@@ -44,8 +45,18 @@ extension Replicator {
 }
 
 extension Founder {
-    fileprivate func removeLeftovers(_ path: String, dryRun: Bool) throws -> [String] {
-        try Store.removeLeftovers(
-            StorePlace(path).path, dryRun: dryRun, configuration: configuration.storeConfiguration)
+    func removeLeftovers(_ path: String, dryRun: Bool) async throws -> [String] {
+        let (path, store) = (try StorePlace(path).path, configuration.storeConfiguration)
+        guard try !dryRun && Store.isUnfinished(path, configuration: store) else {
+            return try Store.removeLeftovers(path, dryRun: dryRun, configuration: store)
+        }
+        // Another process may be at it.
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        try stateDirectory.create()
+        let locks = try StoreLocks(stateDirectory, store: path, wait: configuration.wait)
+        try await locks.step.acquire(wait: configuration.wait, of: path)
+        defer { locks.step.release() }
+        guard try Store.isUnfinished(path, configuration: store) else { return [] }
+        return try Store.removeLeftovers(path, dryRun: dryRun, configuration: store)
     }
 }

@@ -12,13 +12,17 @@ struct Settings: Equatable, Sendable {
         case container, content, peer, stores, poll, debounce, wait, metrics, verbose, quiet
         case onImport = "on-import"
         case logFormat = "log-format"
+        case beforeScan = "carrier.before-scan"
+        case afterPublish = "carrier.after-publish"
+        case carrierInterval = "carrier.interval"
+        case carrierTimeout = "carrier.timeout"
 
-        var variable: String { "LOGSYNC_" + rawValue.uppercased().replacingOccurrences(of: "-", with: "_") }
+        var variable: String { "LOGSYNC_" + rawValue.uppercased().replacing(/[-.]/, with: "_") }
 
         /// The type that the configuration file gives it.
         var kind: SettingKind {
             switch self {
-            case .poll, .debounce, .wait: .number
+            case .poll, .debounce, .wait, .carrierInterval, .carrierTimeout: .number
             case .verbose, .quiet: .boolean
             case .stores: .list
             default: .text
@@ -36,6 +40,7 @@ struct Settings: Equatable, Sendable {
     private(set) var wait: Seconds?
     private(set) var metrics: ListenAddress?
     private(set) var onImport: String?
+    private(set) var carrier: CarrierSettings
     private(set) var logFormat: LogOutputFormat?
     private(set) var verbose: Bool?
     private(set) var quiet: Bool?
@@ -66,6 +71,10 @@ struct Settings: Equatable, Sendable {
         wait = try found[.wait]?.parsed(as: "a number of seconds")
         metrics = try found[.metrics]?.parsed(as: "ADDRESS:PORT")
         onImport = found[.onImport]?.text
+        carrier = CarrierSettings(
+            beforeScan: found[.beforeScan]?.text, afterPublish: found[.afterPublish]?.text,
+            interval: try found[.carrierInterval]?.parsed(as: "a number of seconds") ?? CarrierSettings().interval,
+            timeout: try found[.carrierTimeout]?.parsed(as: "a number of seconds") ?? CarrierSettings().timeout)
         logFormat = try found[.logFormat]?.parsed(as: "text or json")
         verbose = try found[.verbose]?.parsed(as: "true or false")
         quiet = try found[.quiet]?.parsed(as: "true or false")
@@ -76,6 +85,16 @@ struct Settings: Equatable, Sendable {
         guard path == "~" || path.hasPrefix("~/") else { return path }
         return (environment["HOME"] ?? NSHomeDirectory()) + path.dropFirst()
     }
+}
+
+/// The commands by which `watch` has what carries the folder fetch and bring.
+struct CarrierSettings: Equatable, Sendable {
+    var beforeScan: String?
+    var afterPublish: String?
+    /// Between the end of one run of `before-scan` and the next.
+    var interval = Seconds(30)
+    /// How long a command may take.
+    var timeout = Seconds(300)
 }
 
 enum SettingKind: String {

@@ -35,14 +35,26 @@ enum SettingsFile {
     }
 
     private static func settings(_ table: TOMLTable, file: String) throws -> [Settings.Key: GivenSetting] {
+        try settings(table, file: file, within: "")
+    }
+
+    /// - Parameter prefix: of the keys of a table within the file, with its dot.
+    private static func settings(
+        _ table: TOMLTable, file: String, within prefix: String
+    ) throws -> [Settings.Key: GivenSetting] {
         var found: [Settings.Key: GivenSetting] = [:]
-        for name in table.keys.sorted() {
+        for name in table.keys.sorted().map({ prefix + $0 }) {
+            let inner = Settings.Key.allCases.contains { $0.rawValue.hasPrefix(name + ".") }
+            if inner, let table = table[name]?.table {
+                found.merge(try settings(table, file: file, within: name + ".")) { $1 }
+                continue
+            }
             guard let key = Settings.Key(rawValue: name) else {
                 throw LogSyncError(
                     .configuration, "the configuration file \(file) has the unknown key \(name.debugDescription)",
                     help: "The keys are " + Settings.Key.allCases.map(\.rawValue).sorted().joined(separator: ", "))
             }
-            guard let value = table[name], let text = text(value, kind: key.kind) else {
+            guard let value = table[String(name.dropFirst(prefix.count))], let text = text(value, kind: key.kind) else {
                 throw LogSyncError(
                     .configuration,
                     "the key \(name.debugDescription) in the configuration file \(file) has the wrong "

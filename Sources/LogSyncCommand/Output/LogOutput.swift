@@ -14,6 +14,9 @@ struct LogOutput: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level
     let format: LogOutputFormat
+    /// Whether stderr leads to systemd's journal, which takes a line's priority from its beginning.
+    private static let isJournal = leadsToJournal(
+        STDERR_FILENO, stream: ProcessInfo.processInfo.environment["JOURNAL_STREAM"])
 
     init(format: LogOutputFormat, level: Logger.Level) {
         self.format = format
@@ -47,11 +50,31 @@ struct LogOutput: LogHandler {
             time: time, level: event.level.rawValue, message: event.message.description,
             metadata: all.mapValues(\.description))
         if format == .json, let text = try? JSONText.line(line) {
-            Terminal.writeError(text + "\n")
+            Terminal.writeError(Self.priority(event.level) + text + "\n")
         } else {
             let pairs = line.metadata.sorted { $0.key < $1.key }.map { " \($0.key)=\($0.value)" }
             let text = "\(time) \(line.level) \(line.message)" + pairs.joined()
-            Terminal.writeError(Terminal.printable(text) + "\n")
+            Terminal.writeError(Self.priority(event.level) + Terminal.printable(text) + "\n")
         }
+    }
+
+    /// Source: <https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html>.
+    private static func priority(_ level: Logger.Level) -> String {
+        guard isJournal else { return "" }
+        return switch level {
+        case .trace, .debug: "<7>"
+        case .info: "<6>"
+        case .notice: "<5>"
+        case .warning: "<4>"
+        case .error: "<3>"
+        case .critical: "<2>"
+        }
+    }
+
+    /// A process may inherit the variable and have its stderr led elsewhere, so device and inode are compared.
+    private static func leadsToJournal(_ descriptor: CInt, stream: String?) -> Bool {
+        var status = stat()
+        guard let stream, fstat(descriptor, &status) == 0 else { return false }
+        return stream == "\(status.st_dev):\(status.st_ino)"
     }
 }

@@ -30,7 +30,7 @@ struct Leave: AsyncParsableCommand {
         var dryRun: Bool
         /// The container was there, so that the last changes could be published.
         var published: Bool
-        /// What was left of a store whose tables another program had dropped.
+        /// What was left of a store whose tables another program had dropped, or whose `init` or `leave` was interrupted.
         var leftovers: [String] = []
 
         private enum CodingKeys: String, CodingKey {
@@ -61,8 +61,8 @@ struct Leave: AsyncParsableCommand {
     private func lines(_ report: Report) -> [String] {
         guard let content = report.content else {
             return [
-                "\(report.store) was a store whose tables another program had dropped. What was left of it "
-                    + "\(dryRun ? "would be" : "is") removed: \(report.leftovers.joined(separator: ", "))."
+                "\(report.store) is no store: another program had dropped tables of it, or its init or leave was interrupted. "
+                    + "What was left \(dryRun ? "would be" : "is") removed: \(report.leftovers.joined(separator: ", "))."
             ].map(Terminal.printable)
         }
         var lines = [

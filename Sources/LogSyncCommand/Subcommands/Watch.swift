@@ -78,7 +78,7 @@ struct Watch: AsyncParsableCommand {
         }
         return DaemonPlan(
             session: session, stores: paths, configuration: configuration, onImport: onImport ?? settings.onImport,
-            metrics: metrics ?? settings.metrics)
+            carrier: settings.carrier, metrics: metrics ?? settings.metrics)
     }
 
     private static func absolute(_ path: String) -> String {

@@ -13,6 +13,7 @@ struct DaemonPlan: Sendable {
     let stores: [String]
     let configuration: SyncConfiguration
     let onImport: String?
+    let carrier: CarrierSettings
     let metrics: ListenAddress?
 }
 
@@ -30,6 +31,7 @@ final class Daemon: Sendable {
     private let readiness: Readiness
     private let audience = Audience()
     private let hook: ImportHook
+    private let carrier: CarrierHooks
     private let stores: WatchedStores
     /// What the configuration says now.
     private let read: @Sendable () throws -> DaemonPlan
@@ -50,12 +52,18 @@ final class Daemon: Sendable {
         state = Mutex(State(plan: plan))
         let readiness = Readiness(stores: plan.stores, logger: plan.session.logger)
         self.readiness = readiness
-        let hook = ImportHook(plan.onImport, logger: plan.session.logger)
+        let hook = ImportHook(plan.onImport, logger: plan.session.logger) { [counts] in
+            counts.countFailure(of: .onImport)
+        }
         self.hook = hook
+        let carrier = CarrierHooks(plan.carrier, logger: plan.session.logger) { [counts] in counts.countFailure(of: $0)
+        }
+        self.carrier = carrier
         stores = WatchedStores { [audience] in
             readiness.stopping()
             DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) {
                 hook.kill()
+                carrier.kill()
                 Foundation.exit(audience.error.map { ExitStatus($0.code).rawValue } ?? 0)
             }
         }
@@ -70,7 +78,8 @@ final class Daemon: Sendable {
         // The group reports each service's coming and going.
         logger.logLevel = max(logger.logLevel, .warning)
         // Ended in reverse order: the stores first, and the command last, which then gets what they still imported.
-        let services: [any Service] = [hook, stores, Reload(daemon: self)]
+        let services: [any Service] =
+            [carrier, hook, stores, Reload(daemon: self)] + [Watchdog(readiness)].compactMap { $0 }
         let group = ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: services.map { .init(service: $0) }
@@ -111,6 +120,7 @@ final class Daemon: Sendable {
             return state.revision
         }
         hook.change(to: next.onImport, logger: next.session.logger)
+        carrier.change(to: next.carrier, logger: next.session.logger)
         if next.metrics != former.metrics { moveMetrics(to: next.metrics, next.session) }
         watch(next, revision: revision)
         next.session.logger.notice("The configuration was read anew: \(next.stores.count) stores are watched")
@@ -147,6 +157,7 @@ final class Daemon: Sendable {
         let limit = Descriptors.count
         let count = Descriptors.storeCount(within: limit)
         counts.setStores(plan.stores)
+        readiness.setStores(plan.stores)
         stores.watch(plan.stores.prefix(count).map { watch($0, plan, revision: revision) })
         let printer = EventPrinter(session: plan.session, audience: audience)
         for store in plan.stores.dropFirst(count) {
@@ -158,9 +169,11 @@ final class Daemon: Sendable {
 
     private func watch(_ store: String, _ plan: DaemonPlan, revision: Int) -> StoreWatch {
         let printer = EventPrinter(session: plan.session, audience: audience)
+        var configuration = plan.configuration
+        configuration.didChangeFile = { [carrier] in carrier.noteChange(of: $0) }
         return StoreWatch(
             store: store, revision: revision,
-            make: { try Replicator(store: store, configuration: plan.configuration, opensNow: false) },
+            make: { [configuration] in try Replicator(store: store, configuration: configuration, opensNow: false) },
             onChange: { [counts] in counts.setReplicator($0, of: store) },
             onEvent: { [self] in take($0, of: store, printer) },
             subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger))
@@ -169,7 +182,7 @@ final class Daemon: Sendable {
     private func take(_ event: ReplicationEvent, of store: String, _ printer: EventPrinter) {
         printer.print(event)
         counts.count(event, of: store)
-        readiness.settle(store)
+        readiness.take(event, of: store)
         if case .didImport = event, let line = try? JSONText.line(event) { hook.add(line) }
     }
 }

@@ -24,13 +24,17 @@ final class ImportHook: Service {
         var logger: Logger
     }
 
+    private let onFailure: @Sendable () -> Void
     private let state: Mutex<State>
     private let queue = Mutex(Queue())
     private let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
 
-    /// - Parameter command: nil where there is none for now.
-    init(_ command: String?, logger: Logger) {
+    /// - Parameters:
+    ///   - command: nil where there is none for now.
+    ///   - onFailure: called where events were not handed over, or the command did not end with 0.
+    init(_ command: String?, logger: Logger, onFailure: @escaping @Sendable () -> Void = {}) {
+        self.onFailure = onFailure
         state = Mutex(State(command: command.map { ShellCommand($0) }, logger: logger))
         (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -77,16 +81,19 @@ final class ImportHook: Service {
         }
         let (command, logger) = state.withLock { ($0.command, $0.logger) }
         if batch.dropped > 0 {
+            onFailure()
             logger.error("\(batch.dropped) events were dropped, because the command did not keep up")
         }
         guard !batch.lines.isEmpty, let command else { return }
         guard !command.isEnding else {
+            onFailure()
             logger.error("\(batch.lines.count) events were not handed over, because the command had no time left")
             return
         }
         do {
             try await command.run(input: batch.lines.joined(separator: "\n") + "\n")
         } catch {
+            onFailure()
             logger.error("\(LogSyncError(describing: error).description)")
         }
     }

@@ -11,19 +11,60 @@ final class Metrics: Sendable {
         /// The store was open when this was last seen.
         var isOpen = false
         var lastImport: Date?
+        /// How long what was imported last had been under way.
+        var lag: TimeInterval?
         var errors = 0
+        /// Since when the store has been behind, and has had something to publish; nil where it was not when last asked.
+        var behindSince: Date?
+        var waitingSince: Date?
+        /// For how long programs have kept the daemon out, and since when one does.
+        var lockedOut: TimeInterval = 0
+        var lockedSince: Date?
         /// Whether the store was asked where it stands and has not answered.
         var isAsked = false
         /// What the store said last of where it stands, while it is open.
         var status: StoreStatus?
+
+        mutating func take(_ event: ReplicationEvent, at now: Date) {
+            switch event {
+            case .didImport(let event):
+                lastImport = now
+                // Clocks may disagree.
+                lag = event.transactions.last.map {
+                    max(0, now.timeIntervalSince1970 - Double($0.time.milliseconds) / 1000)
+                }
+            case .unavailable: errors += 1
+            case .error(_, let error):
+                errors += 1
+                if error.code == .locked { lockedSince = lockedSince ?? now }
+            case .ready:
+                isOpen = true
+                lockedOut += lockedSince.map(now.timeIntervalSince) ?? 0
+                lockedSince = nil
+            case .held: break
+            }
+        }
+
+        mutating func take(_ status: StoreStatus, at now: Date) {
+            let isBehind = !status.held.isEmpty || status.peers.contains { $0.behind > 0 }
+            behindSince = isBehind ? behindSince ?? now : nil
+            waitingSince = status.outbox > 0 || status.pending > 0 ? waitingSince ?? now : nil
+        }
     }
 
     /// How long a store may take to say where it stands; of one that imports a lot the page says what it said last.
     private static let patience = Duration.seconds(2)
 
     private let counts: Mutex<[String: Counts]>
+    private let hookFailures: Mutex<[String: Int]>
 
-    init() { counts = Mutex([:]) }
+    init() {
+        counts = Mutex([:])
+        hookFailures = Mutex([:])
+    }
+
+    /// What the metrics are called.
+    static var names: [String] { MetricsPage.Metric.allCases.map(\.rawValue) }
 
     /// Counts for these stores from now on; what was counted for them goes on.
     func setStores(_ stores: [String]) {
@@ -44,15 +85,11 @@ final class Metrics: Sendable {
 
     /// - Parameter store: as it was given to this daemon, whatever the event calls it.
     func count(_ event: ReplicationEvent, of store: String) {
-        counts.withLock { counts in
-            switch event {
-            case .didImport: counts[store]?.lastImport = Date()
-            case .unavailable, .error: counts[store]?.errors += 1
-            case .ready: counts[store]?.isOpen = true
-            case .held: break
-            }
-        }
+        counts.withLock { $0[store]?.take(event, at: Date()) }
     }
+
+    /// A hook could not be run, or did not end with 0 in time.
+    func countFailure(of hook: Hook) { hookFailures.withLock { $0[hook.rawValue, default: 0] += 1 } }
 
     func text() async -> String {
         let replicators = counts.withLock { counts in
@@ -69,10 +106,18 @@ final class Metrics: Sendable {
             page.add(count.isOpen ? 1 : 0, to: .open, store)
             page.add(Double(count.errors), to: .errors, store)
             if let time = count.lastImport { page.add(time.timeIntervalSince1970, to: .lastImport, store) }
+            if let lag = count.lag { page.add(lag, to: .lag, store) }
+            let now = Date()
+            page.add(count.lockedOut + (count.lockedSince.map(now.timeIntervalSince) ?? 0), to: .lockedOut, store)
             if var status = count.status {
                 if count.replicator?.isContainerSilent ?? false { status.container.available = false }
                 page.add(status, store)
+                page.add(count.behindSince.map(now.timeIntervalSince) ?? 0, to: .behindFor, store)
+                page.add(count.waitingSince.map(now.timeIntervalSince) ?? 0, to: .outboxFor, store)
             }
+        }
+        for (hook, count) in hookFailures.withLock({ $0 }).sorted(by: { $0.key < $1.key }) {
+            page.add(Double(count), to: .hookFailures, label: "hook", hook)
         }
         return page.text
     }
@@ -92,6 +137,7 @@ final class Metrics: Sendable {
                 let known = try? status.get()
                 counts[store]?.status = known
                 counts[store]?.isOpen = known != nil
+                if let known { counts[store]?.take(known, at: Date()) }
             }
             end.finish()
         }
@@ -130,6 +176,11 @@ private struct MetricsPage {
         case conflicts = "logsync_conflicts"
         case parked = "logsync_parked_rows"
         case lastImport = "logsync_last_import_timestamp_seconds"
+        case lag = "logsync_import_lag_seconds"
+        case behindFor = "logsync_behind_seconds"
+        case outboxFor = "logsync_outbox_seconds"
+        case lockedOut = "logsync_locked_out_seconds_total"
+        case hookFailures = "logsync_hook_failures_total"
 
         var help: String {
             switch self {
@@ -145,14 +196,19 @@ private struct MetricsPage {
             case .conflicts: "Cells on which peers disagree."
             case .parked: "Rows that cannot stand in their table."
             case .lastImport: "When something was last imported; absent until then."
+            case .lag: "How long the last transaction imported had been under way, by both machines' clocks."
+            case .behindFor: "For how long transactions of others have been missing or held; 0 where none is."
+            case .outboxFor: "For how long there have been changes not yet published; 0 where there are none."
+            case .lockedOut: "How long other programs' locks have kept the daemon out, beyond its patience."
+            case .hookFailures: "Commands of the configuration that failed or took too long."
             }
         }
     }
 
     private var samples: [Metric: [String]] = [:]
 
-    mutating func add(_ value: Double, to metric: Metric, _ store: String) {
-        let escaped = store.flatMap { (character: Character) -> String in
+    mutating func add(_ value: Double, to metric: Metric, label: String = "store", _ name: String) {
+        let escaped = name.flatMap { (character: Character) -> String in
             switch character {
             case "\\": "\\\\"
             case "\"": "\\\""
@@ -161,7 +217,7 @@ private struct MetricsPage {
             }
         }
         let number = Int64(exactly: value).map { String($0) } ?? String(value)
-        samples[metric, default: []].append("\(metric.rawValue){store=\"\(String(escaped))\"} \(number)")
+        samples[metric, default: []].append("\(metric.rawValue){\(label)=\"\(String(escaped))\"} \(number)")
     }
 
     mutating func add(_ status: StoreStatus, _ store: String) {

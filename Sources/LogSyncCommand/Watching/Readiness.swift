@@ -3,11 +3,20 @@ import LogSync
 import Logging
 import Synchronization
 
-/// Tells systemd that the daemon is ready, once every store is ready or has turned out not to be openable now.
+/// Tells systemd that the daemon is ready, once every store is ready or has turned out not to be openable now, and one at
+/// least is; and which are not.
 ///
 /// Source: <https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html>.
 final class Readiness: Sendable {
-    private let unsettled: Mutex<Set<String>>
+    private struct State {
+        var unsettled: Set<String>
+        /// What was said last of stores: what is wrong, or nil.
+        var troubles: [String: String?] = [:]
+        var isReady = false
+        var isWorking = false
+    }
+
+    private let state: Mutex<State>
     private let socket: String?
     private let logger: Logger
 
@@ -15,18 +24,55 @@ final class Readiness: Sendable {
         stores: [String], logger: Logger,
         socket: String? = ProcessInfo.processInfo.environment["NOTIFY_SOCKET"]
     ) {
-        unsettled = Mutex(Set(stores))
+        state = Mutex(State(unsettled: Set(stores)))
         self.socket = socket
         self.logger = logger
     }
 
-    /// Takes the first word on a store, good or bad: a store that is missing must not make systemd give up the others.
-    func settle(_ store: String) {
-        let isLast = unsettled.withLock { unsettled in
-            unsettled.remove(store) != nil && unsettled.isEmpty
+    /// Other stores are watched from now on.
+    func setStores(_ stores: [String]) {
+        state.withLock { state in
+            state.troubles = state.troubles.filter { stores.contains($0.key) }
+            state.unsettled.formIntersection(stores)
         }
-        if isLast { notify("READY=1") }
     }
+
+    /// Takes a word on a store, good or bad: one that is missing must not make systemd give up the others, and where none can
+    /// be watched there is nothing to be ready for.
+    func take(_ event: ReplicationEvent, of store: String) {
+        let trouble: String?
+        switch event {
+        case .ready, .didImport, .held: trouble = nil
+        case .unavailable(_, let error), .error(_, let error): trouble = error.message
+        }
+        // Without its folder a store is captured and recorded all the same.
+        let works =
+            if case .unavailable(_, let error) = event { error.code == .containerUnavailable } else { trouble == nil }
+        let (becomesReady, status) = state.withLock { state in
+            state.unsettled.remove(store)
+            let isNews = state.troubles.updateValue(trouble, forKey: store).map { $0 != trouble } ?? true
+            state.isWorking = state.isWorking || works
+            let becomesReady = !state.isReady && state.unsettled.isEmpty && state.isWorking
+            state.isReady = state.isReady || becomesReady
+            return (becomesReady, isNews ? Self.status(state.troubles) : nil)
+        }
+        if becomesReady { notify("READY=1") }
+        if let status { notify("STATUS=\(status)") }
+    }
+
+    /// A line for `systemctl status`.
+    private static func status(_ troubles: [String: String?]) -> String {
+        let wrong = troubles.sorted { $0.key < $1.key }.compactMap { store, trouble in
+            trouble.map { $0.contains(store) ? $0 : "\(store): \($0)" }
+        }
+        let all = troubles.count == 1 ? "1 store" : "\(troubles.count) stores"
+        let text =
+            wrong.isEmpty ? "\(all) in step" : "\(wrong.count) of \(all) in trouble: " + wrong.joined(separator: "; ")
+        return Terminal.printable(String(text.prefix(800)))
+    }
+
+    /// The daemon is alive.
+    func ping() { notify("WATCHDOG=1") }
 
     func stopping() {
         notify("STOPPING=1")

@@ -102,6 +102,12 @@ package struct PosixFileSystem: FileSystem {
 private final class PosixFile: ReadableFile, WritableFile {
     private var descriptor: CInt
     private let path: String
+    /// How many bytes were written, and how many of these are on the disk.
+    private var written: Int64 = 0
+    private var flushed: Int64 = 0
+
+    /// Programs that commit wait for what the file system has to write first: it never has more of ours than this.
+    private static let burst: Int64 = 8 << 20
 
     init(_ descriptor: CInt, _ path: String) {
         self.descriptor = descriptor
@@ -140,17 +146,25 @@ private final class PosixFile: ReadableFile, WritableFile {
     }
 
     func write(_ bytes: [UInt8]) throws(FileSystemError) {
-        var written = 0
-        while written < bytes.count {
+        var count = 0
+        while count < bytes.count {
             let put = bytes.withUnsafeBytes {
-                Glibc.write(descriptor, $0.baseAddress.map { $0 + written }, $0.count - written)
+                Glibc.write(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count)
             }
             if put >= 0 {
-                written += put
+                count += put
             } else if errno != EINTR {
                 throw FileSystemError("write to", path, number: errno)
             }
         }
+        written += Int64(bytes.count)
+        if written - flushed >= Self.burst { flush() }
+    }
+
+    /// Lets what was written go to the disk. Where that fails, ``synchronize()`` does, too, and says so.
+    private func flush() {
+        _ = fdatasync(descriptor)
+        flushed = written
     }
 
     func synchronize() throws(FileSystemError) {

@@ -38,14 +38,17 @@ package final class PendingCalls: Sendable {
     }
 }
 
-/// Another file system, with its calls noted while they last.
+/// Another file system, with its calls noted while they last, and files that came to be in place or went told of.
 package struct TimedFileSystem: FileSystem {
     private let base: any FileSystem
     private let calls: PendingCalls
+    private let onChange: (@Sendable (String) -> Void)?
 
-    package init(_ base: any FileSystem, calls: PendingCalls) {
+    /// - Parameter onChange: is given the path of each file that was renamed into place or removed.
+    package init(_ base: any FileSystem, calls: PendingCalls, onChange: (@Sendable (String) -> Void)? = nil) {
         self.base = base
         self.calls = calls
+        self.onChange = onChange
     }
 
     package func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
@@ -76,10 +79,12 @@ package struct TimedFileSystem: FileSystem {
         try calls.during("rename \(path) to", newPath) { () throws(FileSystemError) in
             try base.rename(path, to: newPath)
         }
+        onChange?(newPath)
     }
 
     package func remove(_ path: String) throws(FileSystemError) {
         try calls.during("remove", path) { () throws(FileSystemError) in try base.remove(path) }
+        onChange?(path)
     }
 
     package func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {

@@ -100,6 +100,13 @@ struct ClockTable {
         try connection.integer("SELECT \(Self.mark) FROM \(table.clock) AS clock WHERE row = ?", .integer(row))
     }
 
+    func allRows() throws -> [Int64] {
+        let statement = try Statement("SELECT row FROM \(table.clock)", on: connection)
+        var rows: [Int64] = []
+        while try statement.step() { rows.append(statement.integer(0)) }
+        return rows
+    }
+
     func exists(_ row: Int64) throws -> Bool {
         let statement = try connection.prepare(table.identityByRow)
         statement.bind(row, at: 1)

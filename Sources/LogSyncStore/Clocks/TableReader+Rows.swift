@@ -10,7 +10,7 @@ extension TableReader {
         let order = inOrder && table.hasRowid ? "ORDER BY \(table.rowid)" : ""
         let statement = try Statement(
             "SELECT \(table.hasRowid ? table.rowid : "NULL")\(columns) FROM \(table.quoted) \(order)",
-            on: store.connection)
+            on: connection)
         while try statement.step() {
             let values = table.columns.indices.map { statement.value($0 + 1) }
             try body(statement.isNull(0) ? nil : statement.integer(0), values)

@@ -5,9 +5,13 @@ import LogSyncState
 /// Reads rows of a tracked table as they are, with the identities that their keys and references stand for.
 struct TableReader {
     let table: TrackedTable
-    let store: OpenStore
+    let connection: Connection
 
-    private var connection: Connection { store.connection }
+    /// - Parameter connection: on which rows are read; nil for the store's own.
+    init(table: TrackedTable, store: OpenStore, on connection: Connection? = nil) {
+        self.table = table
+        self.connection = connection ?? store.connection
+    }
 
     /// A row's values by column position, with their digests.
     struct Row {

@@ -19,6 +19,7 @@ final class StoreConnection: Sendable {
         var store: OpenStore?
         var generation: Int64 = -1
         var files: OpenFiles
+        var turns = LockTurns()
 
         init(_ files: OpenFiles) { self.files = files }
     }
@@ -143,7 +144,8 @@ final class StoreConnection: Sendable {
     /// Runs `body` in a write transaction; undoes everything where it throws.
     func write<Result>(_ body: (OpenStore) throws -> Result) throws -> Result {
         try withConnection { connection in
-            try connection.execute("BEGIN IMMEDIATE")
+            let start = try begin(connection)
+            defer { box.turns.noteEnd(of: start) }
             do {
                 try checkFiles(connection)
                 let store = try currentSession(connection)
@@ -192,7 +194,8 @@ final class StoreConnection: Sendable {
 
     private func write<Result>(endsSession: Bool, _ body: (Connection) throws -> Result) throws -> Result {
         try withConnection { connection in
-            try connection.execute("BEGIN IMMEDIATE")
+            let start = try begin(connection)
+            defer { box.turns.noteEnd(of: start) }
             do {
                 try checkFiles(connection)
                 let result = try body(connection)
@@ -205,6 +208,49 @@ final class StoreConnection: Sendable {
             }
         }
     }
+
+    /// Runs `body` in many write transactions on a database that is not a store yet, or is to be none any more. Where it throws,
+    /// what the last one did is undone.
+    func writeInPortions<Result>(_ body: (Connection, WritePortions) throws -> Result) throws -> Result {
+        try withConnection { connection in
+            var start = try begin(connection)
+            let portions = WritePortions(budget: configuration.lockBudget) {
+                try connection.execute("COMMIT")
+                self.box.turns.noteEnd(of: start)
+                start = try self.begin(connection, attempts: Self.patience)
+                try self.checkFiles(connection)
+            }
+            defer { box.turns.noteEnd(of: start) }
+            do {
+                try checkFiles(connection)
+                let result = try body(connection, portions)
+                try connection.execute("COMMIT")
+                box.store = nil
+                return result
+            } catch {
+                try undo(connection, after: error)
+                throw error
+            }
+        }
+    }
+
+    /// Takes the write lock, and leaves it to others before where this connection has just held it for long.
+    ///
+    /// - Parameter attempts: how many times the time-out is waited for.
+    private func begin(_ connection: Connection, attempts: Int = 1) throws -> ContinuousClock.Instant {
+        let rest = box.turns.rest
+        if rest > .zero { Thread.sleep(forTimeInterval: rest / .seconds(1)) }
+        for attempt in 1...max(attempts, 1) {
+            do {
+                try connection.execute("BEGIN IMMEDIATE")
+                break
+            } catch let error as LogSyncError where error.code == .locked && attempt < attempts {}
+        }
+        return .now
+    }
+
+    /// In the middle of long work a program that does not give the lock back is waited for longer.
+    private static let patience = 24
 
     /// What the transactions so far have settled, see ``OpenStore/settled``.
     func takeSettled() throws -> [String: TableChanges] {

@@ -6,6 +6,10 @@ enum StoreSchema {
     /// Raised when an older logsync could no longer work with the tables; an older binary then refuses the store.
     static let formatVersion: Int64 = 7
 
+    /// Stands in place of the format as long as the database is being made a store, or a plain database again, in many
+    /// transactions. To an older logsync it is a newer one's, which it leaves alone.
+    static let unfinishedFormat = Int64.max
+
     static let sql = """
         -- Facts about this store: who it is, where its container is.
         CREATE TABLE logsync_store(key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;

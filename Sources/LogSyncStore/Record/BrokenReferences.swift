@@ -10,8 +10,10 @@ struct BrokenReferences {
     private var connection: Connection { store.connection }
 
     /// Those that any row breaks.
-    func all() throws -> [ReferenceRule] {
-        try enforced(store.catalog.tables).filter { try isBroken($0, where: "1") }
+    ///
+    /// - Parameter source: on which rows are read.
+    func all(reading source: Connection) throws -> [ReferenceRule] {
+        try enforced(store.catalog.tables).filter { try isBroken($0, where: "1", reading: source) }
     }
 
     /// Those that were broken since the last recording.
@@ -76,7 +78,9 @@ struct BrokenReferences {
     /// <https://www.sqlite.org/foreignkeys.html#fk_indexes>.
     ///
     /// - Parameter rows: the child's, as `child`; all of them where nothing is given.
-    private func isBroken(_ rule: ReferenceRule, among rows: String? = nil, where condition: String) throws -> Bool {
+    private func isBroken(
+        _ rule: ReferenceRule, among rows: String? = nil, where condition: String, reading source: Connection? = nil
+    ) throws -> Bool {
         let isThere = zip(rule.parentNames, zip(rule.childNames, rule.parts)).map { parent, pair in
             let collation =
                 if case .column(let position) = pair.1 {
@@ -85,7 +89,7 @@ struct BrokenReferences {
             return "parent.\(parent)\(collation) = +child.\(pair.0)"
         }
         let named = rule.childNames.map { "child.\($0) IS NOT NULL" }
-        return try connection.integer(
+        return try (source ?? connection).integer(
             """
             SELECT EXISTS(SELECT 1 FROM \(rows ?? "\(rule.child.quoted) AS child")
             WHERE \(condition) AND \(named.joined(separator: " AND "))

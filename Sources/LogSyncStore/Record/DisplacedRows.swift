@@ -104,9 +104,10 @@ struct DisplacedRows {
         let isSuspect =
             (table.hasSecondaryUnique || table.kind == .columns) && captured.hasWrites
             && (table.hasOpaqueUnique || captured.hasIntermediateKeys)
-        guard recording.recorder.findings.orphanScans.contains(table.id) || isSuspect else { return }
-        for row in try recording.connection.rows("SELECT row FROM \(table.clock)") {
-            let record = row[0].asInteger
+        let findings = recording.recorder.findings
+        guard findings.orphanScans.contains(table.id) || isSuspect else { return }
+        let known = isSuspect ? nil : findings.orphans[table.id]
+        for record in try known ?? clock.allRows() {
             guard !isAccounted(record), try !isPresent(record), let key = try keyOfOrphan(record) else { continue }
             recording.captured.add(
                 DeletedRow(record: record, milliseconds: recording.recorder.milliseconds, key: key))

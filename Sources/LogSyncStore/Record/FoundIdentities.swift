@@ -57,6 +57,8 @@ final class FoundIdentities {
 
     private let store: OpenStore
     private unowned let recorder: Recorder
+    /// On which rows are read; nil for the store's own.
+    private let source: Connection?
     /// The identity of the row that has an integer, once it has one.
     private let find: (Int64, TrackedTable) throws -> RowIdentity?
     /// Keeps a row's identity, so that it is known from then on.
@@ -74,11 +76,13 @@ final class FoundIdentities {
     private static let limit = 1 << 16
 
     init(
-        _ store: OpenStore, _ recorder: Recorder, known: @escaping (Int64, TrackedTable) throws -> RowIdentity?,
+        _ store: OpenStore, _ recorder: Recorder, reading source: Connection? = nil,
+        known: @escaping (Int64, TrackedTable) throws -> RowIdentity?,
         assign: @escaping (TrackedTable, Int64, TableReader.Row, RowIdentity) throws -> Void
     ) {
         self.store = store
         self.recorder = recorder
+        self.source = source
         find = known
         self.assign = assign
         tables = Dictionary(uniqueKeysWithValues: store.catalog.tables.map { ($0.id, $0) })
@@ -110,6 +114,10 @@ final class FoundIdentities {
         return identity
     }
 
+    private func reader(_ table: TrackedTable) -> TableReader {
+        TableReader(table: table, store: store, on: source)
+    }
+
     // MARK: The graph
 
     /// The rows that a row's identity is made of, as far as they are there and have no identity yet.
@@ -120,7 +128,7 @@ final class FoundIdentities {
         let positions = isNamedByKey(row, table) ? table.key.map(\.index) : Array(table.columns.indices)
         return try positions.compactMap { position in
             guard let (integer, parent) = reference(row, position, table), try known(integer, parent) == nil,
-                try TableReader(table: parent, store: store).exists(integer)
+                try reader(parent).exists(integer)
             else { return nil }
             return (position, Place(table: parent.id, integer: integer))
         }
@@ -147,7 +155,7 @@ final class FoundIdentities {
         var path: [Visit] = []
         func enter(_ place: Place, _ row: TableReader.Row? = nil) throws {
             guard let table = tables[place.table], try known(place.integer, table) == nil,
-                let row = try row ?? TableReader(table: table, store: store).row(at: place.integer)
+                let row = try row ?? reader(table).row(at: place.integer)
             else { return }
             let visit = Visit(table, place, row, try unknownParents(of: row, table), number: next)
             next += 1
@@ -209,8 +217,9 @@ final class FoundIdentities {
         of row: TableReader.Row, _ rowid: Int64?, _ table: TrackedTable, circle: [Place: RowIdentity]
     ) throws -> RowIdentity {
         if table.kind != .surrogate,
-            let natural = try TableReader(table: table, store: store)
-                .naturalIdentity({ try recorder.translated(row.values[$0], $0, in: table) })
+            let natural = try reader(table).naturalIdentity({
+                try recorder.translated(row.values[$0], $0, in: table)
+            })
         {
             return natural
         }

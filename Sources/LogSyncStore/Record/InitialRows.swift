@@ -10,6 +10,10 @@ import LogSyncState
 struct InitialRows {
     let store: OpenStore
     let recorder: Recorder
+    /// On which the program's rows are read, as they were when its triggers were made.
+    let source: Connection
+    /// nil where no other may write before all is recorded.
+    let portions: WritePortions?
 
     private var connection: Connection { store.connection }
 
@@ -18,13 +22,15 @@ struct InitialRows {
         let transaction = try recorder.transaction()
         let stamp = Stamp(peer: transaction.stamp.peer, sequence: transaction.stamp.sequence, time: .zero)
         let identities = FoundIdentities(
-            store, recorder,
+            store, recorder, reading: source,
             known: { [connection] integer, table in
                 try ClockTable(table: table, connection: connection).identity(at: integer)
             },
             assign: { table, rowid, row, identity in try number(row, rowid, identity, table, stamp: stamp) })
         for table in tables {
-            try TableReader(table: table, store: store).forEachRow(inOrder: true) { rowid, values in
+            let reader = reader(table)
+            try reader.forEachRow(inOrder: true) { rowid, values in
+                try pause(reader)
                 let row = TableReader.Row(values: values, of: table)
                 guard let identity = try identities.identity(of: row, rowid, table) else { return }
                 try number(row, rowid, identity, table, stamp: stamp)
@@ -38,12 +44,23 @@ struct InitialRows {
         }
     }
 
+    /// Settings were not there yet when rows were pinned, and are nobody's but logsync's to write.
+    private func reader(_ table: TrackedTable) -> TableReader {
+        TableReader(table: table, store: store, on: table.name == "logsync_setting" ? nil : source)
+    }
+
+    /// Lets others write, but not where rows are read on the connection that writes: a statement that has begun would hold
+    /// on to a state of the database that is no more by then.
+    private func pause(_ reader: TableReader) throws {
+        if reader.connection !== connection { try portions?.pause() }
+    }
+
     private func number(
         _ row: TableReader.Row, _ rowid: Int64?, _ identity: RowIdentity, _ table: TrackedTable, stamp: Stamp
     ) throws {
         var state = RowClock(insertedBy: stamp, in: table)
         store.spellOutCounters(&state, shown: row.values, in: table)
-        let reader = TableReader(table: table, store: store)
+        let reader = reader(table)
         let record = ClockRecord(state, of: identity, shownAs: row, reader)
         _ = try ClockTable(table: table, connection: connection).insert(record, at: rowid)
         store.count(1, state, row: store.rowDigest(table, identity), table: table)
@@ -52,8 +69,9 @@ struct InitialRows {
 
     private func write(_ table: TrackedTable, to transaction: TransactionWriter) throws {
         let clock = ClockTable(table: table, connection: connection)
-        let reader = TableReader(table: table, store: store)
+        let reader = reader(table)
         try reader.forEachRow(inOrder: true) { rowid, values in
+            try pause(reader)
             let row = TableReader.Row(values: values, of: table)
             let stored = try rowid.flatMap { try clock.identity(at: $0) }
             let identity =

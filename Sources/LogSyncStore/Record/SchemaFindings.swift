@@ -5,6 +5,8 @@ package struct SchemaFindings: Sendable, Equatable {
     /// Tables, by id, whose clock records are all compared with the rows that are there: rows may have gone without a
     /// trigger to say so.
     var orphanScans: Set<Int64> = []
+    /// Of some of those, the records that alone may have lost their rows; they were looked for beforehand.
+    var orphans: [Int64: [Int64]] = [:]
     /// Tables, by id, that are recorded for the first time: what they hold counts as found, as at the beginning.
     var newTables: Set<Int64> = []
     /// Columns, by table and column id, that have just appeared: what they hold counts as a fill.
@@ -13,6 +15,12 @@ package struct SchemaFindings: Sendable, Equatable {
     package init() {}
 
     mutating func formUnion(_ other: SchemaFindings) {
+        // What only one side knows of may be any record.
+        let narrowed = orphans.merging(other.orphans) { $0 + $1 }
+        orphans = narrowed.filter { id, _ in
+            (orphans[id] != nil || !orphanScans.contains(id))
+                && (other.orphans[id] != nil || !other.orphanScans.contains(id))
+        }
         orphanScans.formUnion(other.orphanScans)
         newTables.formUnion(other.newTables)
         newColumns.merge(other.newColumns) { $0.union($1) }

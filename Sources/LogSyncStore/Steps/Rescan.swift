@@ -24,13 +24,14 @@ struct Rescan {
 
     /// Lets the next recording compare the rows that were found to differ, and look for the row of every record.
     ///
-    /// - Parameter differing: the rows by table; of a table that is not among them every row is compared.
+    /// - Parameter compared: what was found of each table; of one that is not among them every row is compared.
     /// - Returns: what that recording needs to know.
-    func note(_ differing: [Int64: [Int64]]) throws -> SchemaFindings {
+    func note(_ compared: [Int64: Portion]) throws -> SchemaFindings {
         var findings = SchemaFindings()
         for table in store.catalog.tables {
-            if let rows = differing[table.id] {
-                for row in rows { try Capture.note(at: row, identity: nil, in: table, store) }
+            if let found = compared[table.id] {
+                if findsOrphans(table) { findings.orphans[table.id] = found.orphans }
+                for row in found.differing { try Capture.note(at: row, identity: nil, in: table, store) }
             } else {
                 try Capture.noteEverything(table, on: connection)
             }
@@ -47,6 +48,8 @@ struct Rescan {
         var last: Int64?
         /// The rows that have no record, or another than they are.
         var differing: [Int64] = []
+        /// The records whose rows are gone, where their places alone say so.
+        var orphans: [Int64] = []
         var isLast = false
     }
 
@@ -55,6 +58,11 @@ struct Rescan {
 
     /// The tables whose rows can be compared portion by portion.
     var comparable: [Int64] { store.catalog.tables.filter(\.hasRowid).map(\.id) }
+
+    /// Whether a record's row is gone where no row has its place.
+    private func findsOrphans(_ table: TrackedTable) -> Bool {
+        table.hasRowid && (table.kind != .natural || table.schema.integerKey != nil)
+    }
 
     /// Compares the next rows of a table with their records by the digests of both.
     func compare(after former: Portion) throws -> Portion {
@@ -86,7 +94,21 @@ struct Rescan {
             next.last = row
         }
         next.isLast = count < Self.portion
+        if findsOrphans(table) { next.orphans = try orphans(of: table, above: former.last, to: next) }
         return next
+    }
+
+    private func orphans(of table: TrackedTable, above first: Int64?, to portion: Portion) throws -> [Int64] {
+        let statement = try Statement(
+            """
+            SELECT c.row FROM \(table.clock) AS c WHERE (?1 IS NULL OR c.row > ?1) AND (?2 IS NULL OR c.row <= ?2)
+            AND NOT EXISTS (SELECT 1 FROM \(table.quoted) AS t WHERE t.\(table.rowid) = c.row)
+            """, on: connection)
+        statement.bind(first.map { .integer($0) } ?? .null, at: 1)
+        statement.bind(portion.isLast ? .null : portion.last.map { .integer($0) } ?? .null, at: 2)
+        var orphans: [Int64] = []
+        while try statement.step() { orphans.append(statement.integer(0)) }
+        return orphans
     }
 
     // MARK: Rows whose keys are not kept

@@ -22,8 +22,8 @@ struct OwnObjects {
                 + (type == "table" ? ", with ALTER TABLE \(SQL.name(name)) RENAME TO …" : "") + ", then try again.")
     }
 
-    /// Removes what logsync put there, and nothing else.
-    func drop() throws {
+    /// Removes what logsync put there, and nothing else: first what programs notice, then the rest bit by bit.
+    func drop(_ portions: WritePortions) throws {
         let fixed = try Self.tables()
         let own = try named().filter { object in
             switch object.type {
@@ -32,8 +32,37 @@ struct OwnObjects {
             default: false
             }
         }
+        try drop(own, portions)
+    }
+
+    /// Dropping a table takes as long as it is large, so it is emptied before, and the one that says that this is under way
+    /// goes last.
+    private func drop(_ objects: [Object], _ portions: WritePortions?) throws {
         connection.finalizeStatements()
-        for (type, name) in own { try connection.execute("DROP \(type.uppercased()) IF EXISTS \(SQL.name(name))") }
+        func drop(_ object: Object) throws {
+            try connection.execute("DROP \(object.type.uppercased()) IF EXISTS \(SQL.name(object.name))")
+        }
+        for object in objects where object.type != "table" { try drop(object) }
+        let tables = objects.filter { $0.type == "table" }
+        if let portions {
+            for table in tables where table.name != "logsync_store" { try empty(table.name, portions) }
+        }
+        connection.finalizeStatements()
+        for table in tables { try drop(table) }
+    }
+
+    private func empty(_ table: String, _ portions: WritePortions) throws {
+        let columns = try connection.rows("SELECT name, pk FROM pragma_table_info(?)", .text(table))
+        let key = columns.filter { $0[1].asInteger > 0 }.map { SQL.name(String(text: $0[0])) }.joined(separator: ", ")
+        let names = key.isEmpty ? "rowid" : key
+        // A row that holds bytes may be a megabyte long.
+        let count = columns.contains { $0[0] == .text("bytes") } ? 16 : 256
+        let (list, name) = (names.contains(",") ? "(\(names))" : names, SQL.name(table))
+        let sql = "DELETE FROM \(name) WHERE \(list) IN (SELECT \(names) FROM \(name) LIMIT \(count))"
+        repeat {
+            try connection.run(sql)
+            try portions.pause()
+        } while connection.changes > 0
     }
 
     // MARK: Leftovers
@@ -43,11 +72,9 @@ struct OwnObjects {
     func leftovers() throws -> [String] { try leftoverObjects().map(\.name) }
 
     /// Removes these.
-    func dropLeftovers() throws {
-        let left = try leftoverObjects()
-        connection.finalizeStatements()
-        for (type, name) in left { try connection.execute("DROP \(type.uppercased()) IF EXISTS \(SQL.name(name))") }
-    }
+    ///
+    /// - Parameter portions: nil to do it in the write transaction that is open.
+    func dropLeftovers(_ portions: WritePortions? = nil) throws { try drop(leftoverObjects(), portions) }
 
     /// A name alone does not say whose it is here: that the objects are made as logsync makes them does.
     private func leftoverObjects() throws -> [Object] {

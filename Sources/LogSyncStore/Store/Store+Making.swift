@@ -10,18 +10,25 @@ extension Store {
     ) throws -> FoundingReport {
         let database = try StoreConnection(path, configuration: configuration)
         defer { closeQuietly(database) }
-        struct Undo: Error { var report: FoundingReport }
+        struct Undo: Error {}
+        var draft: StoreDraft?
         do {
             // The work is done and undone: what is said is what would happen.
-            return try database.writeRaw { connection in
-                throw Undo(report: try found(connection, plan: plan, configuration: configuration, records: false))
+            try database.writeRaw { connection in
+                draft = try found(connection, plan: plan, configuration: configuration)
+                throw Undo()
             }
-        } catch let undo as Undo {
-            return undo.report
+        } catch is Undo {
+            // What reads every row keeps no program from writing meanwhile.
         }
+        return try database.withConnection { _ in try draft?.report(withReferences: true) } ?? FoundingReport()
     }
 
     /// Makes an existing database a store: schema, triggers, settings, and its rows recorded as the first transaction.
+    ///
+    /// With a write-ahead log programs go on writing meanwhile. The first transaction holds the rows as they were when the
+    /// triggers were made; what is written from then on is captured. Until all rows are recorded the database is no store
+    /// yet (``StoreSchema/unfinishedFormat``).
     package static func initialize(
         _ path: String, plan: InitializePlan, configuration: StoreConfiguration
     ) throws -> (store: Store, tables: [TableReport]) {
@@ -31,13 +38,12 @@ extension Store {
         do {
             let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
             do {
-                let reports = try database.writeRaw { connection in
-                    let report = try found(connection, plan: plan, configuration: configuration, records: true)
-                    try StoreFacts(connection).set("journal", .text(journal))
-                    return report.tables
-                }
-                return (Store(database), reports)
+                let draft = try make(database, plan: plan, configuration: configuration, journal: journal)
+                let report = try database.withConnection { _ in try draft.report(withReferences: false) }
+                return (Store(database), report.tables)
             } catch {
+                // Where the disk is full, say, what is left is removed by the next that is asked to.
+                _ = try? removeUnfinished(database)
                 restoreJournal(database, journal)
                 throw error
             }
@@ -68,11 +74,7 @@ extension Store {
         do {
             let unmade = try database.withConnection { try schema.make(on: $0, functions: functions) }
             let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
-            try database.writeRaw { connection in
-                _ = try found(connection, plan: plan, configuration: configuration, records: true)
-                try StoreFacts(connection).set("journal", .text(journal))
-                try UnmadeObjects(connection).add(unmade)
-            }
+            try make(database, plan: plan, configuration: configuration, journal: journal, unmade: unmade)
             return Store(database)
         } catch {
             closeQuietly(database)
@@ -90,7 +92,10 @@ extension Store {
     /// Removes every trace of replication and no row or object of the program's; puts the journal mode back.
     package func leave() throws {
         let journal = try registration().originalJournalMode
-        try database.writeRaw { try OwnObjects(connection: $0).drop() }
+        try database.writeInPortions { connection, portions in
+            try StoreFacts(connection).set("format", .integer(StoreSchema.unfinishedFormat))
+            try OwnObjects(connection: connection).drop(portions)
+        }
         Self.restoreJournal(database, journal)
         try database.close()
     }
@@ -105,8 +110,23 @@ extension Store {
         let database = try StoreConnection(path, configuration: configuration)
         defer { closeQuietly(database) }
         let left = try database.withConnection { try OwnObjects(connection: $0).leftovers() }
-        if !left.isEmpty, !dryRun { try database.writeRaw { try OwnObjects(connection: $0).dropLeftovers() } }
+        if !left.isEmpty, !dryRun {
+            try database.writeInPortions { try OwnObjects(connection: $0).dropLeftovers($1) }
+        }
         return left
+    }
+
+    /// Whether making the database a store, or a plain database again, was begun and has not ended: by a process that is
+    /// still at it, or was killed.
+    package static func isUnfinished(_ path: String, configuration: StoreConfiguration) throws -> Bool {
+        let database = try StoreConnection(path, configuration: configuration)
+        defer { closeQuietly(database) }
+        return try database.withConnection(isUnfinished)
+    }
+
+    private static func removeUnfinished(_ database: StoreConnection) throws {
+        guard try database.withConnection(isUnfinished) else { return }
+        try database.writeInPortions { try OwnObjects(connection: $0).dropLeftovers($1) }
     }
 
     private static func restoreJournal(_ database: StoreConnection, _ journal: String) {
@@ -155,181 +175,6 @@ extension Store {
                     WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
                     """, .text(table.schema.name), .integer(number))
             }
-        }
-    }
-
-    // MARK: Founding
-
-    /// Founds replication in an open write transaction.
-    static func found(
-        _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration, records: Bool
-    ) throws -> FoundingReport {
-        guard try !isReplicated(connection) else {
-            throw LogSyncError(
-                .configuration, "the database is a store already; it was left as it is",
-                help: "`logsync status` says of what; `logsync leave` ends it.")
-        }
-        var report = FoundingReport()
-        report.leftovers = try OwnObjects(connection: connection).leftovers()
-        try OwnObjects(connection: connection).checkNoneIsThere()
-        try connection.execute(StoreSchema.sql)
-        let peer = try writeFacts(connection, plan: plan, configuration: configuration)
-        try checkPolicies(plan.policies, on: connection, configuration: configuration)
-        try TableRegistration(connection: connection, plan: plan).checkNames()
-        let plan = plan.withContentSettings()
-        let registering = TableRegistration(connection: connection, plan: plan)
-        let choices = try registering.choices()
-        let (tracked, left) = (choices.tracked, choices.left)
-        report.refusals = choices.refused
-        if records, let refusal = report.refusal { throw refusal }
-        try UnmadeObjects(connection).add(choices.unfit)
-        for setting in plan.settings where setting.kind == "rename" {
-            try connection.run(
-                "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
-                .text(setting.target), .text(setting.value))
-        }
-        if let settings = try TableSchema.read("logsync_setting", on: connection) {
-            try registering.register(
-                TableRegistration.Choice(schema: settings, kind: .natural, key: settings.keyColumns.map(\.name)))
-        }
-        for choice in tracked { try registering.register(choice) }
-        try writeSettings(connection, plan: plan, peer: peer, tracked: tracked, left: left)
-
-        var catalog = try Catalog.load(on: connection)
-        for table in catalog.tables where table.epoch != nil {
-            try KeyHistory.keepIdentities(of: table.id, on: connection)
-        }
-        catalog = try Catalog.load(on: connection)
-        try Capture.equip(catalog.tables, on: connection)
-        let store = try OpenStore(connection, configuration: configuration)
-        try checkKeys(store.catalog)
-        report.tables =
-            try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
-            + leftReports(left)
-        if records {
-            try recordFound(store)
-        } else {
-            report.references = try registering.references(store.catalog)
-            report.undecided = registering.undecided(report.references)
-        }
-        try store.acceptSchemaVersion()
-        try store.saveDigest()
-        return report
-    }
-
-    private static func recordFound(_ store: OpenStore) throws {
-        for rule in try BrokenReferences(store: store).all() {
-            try store.connection.run(
-                "INSERT OR IGNORE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)",
-                .text(ReferenceRule.setting), .text(rule.target), .text(ReferenceRule.unenforced))
-        }
-        _ = try store.reloadPolicies()
-        let recorder = Recorder(store)
-        try InitialRows(store: store, recorder: recorder).record(store.catalog.tables)
-        _ = try recorder.transaction().finish()
-    }
-
-    private static func writeFacts(
-        _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration
-    ) throws -> PeerID {
-        let facts = StoreFacts(connection)
-        let peer = PeerID(high: configuration.random(), low: configuration.random())
-        let salt = (0..<2).flatMap { _ in withUnsafeBytes(of: configuration.random(), Array.init) }
-        try facts.set("format", .integer(StoreSchema.formatVersion))
-        try facts.set("peer", .blob(peer.bytes[...]))
-        try facts.set("salt", .blob(salt[...]))
-        try DigestKey.make(salt: salt[...], on: connection)
-        try facts.set("name", .text(plan.peerName))
-        try facts.set("content", .text(plan.content))
-        try facts.set("container", .text(plan.container))
-        try facts.set("created", .integer(configuration.clock.now()))
-        try facts.set("machine", plan.machineID.map { .text($0) } ?? .null)
-        try facts.set("generation", .integer(1))
-        try ForgottenColumns.begin(facts)
-        return peer
-    }
-
-    private static func writeSettings(
-        _ connection: Connection, plan: InitializePlan, peer: PeerID, tracked: [TableRegistration.Choice],
-        left: [(table: String, why: String)]
-    ) throws {
-        func set(_ kind: String, _ target: String, _ value: String) throws {
-            try connection.run(
-                "INSERT OR REPLACE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(kind),
-                .text(target), .text(value))
-        }
-        for setting in plan.settings { try set(setting.kind, setting.target, setting.value) }
-        try set("peer", peer.description, plan.peerName)
-        for choice in tracked {
-            let names = Renames(connection)
-            let table = try names.currentLogName(choice.schema.name)
-            let key = try choice.key.map { try names.logName(ofColumn: $0, in: table) }
-            let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(key))
-            try set("identity", table, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
-        }
-        for choice in tracked where choice.schema.isAutoincrement {
-            let number = try connection.integer(
-                "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(choice.schema.name))
-            if let number { try set("sequence", choice.schema.name, String(number)) }
-        }
-        for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
-        for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
-        // Tables that note migrations, too: other versions know others.
-        for (table, why) in left {
-            let choice: AppSchema.Left = why == "local" ? .local : .skip
-            try set(choice.rawValue, table, "1")
-            try StoreFacts(connection).set(choice.key(table), .integer(1))
-        }
-    }
-
-    static func checkPolicies(
-        _ policies: [(target: String, policy: String)], on connection: Connection, configuration: StoreConfiguration
-    ) throws {
-        for (target, policy) in policies {
-            let isKnown =
-                MergePolicy(named: policy) != nil || configuration.policies[policy] != nil
-                || Policies.tablePolicies.contains(policy)
-            guard isKnown else {
-                throw LogSyncError(
-                    .usage, "the policy \(policy) is not one that this version knows; nothing was changed",
-                    help:
-                        "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, sum, union, manual, "
-                        + "delete-wins, delete-loses, unique-park and unique-merge.")
-            }
-            let parts = target.split(separator: ".", maxSplits: 1).map(String.init)
-            let schema = try TableSchema.read(target, on: connection) ?? TableSchema.read(parts[0], on: connection)
-            guard let schema, schema.name.folded == target.folded || parts.count == 2 else {
-                throw LogSyncError(
-                    .usage, "there is no table \(parts[0]) to set a policy for; nothing was changed",
-                    help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database")
-            }
-            if schema.name.folded != target.folded, schema.column(parts[1]) == nil {
-                throw LogSyncError(
-                    .usage, "\(schema.name) has no column \(parts[1]); nothing was changed",
-                    help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
-            }
-            if schema.name.folded != target.folded, Policies.isOfTables(policy) {
-                throw LogSyncError(
-                    .usage, "\(policy) is a policy of whole tables, not of the column \(target); nothing was changed",
-                    help: "Set it for \(schema.name).")
-            }
-        }
-    }
-
-    /// An identity made of a reference to its own table's integer would have no end.
-    private static func checkKeys(_ catalog: Catalog) throws {
-        for table in catalog.tables where table.kind == .columns {
-            for key in table.key where table.columns[key.index].reference == table.name {
-                throw LogSyncError(
-                    .usage, "the identity of \(table.name) refers to \(table.name) itself; nothing was changed",
-                    help: "Choose columns that do not refer to the same table.")
-            }
-        }
-    }
-
-    private static func leftReports(_ left: [(table: String, why: String)]) -> [TableReport] {
-        left.map {
-            TableReport(table: $0.table, identity: $0.why, columns: [], references: [:], suggestions: [], rows: 0)
         }
     }
 }

@@ -46,17 +46,17 @@ extension Store {
     package func rescan(_ prepared: PreparedRescan, naming names: [String: Set<RowIdentity>]) throws -> (
         found: RecordedTransaction?, unidentified: [String: Int]
     ) {
-        var differing = try differingRows()
+        var compared = try comparedRows()
         return try database.write { store in
             let rescan = Rescan(store: store)
             var findings = prepared.findings
-            let isChanged = try SchemaReconciliation.isNeeded(store)
-            let matched = try rescan.matchRecords()
-            // What was compared has other numbers or columns now.
-            differing = isChanged ? [:] : differing.filter { !matched.orphanScans.contains($0.key) }
-            findings.formUnion(matched)
+            // What renumbers rows moves the schema's version, and what was compared has other numbers or columns then.
+            if try SchemaReconciliation.isNeeded(store) {
+                compared = [:]
+                findings.formUnion(try rescan.matchRecords())
+            }
             try rescan.noteDeletions(names)
-            findings.formUnion(try rescan.note(differing))
+            findings.formUnion(try rescan.note(compared))
             let found = try RecordStep(store, findings: findings).run()
             var left: [String: Int] = [:]
             for rows in try rescan.unidentified() {
@@ -70,13 +70,14 @@ extension Store {
 extension Store {
     /// The rows that have no record, or another than they are, by table: found while programs go on writing. What they write
     /// meanwhile is captured, and what is found is compared again when it is recorded.
-    private func differingRows() throws -> [Int64: [Int64]] {
-        var found: [Int64: [Int64]] = [:]
+    private func comparedRows() throws -> [Int64: Rescan.Portion] {
+        var found: [Int64: Rescan.Portion] = [:]
         for table in try database.read({ Rescan(store: $0).comparable }) {
             var portion = Rescan.Portion(table: table)
             while !portion.isLast {
                 portion = try database.read { [portion] in try Rescan(store: $0).compare(after: portion) }
-                found[table, default: []] += portion.differing
+                found[table, default: Rescan.Portion(table: table)].differing += portion.differing
+                found[table]?.orphans += portion.orphans
             }
         }
         return found

@@ -27,6 +27,8 @@ package final class PackagedRows {
         var configuration = configuration
         configuration.blobThreshold = .max
         configuration.leavesOutKeys = true
+        // Nobody else writes it.
+        configuration.lockBudget = 3600
         configuration.hashesParents = hashesParents
         plan.settings = settings.filter { ["identity", "reference", "skip", "local", "rename"].contains($0.kind) }
         store = try Store.initialize(path, plan: plan, configuration: configuration).store

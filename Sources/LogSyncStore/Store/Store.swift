@@ -23,6 +23,14 @@ package final class Store: Sendable {
     package static func open(_ path: String, configuration: StoreConfiguration) throws -> Store {
         let database = try StoreConnection(path, configuration: configuration)
         let version = try database.withConnection { connection in
+            guard try !isUnfinished(connection) else {
+                throw LogSyncError(
+                    .notReplicated,
+                    "\(path) is no store yet, or none any more: a `logsync init` or `logsync leave` of it is under way, or was "
+                        + "interrupted",
+                    help: "Wait until it has ended. Where it was interrupted, `logsync init` begins anew, and `logsync "
+                        + "leave` makes it an ordinary database again.")
+            }
             guard try isReplicated(connection) else {
                 guard try OwnObjects(connection: connection).leftovers().isEmpty else {
                     throw LogSyncError(
@@ -56,6 +64,14 @@ package final class Store: Sendable {
     }
 
     static func isReplicated(_ connection: Connection) throws -> Bool {
+        try hasFacts(connection) && !isUnfinished(connection)
+    }
+
+    static func isUnfinished(_ connection: Connection) throws -> Bool {
+        try hasFacts(connection) && formatVersion(of: connection) == StoreSchema.unfinishedFormat
+    }
+
+    private static func hasFacts(_ connection: Connection) throws -> Bool {
         try connection.integer(
             "SELECT EXISTS(SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'logsync_store')") == 1
     }

@@ -1,0 +1,141 @@
+import Dispatch
+import Foundation
+import LogSync
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// Runs the user's commands by which what carries the folder fetches and brings: one at a time, beside everything else.
+/// Recording, publishing and importing never wait for them; what they fetch is found like anything that arrives.
+final class CarrierHooks: Service {
+    /// How long a command may go on once the daemon has been told to end.
+    private static let patience = DispatchTimeInterval.seconds(5)
+
+    private struct State {
+        var settings: CarrierSettings
+        var logger: Logger
+        /// The content folders of the stores, as far as files have been published there.
+        var published: Set<String> = []
+        var isScanDue = true
+        var running: ShellCommand?
+        var isEnding = false
+        /// Makes the next scan due.
+        var timer: Task<Void, Never>?
+    }
+
+    private let state: Mutex<State>
+    private let onFailure: @Sendable (Hook) -> Void
+    private let wakes: AsyncStream<Void>
+    private let wake: AsyncStream<Void>.Continuation
+
+    /// - Parameter onFailure: called where a command did not end with 0 in time.
+    init(_ settings: CarrierSettings, logger: Logger, onFailure: @escaping @Sendable (Hook) -> Void) {
+        state = Mutex(State(settings: settings, logger: logger))
+        self.onFailure = onFailure
+        (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Runs other commands from now on; one that runs already comes to its end.
+    func change(to settings: CarrierSettings, logger: Logger) {
+        state.withLock { state in
+            state.isScanDue = state.isScanDue || settings != state.settings
+            state.settings = settings
+            state.logger = logger
+        }
+        wake.yield()
+    }
+
+    /// Takes the path of a file that was put into a container or removed from one.
+    func noteChange(of file: String) {
+        // Only what lies in a peer's folder is published; the rest is on its way there.
+        guard let peers = file.range(of: "/peers/", options: .backwards) else { return }
+        let isNews = state.withLock { state in
+            state.settings.afterPublish != nil && state.published.insert(String(file[..<peers.lowerBound])).inserted
+        }
+        if isNews { wake.yield() }
+    }
+
+    /// Ends the command that runs now without any further grace, and lets none begin.
+    func kill() {
+        let running = state.withLock { state in
+            state.isEnding = true
+            return state.running
+        }
+        running?.kill()
+    }
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            wake.yield()
+            for await _ in wakes { await runWhatIsDue() }
+            // What was published last is carried, too.
+            await publish()
+        } onGracefulShutdown: { [self] in
+            wake.finish()
+            DispatchQueue.global().asyncAfter(deadline: .now() + Self.patience) { [self] in
+                let running = state.withLock { state in
+                    state.isEnding = true
+                    return state.running
+                }
+                running?.terminate()
+            }
+        }
+    }
+
+    private func runWhatIsDue() async {
+        await publish()
+        let scan = state.withLock { state in
+            defer { state.isScanDue = false }
+            return state.isScanDue ? state.settings.beforeScan : nil
+        }
+        guard let scan else { return }
+        await run(scan, .beforeScan, input: "")
+        let interval = state.withLock { $0.settings.interval.duration }
+        // The service may have ended when this is over; then nobody hears it.
+        let timer = Task { [weak self] in
+            // Cancelled by another that begins anew.
+            guard (try? await Task.sleep(for: interval)) != nil else { return }
+            self?.state.withLock { $0.isScanDue = true }
+            self?.wake.yield()
+        }
+        state.withLock { state in
+            state.timer?.cancel()
+            state.timer = timer
+        }
+    }
+
+    private func publish() async {
+        let (command, folders) = state.withLock { state in
+            defer { state.published = [] }
+            return (state.settings.afterPublish, state.published.sorted())
+        }
+        guard let command, !folders.isEmpty else { return }
+        await run(command, .afterPublish, input: folders.joined(separator: "\n") + "\n")
+    }
+
+    /// Runs a command to its end, or to the end of the time that it is given.
+    private func run(_ text: String, _ hook: Hook, input: String) async {
+        let command = ShellCommand(text)
+        let (mayRun, timeout, logger) = state.withLock { state in
+            if !state.isEnding { state.running = command }
+            return (!state.isEnding, state.settings.timeout.duration, state.logger)
+        }
+        guard mayRun else { return }
+        let isLate = Mutex(false)
+        let limit = Task {
+            // Cancelled where the command was faster.
+            guard (try? await Task.sleep(for: timeout)) != nil else { return }
+            isLate.withLock { $0 = true }
+            command.terminate()
+        }
+        do {
+            try await command.run(input: input)
+        } catch {
+            onFailure(hook)
+            let why = isLate.withLock { $0 } ? "; it had taken \(timeout.components.seconds) seconds" : ""
+            logger.error("carrier.\(hook.rawValue): \(LogSyncError(describing: error).message)\(why)")
+        }
+        limit.cancel()
+        state.withLock { $0.running = nil }
+    }
+}

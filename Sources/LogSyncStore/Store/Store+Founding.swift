@@ -1,0 +1,228 @@
+import Foundation
+import LogSyncModel
+import LogSyncSQLite
+
+/// A database becomes a store: logsync's tables and triggers, what the content has settled, and a record of every row.
+extension Store {
+    /// What a database is about to be as a store.
+    struct StoreDraft {
+        let store: OpenStore
+        fileprivate let registering: TableRegistration
+        fileprivate let left: [(table: String, why: String)]
+        fileprivate var found: FoundingReport
+
+        /// Reads every row, for what they tell.
+        ///
+        /// - Parameter withReferences: whether columns are searched for references that nobody has declared.
+        func report(withReferences: Bool) throws -> FoundingReport {
+            var report = found
+            report.tables =
+                try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
+                + Store.leftReports(left)
+            guard withReferences else { return report }
+            report.references = try registering.references(store.catalog)
+            report.undecided = registering.undecided(report.references)
+            return report
+        }
+    }
+
+    /// Founds replication, and records what the database holds.
+    @discardableResult
+    static func make(
+        _ database: StoreConnection, plan: InitializePlan, configuration: StoreConfiguration, journal: String,
+        unmade: [UnmadeObject] = []
+    ) throws -> StoreDraft {
+        try database.writeInPortions { connection, portions in
+            let draft = try found(connection, plan: plan, configuration: configuration, records: true)
+            let facts = StoreFacts(connection)
+            try facts.set("journal", .text(journal))
+            try UnmadeObjects(connection).add(unmade)
+            try facts.set("format", .integer(StoreSchema.unfinishedFormat))
+            // A rollback journal lets nobody write while a second connection reads: there it is all one portion.
+            if try connection.isLogged {
+                let pinned = try PinnedRows(database.path)
+                try withExtendedLifetime(pinned) {
+                    try recordFound(draft.store, reading: pinned.connection, portions)
+                }
+            } else {
+                try recordFound(draft.store, reading: connection, nil)
+            }
+            try facts.set("format", .integer(StoreSchema.formatVersion))
+            try draft.store.saveDigest()
+            return draft
+        }
+    }
+
+    /// Founds replication in an open write transaction, and records nothing yet.
+    ///
+    /// - Parameter records: whether everything is to be recorded; what keeps it from being so is thrown then.
+    static func found(
+        _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration, records: Bool = false
+    ) throws -> StoreDraft {
+        guard try !isReplicated(connection) else {
+            throw LogSyncError(
+                .configuration, "the database is a store already; it was left as it is",
+                help: "`logsync status` says of what; `logsync leave` ends it.")
+        }
+        var report = FoundingReport()
+        report.leftovers =
+            try isUnfinished(connection) ? [] : OwnObjects(connection: connection).leftovers()
+        try OwnObjects(connection: connection).checkNoneIsThere()
+        try connection.execute(StoreSchema.sql)
+        let peer = try writeFacts(connection, plan: plan, configuration: configuration)
+        try checkPolicies(plan.policies, on: connection, configuration: configuration)
+        try TableRegistration(connection: connection, plan: plan).checkNames()
+        let plan = plan.withContentSettings()
+        let registering = TableRegistration(connection: connection, plan: plan)
+        let choices = try registering.choices()
+        let (tracked, left) = (choices.tracked, choices.left)
+        report.refusals = choices.refused
+        if records, let refusal = report.refusal { throw refusal }
+        try UnmadeObjects(connection).add(choices.unfit)
+        for setting in plan.settings where setting.kind == "rename" {
+            try connection.run(
+                "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
+                .text(setting.target), .text(setting.value))
+        }
+        if let settings = try TableSchema.read("logsync_setting", on: connection) {
+            try registering.register(
+                TableRegistration.Choice(schema: settings, kind: .natural, key: settings.keyColumns.map(\.name)))
+        }
+        for choice in tracked { try registering.register(choice) }
+        try writeSettings(connection, plan: plan, peer: peer, tracked: tracked, left: left)
+
+        var catalog = try Catalog.load(on: connection)
+        for table in catalog.tables where table.epoch != nil {
+            try KeyHistory.keepIdentities(of: table.id, on: connection)
+        }
+        catalog = try Catalog.load(on: connection)
+        try Capture.equip(catalog.tables, on: connection)
+        let store = try OpenStore(connection, configuration: configuration)
+        try checkKeys(store.catalog)
+        try store.acceptSchemaVersion()
+        try store.saveDigest()
+        return StoreDraft(store: store, registering: registering, left: left, found: report)
+    }
+
+    /// - Parameters:
+    ///   - source: on which the program's rows are read.
+    ///   - portions: nil where all is recorded in one write transaction.
+    private static func recordFound(
+        _ store: OpenStore, reading source: Connection, _ portions: WritePortions?
+    ) throws {
+        for rule in try BrokenReferences(store: store).all(reading: source) {
+            try store.connection.run(
+                "INSERT OR IGNORE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)",
+                .text(ReferenceRule.setting), .text(rule.target), .text(ReferenceRule.unenforced))
+        }
+        _ = try store.reloadPolicies()
+        let recorder = Recorder(store)
+        try InitialRows(store: store, recorder: recorder, source: source, portions: portions)
+            .record(store.catalog.tables)
+        _ = try recorder.transaction().finish()
+    }
+
+    private static func writeFacts(
+        _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration
+    ) throws -> PeerID {
+        let facts = StoreFacts(connection)
+        let peer = PeerID(high: configuration.random(), low: configuration.random())
+        let salt = (0..<2).flatMap { _ in withUnsafeBytes(of: configuration.random(), Array.init) }
+        try facts.set("format", .integer(StoreSchema.formatVersion))
+        try facts.set("peer", .blob(peer.bytes[...]))
+        try facts.set("salt", .blob(salt[...]))
+        try DigestKey.make(salt: salt[...], on: connection)
+        try facts.set("name", .text(plan.peerName))
+        try facts.set("content", .text(plan.content))
+        try facts.set("container", .text(plan.container))
+        try facts.set("created", .integer(configuration.clock.now()))
+        try facts.set("machine", plan.machineID.map { .text($0) } ?? .null)
+        try facts.set("generation", .integer(1))
+        try ForgottenColumns.begin(facts)
+        return peer
+    }
+
+    private static func writeSettings(
+        _ connection: Connection, plan: InitializePlan, peer: PeerID, tracked: [TableRegistration.Choice],
+        left: [(table: String, why: String)]
+    ) throws {
+        func set(_ kind: String, _ target: String, _ value: String) throws {
+            try connection.run(
+                "INSERT OR REPLACE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(kind),
+                .text(target), .text(value))
+        }
+        for setting in plan.settings { try set(setting.kind, setting.target, setting.value) }
+        try set("peer", peer.description, plan.peerName)
+        for choice in tracked {
+            let names = Renames(connection)
+            let table = try names.currentLogName(choice.schema.name)
+            let key = try choice.key.map { try names.logName(ofColumn: $0, in: table) }
+            let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(key))
+            try set("identity", table, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
+        }
+        for choice in tracked where choice.schema.isAutoincrement {
+            let number = try connection.integer(
+                "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(choice.schema.name))
+            if let number { try set("sequence", choice.schema.name, String(number)) }
+        }
+        for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
+        for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
+        // Tables that note migrations, too: other versions know others.
+        for (table, why) in left {
+            let choice: AppSchema.Left = why == "local" ? .local : .skip
+            try set(choice.rawValue, table, "1")
+            try StoreFacts(connection).set(choice.key(table), .integer(1))
+        }
+    }
+
+    static func checkPolicies(
+        _ policies: [(target: String, policy: String)], on connection: Connection, configuration: StoreConfiguration
+    ) throws {
+        for (target, policy) in policies {
+            let isKnown =
+                MergePolicy(named: policy) != nil || configuration.policies[policy] != nil
+                || Policies.tablePolicies.contains(policy)
+            guard isKnown else {
+                throw LogSyncError(
+                    .usage, "the policy \(policy) is not one that this version knows; nothing was changed",
+                    help:
+                        "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, sum, union, manual, "
+                        + "delete-wins, delete-loses, unique-park and unique-merge.")
+            }
+            let parts = target.split(separator: ".", maxSplits: 1).map(String.init)
+            let schema = try TableSchema.read(target, on: connection) ?? TableSchema.read(parts[0], on: connection)
+            guard let schema, schema.name.folded == target.folded || parts.count == 2 else {
+                throw LogSyncError(
+                    .usage, "there is no table \(parts[0]) to set a policy for; nothing was changed",
+                    help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database")
+            }
+            if schema.name.folded != target.folded, schema.column(parts[1]) == nil {
+                throw LogSyncError(
+                    .usage, "\(schema.name) has no column \(parts[1]); nothing was changed",
+                    help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
+            }
+            if schema.name.folded != target.folded, Policies.isOfTables(policy) {
+                throw LogSyncError(
+                    .usage, "\(policy) is a policy of whole tables, not of the column \(target); nothing was changed",
+                    help: "Set it for \(schema.name).")
+            }
+        }
+    }
+
+    /// An identity made of a reference to its own table's integer would have no end.
+    private static func checkKeys(_ catalog: Catalog) throws {
+        for table in catalog.tables where table.kind == .columns {
+            for key in table.key where table.columns[key.index].reference == table.name {
+                throw LogSyncError(
+                    .usage, "the identity of \(table.name) refers to \(table.name) itself; nothing was changed",
+                    help: "Choose columns that do not refer to the same table.")
+            }
+        }
+    }
+
+    private static func leftReports(_ left: [(table: String, why: String)]) -> [TableReport] {
+        left.map {
+            TableReport(table: $0.table, identity: $0.why, columns: [], references: [:], suggestions: [], rows: 0)
+        }
+    }
+}
