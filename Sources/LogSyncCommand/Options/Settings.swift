@@ -12,6 +12,7 @@ struct Settings: Equatable, Sendable {
         case container, content, peer, stores, poll, debounce, wait, metrics, verbose, quiet
         case onImport = "on-import"
         case logFormat = "log-format"
+        case loadExtension = "load-extension"
 
         var variable: String { "LOGSYNC_" + rawValue.uppercased().replacingOccurrences(of: "-", with: "_") }
 
@@ -20,7 +21,7 @@ struct Settings: Equatable, Sendable {
             switch self {
             case .poll, .debounce, .wait: .number
             case .verbose, .quiet: .boolean
-            case .stores: .list
+            case .stores, .loadExtension: .list
             default: .text
             }
         }
@@ -31,6 +32,8 @@ struct Settings: Equatable, Sendable {
     private(set) var peer: String?
     /// The stores of `watch`, where it is given none.
     private(set) var stores: [String]
+    /// As `--load-extension`, FILE or FILE:ENTRY each.
+    private(set) var loadExtension: [String]
     private(set) var poll: Seconds?
     private(set) var debounce: Milliseconds?
     private(set) var wait: Seconds?
@@ -60,6 +63,10 @@ struct Settings: Equatable, Sendable {
         // In the environment as in $PATH; in the file they cannot be taken apart wrongly.
         stores =
             (found[.stores]?.list ?? found[.stores]?.text.split(separator: ":").map(String.init) ?? [])
+            .map { Self.expandingHome($0, environment) }
+        // An entry follows a colon.
+        loadExtension =
+            (found[.loadExtension]?.list ?? found[.loadExtension]?.text.split(separator: ",").map(String.init) ?? [])
             .map { Self.expandingHome($0, environment) }
         poll = try found[.poll]?.parsed(as: "a number of seconds")
         debounce = try found[.debounce]?.parsed(as: "a whole number of milliseconds")

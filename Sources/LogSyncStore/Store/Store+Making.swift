@@ -4,6 +4,16 @@ import LogSyncSQLite
 
 /// Making stores, and making them plain databases again.
 extension Store {
+    /// The kind of the setting that names the recipe of the content's application.
+    package static let recipeSetting = "recipe"
+
+    /// What tables a database has; it is only read.
+    package static func outline(_ path: String, configuration: StoreConfiguration) throws -> DatabaseOutline {
+        let database = try StoreConnection(path, configuration: configuration)
+        defer { closeQuietly(database) }
+        return try database.withConnection { try DatabaseOutline($0) }
+    }
+
     /// What `init` would do, without doing it, and all that keeps it from doing so.
     package static func examine(
         _ path: String, plan: InitializePlan, configuration: StoreConfiguration
@@ -272,7 +282,10 @@ extension Store {
             if let number { try set("sequence", choice.schema.name, String(number)) }
         }
         for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
+        for (target, parent) in plan.referencePatterns { try set("reference", target, parent) }
         for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
+        for allocator in plan.allocators { try set(ProgramAllocator.setting, allocator.target, allocator.text()) }
+        if let recipe = plan.recipe { try set(Self.recipeSetting, "content", recipe) }
         // Tables that note migrations, too: other versions know others.
         for (table, why) in left {
             let choice: AppSchema.Left = why == "local" ? .local : .skip
