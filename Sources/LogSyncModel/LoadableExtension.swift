@@ -1,6 +1,6 @@
 /// An extension of SQLite, as a library in a file.
 ///
-/// It is code of whoever made the file, and runs as this user: it is never named by a database or a shared folder.
+/// It is code that runs as this user: it is never named by a database or a shared folder.
 public struct LoadableExtension: Hashable, Sendable {
     /// The library's path.
     public var file: String

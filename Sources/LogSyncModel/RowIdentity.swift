@@ -209,7 +209,7 @@ public enum Collation: String, Hashable, Sendable {
     case binary = "BINARY"
     case nocase = "NOCASE"
     case rtrim = "RTRIM"
-    /// Logsync brings it to its connections: see ``CaseFolding``.
+    /// Logsync brings it to its connections: see ``FoldedText``.
     case unicase = "UNICASE"
 
     /// Maps texts that compare equal under this collation to the same bytes.
@@ -228,7 +228,7 @@ public enum Collation: String, Hashable, Sendable {
             var text = text
             while text.last == 0x20 { text = text.dropLast() }
             return text
-        case .unicase: return CaseFolding.fold(text)[...]
+        case .unicase: return FoldedText.fold(text)[...]
         }
     }
 }

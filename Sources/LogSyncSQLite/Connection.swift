@@ -111,7 +111,7 @@ package final class Connection {
         let code = sqlite3_create_collation_v2(
             handle, Collation.unicase.rawValue, SQLITE_UTF8, nil,
             { _, count, text, otherCount, other in
-                CaseFolding.compare(
+                FoldedText.compare(
                     UnsafeRawBufferPointer(start: text, count: Int(count)),
                     UnsafeRawBufferPointer(start: other, count: Int(otherCount)))
             }, nil)
@@ -156,8 +156,11 @@ package final class Connection {
 
     /// Runs `body` on an empty database in memory, which goes with it.
     ///
+    /// - Parameter extensions: what is loaded first.
     /// - Throws: `ioError` where none could be made; what `body` throws.
-    package static func inMemory<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+    package static func inMemory<Result>(
+        extensions: [LoadableExtension] = [], _ body: (Connection) throws -> Result
+    ) throws -> Result {
         var handle: OpaquePointer?
         let code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
         defer { sqlite3_close_v2(handle) }
@@ -165,6 +168,7 @@ package final class Connection {
             throw LogSyncError(.ioError, "no temporary database could be made; nothing was changed")
         }
         try defend(handle, trustsSchema: true)
+        for loadable in extensions { try load(loadable, into: handle) }
         let connection = Connection(handle)
         defer { connection.finalizeStatements() }
         return try body(connection)

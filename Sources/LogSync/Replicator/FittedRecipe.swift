@@ -210,7 +210,8 @@ extension RecipeChoice {
             guard matching.count < 2 else {
                 let names = matching.map(\.name).joined(separator: ", ")
                 throw LogSyncError(
-                    .configuration, "\(path) looks like the database of several applications: \(names); nothing was changed",
+                    .configuration,
+                    "\(path) looks like the database of several applications: \(names); nothing was changed",
                     help: "Say which with --recipe NAME, or take none of them with --recipe none.")
             }
             return matching.first

@@ -82,8 +82,9 @@ extension Replicator {
 
     /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
     private func contentPaths() -> (path: String, own: String)? {
+        guard opened?.store.isResting == false || KernelLocks.shared.holder(of: path) == nil else { return nil }
         // The round says why the store cannot be opened.
-        try? look { ($0.content.path, $0.content.peer($0.peer).path) }
+        return try? look { ($0.content.path, $0.content.peer($0.peer).path) }
     }
 
     // MARK: The loop
@@ -125,7 +126,13 @@ extension Replicator {
             } catch {
                 let error = LogSyncError(wrapping: error, at: path)
                 state.postponeRest()
-                if state.holder != nil { announceHolder(error, &state) } else if storeReturn?.isWaiting ?? false { announceReturn(error, &state) } else { announce(error, &state) }
+                if state.holder != nil {
+                    announceHolder(error, &state)
+                } else if storeReturn?.isWaiting ?? false {
+                    announceReturn(error, &state)
+                } else {
+                    announce(error, &state)
+                }
             }
         }
         state.stop()
@@ -171,20 +178,20 @@ extension Replicator {
 
     /// How often, and after which pauses, it is looked whether a program that lets nobody in does so for longer than a
     /// commit.
-    private static let looks = 5
-    private static let lookPause = Duration.milliseconds(50)
+    private static let attempts = 5
+    private static let attemptPause = Duration.milliseconds(50)
 
     /// Where the store is not open, looks first whether a program has it for itself: trying to open it would only wait.
     private func checkIsFree(_ state: inout DaemonState) async throws {
         guard opened?.store.isResting ?? true else { return }
-        var count = state.holder == nil ? Self.looks : 1
+        var count = state.holder == nil ? Self.attempts : 1
         while let process = KernelLocks.shared.holder(of: path) {
             count -= 1
             guard count > 0 else {
                 state.holder = process
                 throw LogSyncError.heldAlone(path, by: process)
             }
-            try await Task.sleep(for: Self.lookPause)
+            try await Task.sleep(for: Self.attemptPause)
         }
         state.holder = nil
     }

@@ -29,7 +29,8 @@ enum BuiltInRecipes {
         let nearest = name.nearest(among: texts.map(\.name)).map { "Did you mean \($0)? " } ?? ""
         throw LogSyncError(
             .usage, "there is no recipe \(name.debugDescription); nothing was done",
-            help: nearest + "`logsync recipes list` has those that are built in; a file is given by its path, as ./my.toml")
+            help: nearest
+                + "`logsync recipes list` has those that are built in; a file is given by its path, as ./my.toml")
     }
 
     /// What `--recipe` means: a path has a slash or ends in .toml.

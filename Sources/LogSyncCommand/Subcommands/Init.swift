@@ -128,7 +128,8 @@ struct Init: AsyncParsableCommand {
     }
 
     private func recipeLines(_ name: String, _ note: String?) -> [String] {
-        let headline = "It goes by the recipe \(Terminal.printable(name))" + (recipe == nil ? " (--recipe none takes none)." : ".")
+        let headline =
+            "It goes by the recipe \(Terminal.printable(name))" + (recipe == nil ? " (--recipe none takes none)." : ".")
         return [headline] + (note ?? "").split(separator: "\n").map { "  " + Terminal.printable(String($0)) }
     }
 

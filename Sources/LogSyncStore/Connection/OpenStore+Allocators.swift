@@ -103,7 +103,8 @@ private struct AllocatorNotes {
         let conditions = key.indices.map { " AND \(SQL.name(key[$0].key)) = ?\($0 + 2)" }.joined()
         let name = SQL.name(column)
         let statement = try connection.prepare(
-            "UPDATE \(SQL.name(table)) SET \(name) = ?1 WHERE typeof(\(name)) = 'integer' AND \(name) < ?1\(conditions)")
+            "UPDATE \(SQL.name(table)) SET \(name) = ?1 WHERE typeof(\(name)) = 'integer' AND \(name) < ?1\(conditions)"
+        )
         statement.bind(.integer(wanted), at: 1)
         for (index, part) in key.enumerated() {
             switch part.value {

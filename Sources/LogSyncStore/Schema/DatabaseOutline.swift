@@ -26,7 +26,8 @@ package struct DatabaseOutline: Sendable {
         tables = [:]
         for name in try TableSchema.tableNames(on: connection) {
             guard let schema = try TableSchema.read(name, on: connection) else { continue }
-            var sets = Set(schema.uniqueIndexes.compactMap { index in index.columns.map { Set($0.map(\.name.folded)) } })
+            var sets = Set(
+                schema.uniqueIndexes.compactMap { index in index.columns.map { Set($0.map(\.name.folded)) } })
             if let key = schema.integerKey { sets.insert([key.folded]) }
             tables[name.folded] = Table(name: name, columns: Set(schema.columns.map(\.name.folded)), uniqueSets: sets)
         }

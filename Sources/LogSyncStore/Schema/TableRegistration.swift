@@ -230,7 +230,8 @@ struct TableRegistration {
             guard let collation = index.foreignCollations.first else { continue }
             throw connection.hasCollation(collation)
                 ? refused(
-                    schema, "has a UNIQUE index in the order of the collation \(collation), which does not say which "
+                    schema,
+                    "has a UNIQUE index in the order of the collation \(collation), which does not say which "
                         + "texts are the same") : foreign("collation \(collation)")
         }
         for column in schema.columns

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the SQL on stdin as Anki would, which has a collation of its own; prints rows as the sqlite3 shell does."""
+"""Runs the SQL of a file as Anki would, which has a collation of its own; prints rows as the sqlite3 shell does."""
 import sqlite3
 import sys
 
@@ -13,7 +13,7 @@ def fold(text):
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.create_collation("unicase", lambda a, b: (fold(a) > fold(b)) - (fold(a) < fold(b)))
 statement = ""
-for line in sys.stdin:
+for line in open(sys.argv[2], encoding="utf-8"):
     statement += line
     if sqlite3.complete_statement(statement):
         for row in connection.execute(statement):

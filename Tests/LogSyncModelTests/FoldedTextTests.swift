@@ -2,7 +2,7 @@ import LogSyncModel
 import Testing
 
 /// The collation `unicase`, compared with what Anki's own library (26.9) said.
-struct CaseFoldingTests {
+struct FoldedTextTests {
     /// `SELECT dense_rank() OVER (ORDER BY text COLLATE unicase)` of texts of one scalar each: of all that fold, those that
     /// others fold to, and those that later versions of Unicode fold.
     @Test func `the order of scalars is that of Anki`() {
@@ -11,7 +11,7 @@ struct CaseFoldingTests {
             0x118A0..<0x118E0, 0x16E40..<0x16E80, 0x1E900..<0x1E960,
         ]
         let folded = ranges.joined().map { value in
-            (value: value, text: CaseFolding.fold(Array(String(Unicode.Scalar(value).map(Character.init) ?? " ").utf8)))
+            (value: value, text: FoldedText.fold(Array(String(Unicode.Scalar(value).map(Character.init) ?? " ").utf8)))
         }
         let order = Set(folded.map(\.text)).sorted { $0.lexicographicallyPrecedes($1) }
         let ranks = Dictionary(uniqueKeysWithValues: zip(order, 1...))
@@ -41,7 +41,7 @@ struct CaseFoldingTests {
 
     private func compare(_ a: String, _ b: String) -> Int {
         Array(a.utf8).withUnsafeBytes { a in
-            Array(b.utf8).withUnsafeBytes { b in Int(CaseFolding.compare(a, b)).signum() }
+            Array(b.utf8).withUnsafeBytes { b in Int(FoldedText.compare(a, b)).signum() }
         }
     }
 }

@@ -2,8 +2,8 @@
 ///
 /// It is that of Rust's library of that name, as Anki has it: full case folding of Unicode 12, where a letter that folds to
 /// three letters gives the third before the first two, so that U+FB03 equals `iff`. Texts are in the order of their folded
-/// scalars. What Unicode has added since is not folded. `CaseFoldingTests` compares it with what Anki's own library says.
-package enum CaseFolding {
+/// scalars. What Unicode has added since is not folded. `FoldedTextTests` compares it with what Anki's own library says.
+package enum FoldedText {
     /// The folded text, as UTF-8, whose bytes are in the order of the scalars; what is no UTF-8 is the replacement character.
     package static func fold(_ text: some Collection<UInt8>) -> [UInt8] {
         if isASCII(text) { return text.map(lowercase) }
