@@ -99,7 +99,7 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "TOMLKit", package: "TOMLKit"),
             ],
-            swiftSettings: settings),
+            resources: [.embedInCode("Recipes")], swiftSettings: settings),
         // Black box: links nothing of ours, but needs the built tool beside it.
         .testTarget(
             name: "AcceptanceTests",
@@ -167,7 +167,9 @@ let package = Package(
             name: "large-writer",
             dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")], path: "Tests/Large/Sources",
             swiftSettings: settings),
-        .testTarget(name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], swiftSettings: settings),
+        .testTarget(
+            name: "CommandTests", dependencies: ["LogSync", "LogSyncCommand"], exclude: ["Applications"],
+            swiftSettings: settings),
         // No product: `make bench` builds it. In this package, because it measures what has `package` access.
         .target(
             name: "SQLiteSession", path: "Benchmarks/SQLiteSession", linkerSettings: [.linkedLibrary("sqlite3")]),

@@ -37,6 +37,9 @@ public struct SyncConfiguration: Sendable {
     /// Every peer should register them alike: where one is missing `last-writer` is shown, and the peer's state digest no
     /// longer says what it shows.
     public var policies: [String: MergePolicy] = [:]
+    /// Extensions of SQLite that this user has the store's connections load, for the collations and functions that the
+    /// program's schema needs.
+    public var extensions: [LoadableExtension] = []
     /// Errors and identity trouble are logged here, once; by default no more than notices, by the program's own handler.
     public var logger = SyncConfiguration.defaultLogger
     /// 64 random bits a call.
@@ -65,6 +68,7 @@ extension SyncConfiguration {
         configuration.random = random
         configuration.busyTimeout = wait / .seconds(1)
         configuration.policies = policies
+        configuration.extensions = extensions
         configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
         configuration.blobThreshold = blobThreshold
         return configuration

@@ -23,9 +23,8 @@ struct LogSyncCommand: AsyncParsableCommand {
             Init.self, Clone.self, Sync.self, Import.self, Export.self, Watch.self, Status.self, List.self, Log.self,
             Show.self,
             Conflicts.self, Policy.self, Subscribe.self, KeyValue.self, Peers.self, Snapshot.self, Compact.self,
-            Seed.self,
-            Migrate.self, Move.self,
-            Attach.self, Rescan.self, Rebuild.self, Doctor.self, Verify.self, Leave.self, Destroy.self,
+            Seed.self, Migrate.self, Move.self, Attach.self, Rescan.self, Rebuild.self, Doctor.self, Verify.self,
+            Leave.self, Destroy.self, Recipes.self,
         ])
 
     static func main() async {

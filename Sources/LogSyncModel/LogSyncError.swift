@@ -21,6 +21,18 @@ public struct LogSyncError: Error, Hashable, Sendable {
     }
 }
 
+extension LogSyncError {
+    /// A program that keeps a database locked lets nobody even read it.
+    ///
+    /// - Parameter process: its id, where that is known.
+    package static func heldAlone(_ path: String, by process: Int32? = nil) -> LogSyncError {
+        LogSyncError(
+            .locked,
+            "another program\(process.map { " (process \($0))" } ?? "") has \(path) for itself; nothing was changed",
+            help: "Run the command again when that program has ended; what it writes is recorded then.")
+    }
+}
+
 extension LogSyncError: CustomStringConvertible {
     public var description: String { help.map { "\(message). \($0)" } ?? message }
 }

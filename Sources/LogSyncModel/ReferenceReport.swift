@@ -4,6 +4,8 @@ public struct ReferenceReport: Sendable, Hashable, Codable {
     public enum Evidence: String, Sendable, Codable {
         /// The schema, or an option.
         case declared
+        /// The recipe for the database's application.
+        case recipe
         /// The column is named as the table, and all its values are integers of the table's rows.
         case nameAndData = "name-and-data"
         /// The column is named as the table, and has no values yet.

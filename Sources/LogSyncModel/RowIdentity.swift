@@ -204,11 +204,13 @@ public enum KeyPart: Hashable, Sendable {
     }
 }
 
-/// SQLite's built-in collations. Source: <https://www.sqlite.org/datatype3.html#collating_sequences>.
+/// SQLite's built-in collations, and Anki's. Source: <https://www.sqlite.org/datatype3.html#collating_sequences>.
 public enum Collation: String, Hashable, Sendable {
     case binary = "BINARY"
     case nocase = "NOCASE"
     case rtrim = "RTRIM"
+    /// Logsync brings it to its connections: see ``FoldedText``.
+    case unicase = "UNICASE"
 
     /// Maps texts that compare equal under this collation to the same bytes.
     ///
@@ -226,6 +228,7 @@ public enum Collation: String, Hashable, Sendable {
             var text = text
             while text.last == 0x20 { text = text.dropLast() }
             return text
+        case .unicase: return FoldedText.fold(text)[...]
         }
     }
 }

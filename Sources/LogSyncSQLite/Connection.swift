@@ -103,12 +103,64 @@ package final class Connection {
                     help: "logsync needs SQLite 3.37 or later")
             }
         }
+        try addCollations(handle)
+    }
+
+    /// Brings the collations that are known and not SQLite's: only a connection that has them may write their indexes.
+    private static func addCollations(_ handle: OpaquePointer) throws {
+        let code = sqlite3_create_collation_v2(
+            handle, Collation.unicase.rawValue, SQLITE_UTF8, nil,
+            { _, count, text, otherCount, other in
+                FoldedText.compare(
+                    UnsafeRawBufferPointer(start: text, count: Int(count)),
+                    UnsafeRawBufferPointer(start: other, count: Int(otherCount)))
+            }, nil)
+        guard code == SQLITE_OK else {
+            throw LogSyncError(.ioError, "SQLite takes no collation (code \(code)); nothing was opened")
+        }
+    }
+
+    /// Loads an extension into this connection. Only for the call itself may the connection load one: no SQL ever can.
+    ///
+    /// Source: <https://www.sqlite.org/c3ref/load_extension.html>.
+    ///
+    /// - Throws: `configuration` where the file is none that can be loaded.
+    package static func load(_ loadable: LoadableExtension, into handle: OpaquePointer) throws {
+        func allow(_ value: Int32) throws {
+            var state: Int32 = -1
+            guard logsync_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, value, &state) == SQLITE_OK,
+                state == value
+            else {
+                throw LogSyncError(
+                    .configuration, "this SQLite loads no extensions; \(loadable.file) was not loaded",
+                    help: "Leave --load-extension out, or use a logsync whose SQLite has them")
+            }
+        }
+        try allow(1)
+        var message: UnsafeMutablePointer<CChar>?
+        let code = sqlite3_load_extension(handle, loadable.file, loadable.entry, &message)
+        defer { sqlite3_free(message) }
+        try allow(0)
+        guard code == SQLITE_OK else {
+            let reason = message.map { String(cString: $0) } ?? "code \(code)"
+            throw LogSyncError(
+                .configuration, "the SQLite extension \(loadable.file) cannot be loaded: \(reason); nothing was opened",
+                help: "--load-extension, LOGSYNC_LOAD_EXTENSION or the configuration file names it: correct that")
+        }
+    }
+
+    /// Whether a collation is known, by SQLite or by an extension that was loaded.
+    package func hasCollation(_ name: String) -> Bool {
+        (try? Statement("SELECT '' < '' COLLATE \(SQL.name(name))", on: self)) != nil
     }
 
     /// Runs `body` on an empty database in memory, which goes with it.
     ///
+    /// - Parameter extensions: what is loaded first.
     /// - Throws: `ioError` where none could be made; what `body` throws.
-    package static func inMemory<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+    package static func inMemory<Result>(
+        extensions: [LoadableExtension] = [], _ body: (Connection) throws -> Result
+    ) throws -> Result {
         var handle: OpaquePointer?
         let code = sqlite3_open_v2(":memory:", &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nil)
         defer { sqlite3_close_v2(handle) }
@@ -116,6 +168,7 @@ package final class Connection {
             throw LogSyncError(.ioError, "no temporary database could be made; nothing was changed")
         }
         try defend(handle, trustsSchema: true)
+        for loadable in extensions { try load(loadable, into: handle) }
         let connection = Connection(handle)
         defer { connection.finalizeStatements() }
         return try body(connection)

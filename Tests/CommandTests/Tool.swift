@@ -137,7 +137,9 @@ final class Tool: Sendable {
     }
 
     @discardableResult
-    func succeed(_ arguments: String...) async throws -> Ended {
+    func succeed(_ arguments: String...) async throws -> Ended { try await succeed(arguments) }
+
+    func succeed(_ arguments: [String]) async throws -> Ended {
         let ended = try await run(arguments)
         guard ended.code == 0 else {
             throw Failure(description: "logsync \(arguments.joined(separator: " ")): \(ended.code) \(ended.errors)")

@@ -129,7 +129,7 @@ final class SnapshotCoverage {
     private func columns(of name: SchemaFileName, of id: PeerID) throws -> SchemaColumns? {
         if let known = schemaColumns[name.fingerprint] { return known }
         guard let text = library.content.schema(name, of: id) else { return nil }
-        let columns = try Store.columns(ofSchema: text)
+        let columns = try Store.columns(ofSchema: text, configuration: owner.configuration.storeConfiguration)
         schemaColumns[name.fingerprint] = columns
         return columns
     }

@@ -49,7 +49,7 @@ extension FolderExamination {
 
     private func schemaRefusal(_ text: String, at path: String, of peer: PeerID) -> [Finding] {
         do {
-            try Store.checkSchema(text)
+            try Store.checkSchema(text, configuration: configuration.storeConfiguration)
             return []
         } catch {
             return [

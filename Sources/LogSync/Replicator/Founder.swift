@@ -30,14 +30,9 @@ actor Founder {
                 chain: try store.chain(of: registration.peer).description))
     }
 
-    /// What the store is told, in agreement with what the content has settled.
-    ///
-    /// - Throws: `configuration` where the options contradict that.
-    func plan(
-        _ options: InitializeOptions, name: String, _ scan: ContainerScan?, _ folder: ContentFolder
-    ) throws -> InitializePlan {
+    /// What the content has settled; nil where it is to be founded.
+    func contentSettings(_ scan: ContainerScan?, _ folder: ContentFolder) throws -> ContentSettings? {
         let settings = try scan.map { try ContentSettings($0, ContentLibrary(folder)) }
-        try settings?.check(options)
         let published = (scan?.peers ?? [:]).values.map(\.overview.published)
         if published.contains(where: { $0 > 0 }), settings?.rows.isEmpty != false {
             throw LogSyncError(
@@ -45,6 +40,14 @@ actor Founder {
                 "what the content has settled has not arrived in \(folder.path) yet; nothing was done",
                 help: "Wait for the sync engine to deliver the other peers' log files, and run the command again")
         }
+        return settings
+    }
+
+    /// What the store is told, in agreement with what the content has settled.
+    ///
+    /// - Throws: `configuration` where the options contradict that.
+    func plan(_ options: InitializeOptions, name: String, _ settings: ContentSettings?) throws -> InitializePlan {
+        try settings?.check(options)
         var plan = InitializePlan(content: content, container: container, peerName: name)
         plan.identities = options.identities.mapValues { identity in
             switch identity {
@@ -58,6 +61,7 @@ actor Founder {
         plan.policies = options.policies
         plan.local = options.local
         plan.skip = options.skip
+        plan.allocators = options.allocators
         plan.keepJournal = options.keepJournal
         plan.machineID = configuration.machineID
         plan.settings = settings?.rows ?? []

@@ -55,7 +55,7 @@ extension Founder {
 
         let scan = try ContainerScanner(content: folder).scan(full: true)
         let name = try self.peerName(peerName, scan)
-        let plan = try plan(InitializeOptions(), name: name, scan, folder)
+        let plan = try plan(InitializeOptions(), name: name, contentSettings(scan, folder))
         let temporary = target + ".logsync-clone"
         // From the newest whole snapshot that proves sound, else from the logs alone. What only a partial one has, the new
         // store waits for like any other; whether one is, shows when there is a store to ask.

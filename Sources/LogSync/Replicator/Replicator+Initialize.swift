@@ -52,7 +52,8 @@ extension Founder {
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         let former = try stateDirectory.peers(at: place.path).filter { scan?.peers[$0] != nil }
         let name = try peerName(options.peerName, scan, former: former)
-        let plan = try plan(options, name: name, scan, folder)
+        let settings = try contentSettings(scan, folder)
+        let plan = try plan(options, name: name, settings, place, &report)
         let found = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
         report.tables = found.tables
         report.references = found.references
@@ -95,6 +96,41 @@ extension Founder {
         guard try Store.isUnfinished(place.path, configuration: configuration.storeConfiguration) else { return }
         _ = try await removeLeftovers(place.path, dryRun: false)
         configuration.logger.notice("\(place.path): what an init or leave that was interrupted had left is removed")
+    }
+
+    /// The same with the recipe for the database's application, which the report names.
+    private func plan(
+        _ options: InitializeOptions, name: String, _ settings: ContentSettings?, _ place: StorePlace,
+        _ report: inout InitializeReport
+    ) throws -> InitializePlan {
+        let isJoining = settings?.rows.isEmpty == false
+        let outline = try Store.outline(place.path, configuration: configuration.storeConfiguration)
+        let settled = settings?.value(Store.recipeSetting, "content")
+        guard let recipe = try options.recipe.recipe(for: outline, place.path, isJoining: isJoining) else {
+            report.recipe = settled
+            return try plan(options, name: name, settings)
+        }
+        if let settled, settled != recipe.name {
+            throw LogSyncError(
+                .configuration, "\(content) goes by the recipe \(settled), not \(recipe.name); nothing was changed",
+                help: "Leave --recipe out: who joins a content takes what its founder has decided.")
+        }
+        let fitted = FittedRecipe(recipe, options, outline)
+        let lacking = recipe.mark.lacking(in: outline)
+        if !lacking.isEmpty {
+            report.warnings.append(
+                "\(place.path) is not quite what the recipe \(recipe.name) is for: \(lacking.joined(separator: "; "))")
+        }
+        for what in fitted.passedOver {
+            configuration.logger.debug("the recipe \(recipe.name) names what \(place.path) does not have: \(what)")
+        }
+        report.recipe = recipe.name
+        report.note = recipe.note
+        var plan = try plan(fitted.options, name: name, settings)
+        plan.recipe = recipe.name
+        plan.recipeReferences = fitted.references
+        plan.referencePatterns = fitted.patterns.map { ("\($0.table).\($0.column)", $0.parent) }
+        return plan
     }
 
     /// A database none of whose tables the content has was most likely meant for another one.
@@ -151,6 +187,7 @@ extension Founder {
         defer { closeQuietly(store) }
         report.peer = PeerName(id: registration.peer, name: registration.name)
         report.tables = try store.tables()
+        report.recipe = try store.recipe()
         report.warnings = try ignored(options, store)
         let hasPublished = try store.outbox(unpublishedOnly: false).contains { $0.isPublished }
         if !options.dryRun, !hasPublished, try store.vector().sequences.keys.allSatisfy({ $0 == registration.peer }) {

@@ -40,6 +40,7 @@ extension ReplicatedStore {
             parked: summary.parked, digest: summary.digest, keptForSchema: summary.keptForUnknownSchema,
             unenforced: summary.unenforced, succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
             lacks: try scan.map(coverage.lackedColumns) ?? [], unmade: try store.unmadeObjects(),
+            recipe: try store.recipe(),
             missingPolicies: try store.lackingPolicies().map { PolicyEntry(target: $0.target, policy: $0.policy) },
             schemas: try scan.map(coverage.schemaDifferences) ?? [])
     }

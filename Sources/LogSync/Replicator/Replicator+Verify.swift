@@ -104,7 +104,7 @@ extension Founder {
         let made = try Store.createForReplay(
             // A store shows what its own schema makes of the history, whatever other peers have by now.
             path, schema: try compared?.store.schemaText().text ?? schema(in: folder, scan),
-            plan: try plan(InitializeOptions(), name: "replay", scan, folder),
+            plan: try plan(InitializeOptions(), name: "replay", contentSettings(scan, folder)),
             configuration: configuration.storeConfiguration)
         var known: Set<SchemaFingerprint> = []
         try made.learnKeys(scan, in: folder, known: &known)

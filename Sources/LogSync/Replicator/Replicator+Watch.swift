@@ -72,15 +72,21 @@ extension Replicator {
     }
 
     /// A number that changes with every commit of others; nil where the store cannot be asked.
-    private func commits() -> Int64? { try? look { try $0.store.dataVersion() } }
+    ///
+    /// A store that has been let go of is not opened for it.
+    private func commits() -> Int64? {
+        guard opened?.store.isResting == false else { return nil }
+        return try? look { try $0.store.dataVersion() }
+    }
 
     /// Where other processes ask for the store; nil before it has been opened, which tells where that is.
     private func requestsPath() -> String? { locks == nil && !isLettingGo ? nil : stateDirectory.locks }
 
     /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
     private func contentPaths() -> (path: String, own: String)? {
+        guard opened?.store.isResting == false || KernelLocks.shared.holder(of: path) == nil else { return nil }
         // The round says why the store cannot be opened.
-        try? look { ($0.content.path, $0.content.peer($0.peer).path) }
+        return try? look { ($0.content.path, $0.content.peer($0.peer).path) }
     }
 
     // MARK: The loop
@@ -101,6 +107,13 @@ extension Replicator {
             do {
                 if wake.reasons.contains(.request) { try await letGo(wakes) }
                 state.schedule(wake.reasons)
+                if isUntouched(by: wake) { continue }
+                if wake.reasons == .rest {
+                    try rest(&state)
+                    continue
+                }
+                try await checkIsFree(&state)
+                state.postponeRest()
                 let result = try await respond(to: wake, &state)
                 if wake.reasons.contains(.acknowledge) { try await acknowledge(nil) }
                 state.noteReceipt(
@@ -114,10 +127,19 @@ extension Replicator {
                 break
             } catch {
                 let error = LogSyncError(wrapping: error, at: path)
-                if storeReturn?.isWaiting ?? false { announceReturn(error, &state) } else { announce(error, &state) }
+                state.postponeRest()
+                if state.holder != nil {
+                    announceHolder(error, &state)
+                } else if storeReturn?.isWaiting ?? false {
+                    announceReturn(error, &state)
+                } else {
+                    announce(error, &state)
+                }
             }
         }
         state.stop()
+        // Closed as by any program, which leaves one file where nobody else has it open.
+        if opened?.store.isResting ?? false, KernelLocks.shared.holder(of: path) == nil { _ = try? look { $0.peer } }
         guard state.owesReceipt else { return }
         // In a task that is not cancelled. What cannot be said now is said at the next start.
         await Task { try? await acknowledge(nil) }.value
@@ -135,6 +157,73 @@ extension Replicator {
         let result = try await round(.publish)
         // Where there was nothing to publish, the container was not looked at, and may not be there.
         return result.published > 0 ? result : nil
+    }
+
+    // MARK: Rest
+
+    /// Whether a wake is for writes that were none: of a store that was let go of, and whose files are as they were.
+    private func isUntouched(by wake: Wake) -> Bool {
+        wake.reasons.isSubset(of: [.local, .look, .rest]) && opened?.store.isUntouchedAtRest ?? false
+    }
+
+    /// Lets go of the store's files, so that a program that wants them for itself gets them.
+    private func rest(_ state: inout DaemonState) throws {
+        guard let opened, !opened.store.isResting else { return }
+        guard opened.isCurrent, let files = opened.store.restingFiles(now: PassingTime.nanosecondsSince1970()) else {
+            return state.postponeRest()
+        }
+        // What was written before that look is seen by this one, and what is written after it changes the files.
+        let (version, isPending) = try look { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
+        guard !isPending, version == state.version ?? version else { return state.wakes.wake(.local) }
+        try opened.store.rest(files)
+    }
+
+    /// How often, and after which pauses, it is looked whether a program that lets nobody in does so for longer than a
+    /// commit.
+    private static let attempts = 5
+    private static let attemptPause = Duration.milliseconds(50)
+
+    /// Where the store is not open, looks first whether a program has it for itself: trying to open it would only wait.
+    private func checkIsFree(_ state: inout DaemonState) async throws {
+        guard opened?.store.isResting ?? true else { return }
+        var count = state.holder == nil ? Self.attempts : 1
+        while let process = KernelLocks.shared.holder(of: path) {
+            count -= 1
+            guard count > 0 else {
+                state.holder = process
+                throw LogSyncError.heldAlone(path, by: process)
+            }
+            try await Task.sleep(for: Self.attemptPause)
+        }
+        state.holder = nil
+    }
+
+    /// Said once: it is no trouble, and what the program writes is recorded when it lets go.
+    private func announceHolder(_ error: LogSyncError, _ state: inout DaemonState) {
+        state.fail()
+        guard state.trouble != error.code else { return }
+        state.trouble = error.code
+        configuration.logger.notice(
+            "\(error.message.replacing("; nothing was changed", with: "")); it is recorded and imported when that ends")
+    }
+
+    /// For how long one write waits for readers, and for how long none does where that was in vain.
+    private static let readerPatience = Duration.seconds(2)
+    private static let readerNeglect = Duration.seconds(60)
+    private static let readerPause = Duration.milliseconds(4)
+
+    /// Waits, while ``run()`` is under way, for a moment in which no other program reads: a transaction that reads before it
+    /// writes fails where something was written in between. Who reads for long is not waited for.
+    func awaitReaders() async throws {
+        let start = ContinuousClock.now
+        guard isRunning, readersAreWaitedFor.map({ start >= $0 }) ?? true else { return }
+        while KernelLocks.shared.isRead(path) {
+            guard start.duration(to: .now) < Self.readerPatience else {
+                readersAreWaitedFor = .now + Self.readerNeglect
+                return
+            }
+            try await Task.sleep(for: Self.readerPause)
+        }
     }
 
     /// Closes the store until another process, which needs it alone, has finished.

@@ -1,4 +1,4 @@
-import LogSyncModel
+public import LogSyncModel
 
 /// How ``Replicator/initialize(_:container:content:options:configuration:)`` is told to treat a database.
 public struct InitializeOptions: Sendable {
@@ -34,6 +34,10 @@ public struct InitializeOptions: Sendable {
     public var local: [String] = []
     /// Tables that are left alone.
     public var skip: [String] = []
+    /// Where the program notes the integers that it gives to rows by itself.
+    public var allocators: [ProgramAllocator] = []
+    /// Options for a known application, which the others come before.
+    public var recipe = RecipeChoice.none
     /// Whether to leave the journal mode as it is; otherwise it becomes WAL.
     public var keepJournal = false
     /// Whether only to say what would be done.

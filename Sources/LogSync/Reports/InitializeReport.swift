@@ -14,6 +14,10 @@ public struct InitializeReport: Sendable, Encodable {
     public var alreadyInitialized = false
     /// The content was there already, and what it holds was merged.
     public var joined = false
+    /// The recipe for its application that the content goes by; nil where there is none.
+    public var recipe: String?
+    /// What the recipe says to the database's owner.
+    public var note: String?
     public var tables: [TableReport] = []
     /// What may not be as it was meant, as sentences.
     public var warnings: [String] = []
@@ -35,6 +39,6 @@ public struct InitializeReport: Sendable, Encodable {
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, dryRun, alreadyInitialized, joined, tables, references, undecided
-        case refusals, warnings, recorded, published, imported, held
+        case recipe, note, refusals, warnings, recorded, published, imported, held
     }
 }

@@ -77,6 +77,8 @@ public struct StoreStatus: Sendable, Encodable {
     public var lacks: [LackedColumn]
     /// What of the content's schema this store does not make or does not run, and settings that it cannot follow.
     public var unmade: [UnmadeObject]
+    /// The recipe for its application that the content goes by; nil where there is none.
+    public var recipe: String?
     /// The merge policies of the content that this process lacks: where it merges, `last-writer` is shown.
     public var missingPolicies: [PolicyEntry]
     /// The peers that take part whose schemas differ from this store's, as far as they have arrived.
@@ -84,7 +86,8 @@ public struct StoreStatus: Sendable, Encodable {
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, succeeds, identity, lacks, unmade, missingPolicies, lastImport, schemas
+        case keptForSchema, unenforced, succeeds, identity, lacks, unmade, missingPolicies, lastImport, recipe
+        case schemas
     }
 }
 

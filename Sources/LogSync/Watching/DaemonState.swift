@@ -1,3 +1,4 @@
+import Foundation
 import LogSyncModel
 
 /// What a running replicator remembers from one wake to the next.
@@ -23,6 +24,11 @@ struct DaemonState {
     private var delay = DaemonState.firstDelay
     private var lastCompaction: ContinuousClock.Instant?
 
+    /// The wake at which the store's files are let go of, where nothing happens before.
+    private var rest: Task<Void, Never>?
+    /// The program that was said to have the store for itself.
+    var holder: pid_t?
+
     private let receiptDelay: Duration
     /// The wake that has the receipt written, while one is owed.
     private var receipt: Task<Void, Never>?
@@ -43,6 +49,15 @@ struct DaemonState {
     init(wakes: WakeQueue, receiptDelay: Duration) {
         self.wakes = wakes
         self.receiptDelay = receiptDelay
+    }
+
+    /// How long nothing happens before the store's files are let go of.
+    private static let restDelay = Duration.milliseconds(700)
+
+    /// Puts off letting go of the store's files.
+    mutating func postponeRest() {
+        rest?.cancel()
+        rest = wakes.wake(.rest, after: Self.restDelay)
     }
 
     /// Notes what a round did for the receipt: whether it was written, and whether there may be something to say.
@@ -108,5 +123,6 @@ struct DaemonState {
         nextLook?.cancel()
         retry?.cancel()
         receipt?.cancel()
+        rest?.cancel()
     }
 }

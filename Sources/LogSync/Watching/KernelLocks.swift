@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Who has databases locked for writing, as the kernel lists it: nothing is opened for that, and nothing locked.
+/// Who has databases locked, as the kernel lists it: nothing is opened for that, and nothing locked.
 ///
 /// Source: `proc_locks(5)`, and <https://www.sqlite.org/walformat.html>, section 2.3: the writer locks byte 120 of the log's
 /// index, or without a log the reserved byte of the database.
@@ -11,14 +11,20 @@ final class KernelLocks: Sendable {
     private struct State {
         var read: ContinuousClock.Instant?
         /// By inode, of the databases and of the indexes.
-        var writers: [UInt64: [(process: pid_t, bytes: ClosedRange<UInt64>)]] = [:]
+        var writers: Locks = [:]
     }
+
+    private typealias Locks = [UInt64: [(process: pid_t, bytes: ClosedRange<UInt64>)]]
 
     private let state = Mutex(State())
 
     /// For how long a reading serves all stores of the process.
     private static let validity = Duration.seconds(1)
     private static let logWriterByte: UInt64 = 120
+    /// Who reads a log locks one of these.
+    private static let logReaderBytes: ClosedRange<UInt64> = 123...127
+    /// The first of SQLite's SHARED bytes: who has locked that for writing lets nobody read.
+    private static let sharedByte: UInt64 = 0x4000_0002
     /// SQLite's RESERVED_BYTE.
     private static let reservedByte: UInt64 = 0x4000_0001
 
@@ -27,8 +33,7 @@ final class KernelLocks: Sendable {
         let places = [(path + "-shm", Self.logWriterByte), (path, Self.reservedByte)]
         return state.withLock { state in
             if state.read.map({ $0.duration(to: .now) >= Self.validity }) ?? true {
-                // Without /proc nothing is known.
-                state.writers = Self.parse((try? String(contentsOfFile: "/proc/locks", encoding: .utf8)) ?? "")
+                state.writers = Self.read("WRITE")
                 state.read = .now
             }
             for (file, byte) in places {
@@ -41,16 +46,37 @@ final class KernelLocks: Sendable {
         }
     }
 
+    /// The process, other than this one, that has the database for itself; nil where there is none, or that cannot be told.
+    func holder(of path: String) -> pid_t? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return Self.read("WRITE")[UInt64(status.st_ino)]?
+            .first { $0.bytes.contains(Self.sharedByte) && $0.process > 0 && $0.process != getpid() }?.process
+    }
+
+    /// Whether another process is reading the database right now, through its log.
+    func isRead(_ path: String) -> Bool {
+        var status = stat()
+        guard stat(path + "-shm", &status) == 0 else { return false }
+        return Self.read("READ")[UInt64(status.st_ino)]?
+            .contains { $0.bytes.overlaps(Self.logReaderBytes) && $0.process != getpid() } ?? false
+    }
+
+    /// Without /proc nothing is known.
+    private static func read(_ kind: Substring) -> Locks {
+        parse((try? String(contentsOfFile: "/proc/locks", encoding: .utf8)) ?? "", kind)
+    }
+
     /// Lines as `1: POSIX  ADVISORY  WRITE 4711 08:01:131 120 120`; one that is waited for has an arrow after the number.
-    private static func parse(_ text: String) -> [UInt64: [(process: pid_t, bytes: ClosedRange<UInt64>)]] {
-        text.split(separator: "\n").reduce(into: [:]) { writers, line in
+    private static func parse(_ text: String, _ kind: Substring) -> Locks {
+        text.split(separator: "\n").reduce(into: [:]) { locks, line in
             let words = line.split(separator: " ")
-            guard words.count == 8, words[1] == "POSIX", words[3] == "WRITE", let process = pid_t(words[4]),
+            guard words.count == 8, words[1] == "POSIX", words[3] == kind, let process = pid_t(words[4]),
                 let inode = words[5].split(separator: ":").last.flatMap({ UInt64($0) }), let first = UInt64(words[6])
             else { return }
             let last = words[7] == "EOF" ? UInt64.max : UInt64(words[7]) ?? first
             guard first <= last else { return }
-            writers[inode, default: []].append((process, first...last))
+            locks[inode, default: []].append((process, first...last))
         }
     }
 }

@@ -16,6 +16,8 @@ struct WakeReasons: OptionSet {
     static let request = WakeReasons(rawValue: 16)
     /// What was published and imported is to be said in the receipt.
     static let acknowledge = WakeReasons(rawValue: 32)
+    /// Nothing has happened for a while: the store's files may be let go of.
+    static let rest = WakeReasons(rawValue: 64)
 }
 
 /// What a running replicator was woken for, and where.

@@ -116,7 +116,8 @@ struct Watchers: Sendable {
         var isSaid = false
         // A sleep fails when the task is cancelled, and only then.
         while (try? await Task.sleep(for: Self.writerPolling)) != nil {
-            let id = KernelLocks.shared.writer(of: store)
+            // Who has it for itself is told of by the round that finds it so.
+            let id = KernelLocks.shared.holder(of: store) == nil ? KernelLocks.shared.writer(of: store) : nil
             if let known = writer, known.id == id, !isSaid {
                 guard known.since.duration(to: .now) >= Self.writerPatience else { continue }
                 let now = await commits()

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import LogSync
 import Logging
 
@@ -27,6 +28,12 @@ struct CommonOptions: ParsableArguments {
             valueName: "seconds"))
     var wait: Seconds?
 
+    @Option(
+        help: ArgumentHelp(
+            "An extension of SQLite to load before a database is read; may be repeated (LOGSYNC_LOAD_EXTENSION).",
+            valueName: "file[:entry]"))
+    var loadExtension: [String] = []
+
     func validate() throws {
         if verbose, quiet { throw ValidationError("--verbose and --quiet exclude each other.") }
     }
@@ -51,6 +58,7 @@ struct Session: Sendable {
     let logger: Logger
     /// How long to wait for locks; nil for the library's choice.
     let wait: Seconds?
+    let extensions: [LoadableExtension]
 
     init(_ options: CommonOptions) throws {
         try self.init(options, settings: Settings(file: options.config))
@@ -59,6 +67,8 @@ struct Session: Sendable {
     init(_ options: CommonOptions, settings: Settings) {
         self.settings = settings
         wait = options.wait ?? settings.wait
+        extensions = (options.loadExtension.isEmpty ? settings.loadExtension : options.loadExtension)
+            .map(LoadableExtension.init(argument:))
         isJSON = options.json
         isQuiet = !options.verbose && (options.quiet || settings.quiet ?? false)
         let isVerbose = !options.quiet && (options.verbose || settings.verbose ?? false)
@@ -103,5 +113,17 @@ struct Session: Sendable {
             }
         }
         return (results, worst)
+    }
+}
+
+extension LoadableExtension {
+    /// Takes `FILE` or `FILE:ENTRY`. The path is made absolute: no search path decides which library it is.
+    fileprivate init(argument: String) {
+        var (file, entry) = (argument, String?.none)
+        if !FileManager.default.fileExists(atPath: argument), let colon = argument.lastIndex(of: ":") {
+            file = String(argument[..<colon])
+            entry = String(argument[argument.index(after: colon)...])
+        }
+        self.init(file: URL(fileURLWithPath: file).path, entry: entry)
     }
 }

@@ -8,6 +8,7 @@ extension Session {
         var configuration = SyncConfiguration()
         configuration.logger = logger
         configuration.events = InotifyFolderEvents.shared
+        configuration.extensions = extensions
         if let wait { configuration.wait = wait.duration }
         return configuration
     }

@@ -16,6 +16,7 @@ struct Settings: Equatable, Sendable {
         case afterPublish = "carrier.after-publish"
         case carrierInterval = "carrier.interval"
         case carrierTimeout = "carrier.timeout"
+        case loadExtension = "load-extension"
 
         var variable: String { "LOGSYNC_" + rawValue.uppercased().replacing(/[-.]/, with: "_") }
 
@@ -24,7 +25,7 @@ struct Settings: Equatable, Sendable {
             switch self {
             case .poll, .debounce, .wait, .carrierInterval, .carrierTimeout: .number
             case .verbose, .quiet: .boolean
-            case .stores: .list
+            case .stores, .loadExtension: .list
             default: .text
             }
         }
@@ -35,6 +36,8 @@ struct Settings: Equatable, Sendable {
     private(set) var peer: String?
     /// The stores of `watch`, where it is given none.
     private(set) var stores: [String]
+    /// As `--load-extension`, FILE or FILE:ENTRY each.
+    private(set) var loadExtension: [String]
     private(set) var poll: Seconds?
     private(set) var debounce: Milliseconds?
     private(set) var wait: Seconds?
@@ -65,6 +68,10 @@ struct Settings: Equatable, Sendable {
         // In the environment as in $PATH; in the file they cannot be taken apart wrongly.
         stores =
             (found[.stores]?.list ?? found[.stores]?.text.split(separator: ":").map(String.init) ?? [])
+            .map { Self.expandingHome($0, environment) }
+        // An entry follows a colon.
+        loadExtension =
+            (found[.loadExtension]?.list ?? found[.loadExtension]?.text.split(separator: ",").map(String.init) ?? [])
             .map { Self.expandingHome($0, environment) }
         poll = try found[.poll]?.parsed(as: "a number of seconds")
         debounce = try found[.debounce]?.parsed(as: "a whole number of milliseconds")

@@ -76,13 +76,13 @@ enum SettingsFile {
     }
 
     /// The texts of a list; nil where it is none, or holds something else.
-    private static func list(_ value: any TOMLValueConvertible) -> [String]? {
+    static func list(_ value: any TOMLValueConvertible) -> [String]? {
         guard let array = value.array else { return nil }
         let texts = array.compactMap(\.string)
         return texts.count == array.count ? texts : nil
     }
 
-    private static func reason(_ error: any Error) -> String {
+    static func reason(_ error: any Error) -> String {
         guard let cause = (error as? CocoaError)?.underlying as? POSIXError else { return error.localizedDescription }
         return String(cString: strerror(cause.code.rawValue))
     }

@@ -54,6 +54,12 @@ struct Init: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Leave this table alone; may be repeated.", valueName: "table"))
     var skip: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Options for a known application: one that is built in, a file, or none; otherwise that which matches.",
+            valueName: "name|file|none"))
+    var recipe: String?
+
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
@@ -84,6 +90,7 @@ struct Init: AsyncParsableCommand {
         for argument in policy { try options.addPolicy(argument) }
         options.local = local
         options.skip = skip
+        options.recipe = try BuiltInRecipes.choice(recipe)
         options.keepJournal = keepJournal
         options.dryRun = dryRun
         return options
@@ -103,6 +110,7 @@ struct Init: AsyncParsableCommand {
                 "\(report.store) is now a store of \(place)\(peer)."
             }
         var lines = [Terminal.printable(headline)]
+        if let recipe = report.recipe { lines += recipeLines(recipe, report.note) }
         if !report.tables.isEmpty {
             lines += [""] + tableLines(report.tables) + [""]
         }
@@ -117,6 +125,12 @@ struct Init: AsyncParsableCommand {
             )
         }
         return lines + report.held.map(\.line)
+    }
+
+    private func recipeLines(_ name: String, _ note: String?) -> [String] {
+        let headline =
+            "It goes by the recipe \(Terminal.printable(name))" + (recipe == nil ? " (--recipe none takes none)." : ".")
+        return [headline] + (note ?? "").split(separator: "\n").map { "  " + Terminal.printable(String($0)) }
     }
 
     private func tableLines(_ tables: [TableReport]) -> [String] {

@@ -27,6 +27,7 @@ struct Status: AsyncParsableCommand {
         var facts = TextTable(("", .left), ("", .left))
         facts.add("store", status.store)
         facts.add("content", status.content)
+        if let recipe = status.recipe { facts.add("recipe", recipe) }
         facts.add("container", status.container.path + (status.container.available ? "" : " (not available)"))
         facts.add("peer", "\(status.peer.name), \(status.peer.id)")
         facts.add("pending", "\(status.pending) changes not yet recorded")

@@ -27,6 +27,12 @@ package struct StoreConfiguration: Sendable {
     /// Merge policies registered in code, by name.
     package var policies: [String: MergePolicy] = [:]
 
+    /// What the store's connection loads before anything of the database is read.
+    package var extensions: [LoadableExtension] = []
+    /// Whether what a program notes of its integers is kept above those of rows that come (``OpenStore/raiseAllocators()``);
+    /// not so where a history is replayed to be compared.
+    var raisesAllocators = true
+
     package static let defaultBlobThreshold = 256 << 10
 
     package init() {}

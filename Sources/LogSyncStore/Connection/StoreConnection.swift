@@ -5,45 +5,68 @@ import LogSyncModel
 import LogSyncSQLite
 
 /// The one connection of a store file, the transactions on it, and the ``OpenStore`` that is kept between them.
+///
+/// The file is its program's: some programs want it for themselves, which as long as any connection is open they do not
+/// get. So the connection can be let go of between transactions (``rest(_:)``); the next one opens it again.
 final class StoreConnection: Sendable {
     let path: String
     let configuration: StoreConfiguration
-    private let queue: DatabaseQueue
     private let box: Box
 
-    /// What only the queue touches.
+    /// What is touched by one thread at a time.
     ///
-    /// Unchecked because it is read and written within the queue's closures alone, which run one at a time.
+    /// Unchecked because it is read and written while its lock is held alone, and when nobody else has it any more.
     private final class Box: @unchecked Sendable {
+        let lock = NSLock()
+        /// nil while the connection rests, or is closed.
+        var queue: DatabaseQueue?
+        var isClosed = false
         var connection: Connection?
         var store: OpenStore?
         var generation: Int64 = -1
         var files: OpenFiles
         var turns = LockTurns()
+        /// How often it was opened.
+        var openings: Int64 = 1
+        /// What the files were when the connection was let go of; nil while it is open.
+        var rest: RestingFiles?
 
-        init(_ files: OpenFiles) { self.files = files }
+        init(_ queue: DatabaseQueue, _ files: OpenFiles) {
+            self.queue = queue
+            self.files = files
+        }
     }
 
     init(_ path: String, configuration: StoreConfiguration, mayCreate: Bool = false) throws {
         self.path = path
         self.configuration = configuration
         if !mayCreate { try Self.checkFile(path) }
+        let (queue, files) = try Self.opened(path, configuration)
+        box = Box(queue, files)
+    }
+
+    private static func opened(
+        _ path: String, _ configuration: StoreConfiguration
+    ) throws -> (DatabaseQueue, OpenFiles) {
         var database = GRDB.Configuration()
         database.busyMode = .timeout(configuration.busyTimeout)
         database.foreignKeysEnabled = false
         database.label = "logsync"
         database.prepareDatabase { db in
-            if let handle = db.sqliteConnection { try Connection.defend(handle, trustsSchema: true) }
+            if let handle = db.sqliteConnection {
+                try Connection.defend(handle, trustsSchema: true)
+                for loadable in configuration.extensions { try Connection.load(loadable, into: handle) }
+            }
             // What is published must not be lost by a power cut afterwards.
             try db.execute(sql: "PRAGMA synchronous = FULL")
             try db.execute(sql: "PRAGMA cache_size = -65536")
             try db.execute(sql: "PRAGMA temp_store = MEMORY")
         }
         do {
-            let files: OpenFiles
-            (queue, files) = try Self.open(path, database)
-            box = Box(files)
+            return try open(path, database)
         } catch let error as DatabaseError {
+            // Who only reads waits for no transaction, but for one who lets nobody in.
+            if error.resultCode == .SQLITE_BUSY { throw LogSyncError.heldAlone(path) }
             throw SQLiteFailure.error(
                 code: error.extendedResultCode.rawValue, message: error.message ?? "", file: path, sql: error.sql ?? "")
         }
@@ -83,27 +106,92 @@ final class StoreConnection: Sendable {
     }
 
     deinit {
-        queue.unsafeReentrantWrite { _ in leaveDisplacedFilesAlone() }
+        box.queue?.unsafeReentrantWrite { _ in leaveDisplacedFilesAlone() }
         // SQLite keeps a connection, and its files, open for as long as it has statements; nobody else has this one now.
         box.store = nil
         box.connection?.finalizeStatements()
     }
 
     func close() throws {
-        queue.inDatabase { _ in
-            leaveDisplacedFilesAlone()
+        box.lock.lock()
+        defer { box.lock.unlock() }
+        box.isClosed = true
+        try closeQueue { leaveDisplacedFilesAlone() }
+    }
+
+    private func closeQueue(_ prepare: () throws -> Void) throws {
+        guard let queue = box.queue else { return }
+        try queue.inDatabase { _ in
+            try prepare()
             box.store = nil
             box.connection?.finalizeStatements()
             box.connection = nil
         }
         try queue.close()
+        box.queue = nil
+    }
+
+    // MARK: Rest
+
+    /// Whether the connection was let go of and nobody has written since.
+    var isUntouchedAtRest: Bool {
+        box.lock.lock()
+        defer { box.lock.unlock() }
+        return box.rest.map { $0 == RestingFiles(path) } ?? false
+    }
+
+    /// Whether the connection was let go of.
+    var isResting: Bool {
+        box.lock.lock()
+        defer { box.lock.unlock() }
+        return box.rest != nil
+    }
+
+    /// How often the database was opened: what connections count begins anew each time.
+    var openings: Int64 {
+        box.lock.lock()
+        defer { box.lock.unlock() }
+        return box.openings
+    }
+
+    /// Lets go of the files until they are needed.
+    ///
+    /// The log is left as it is, the last connection or not: copying it into the database, and removing it, are writes that
+    /// nobody asked for, and would look like those of a program.
+    ///
+    /// - Parameter files: what they were before it was last looked whether anything is to be done.
+    func rest(_ files: RestingFiles) throws {
+        box.lock.lock()
+        defer { box.lock.unlock() }
+        guard box.queue != nil, box.store?.settled.isEmpty ?? true else { return }
+        try closeQueue { try box.connection?.disableCheckpointOnClose() }
+        box.rest = files
+    }
+
+    /// The queue, of a connection that is opened where it rested.
+    private func queue() throws -> DatabaseQueue {
+        if let queue = box.queue { return queue }
+        guard !box.isClosed else { throw LogSyncError(.invalidStore, "the connection to \(path) is closed") }
+        try Self.checkFile(path)
+        if let rest = box.rest, !rest.isSameDatabase(as: RestingFiles(path)) { throw replaced(path) }
+        let (queue, files) = try Self.opened(path, configuration)
+        (box.queue, box.files, box.rest) = (queue, files, nil)
+        box.openings += 1
+        return queue
     }
 
     // MARK: Files
 
     /// Whether the files that are open are still those of the path: neither the database nor its log was replaced or removed.
+    /// While the connection rests, no log is open.
     func isInPlace() throws -> Bool {
-        try withConnection { try isInPlace($0) }
+        box.lock.lock()
+        if let rest = box.rest {
+            defer { box.lock.unlock() }
+            return rest.isSameDatabase(as: RestingFiles(path))
+        }
+        box.lock.unlock()
+        return try withConnection { try isInPlace($0) }
     }
 
     private func isInPlace(_ connection: Connection) throws -> Bool { try displacedFile(connection) == nil }
@@ -115,7 +203,11 @@ final class StoreConnection: Sendable {
 
     private func checkFiles(_ connection: Connection) throws {
         guard let file = try displacedFile(connection) else { return }
-        throw LogSyncError(
+        throw replaced(file)
+    }
+
+    private func replaced(_ file: String) -> LogSyncError {
+        LogSyncError(
             .locked, "\(file) was replaced or removed while \(path) was open here; nothing was written",
             help: "Run the command again. Stop every program that has a database open before it is restored.")
     }
@@ -133,8 +225,10 @@ final class StoreConnection: Sendable {
 
     /// Runs `body` without a transaction, the main schema's triggers off.
     func withConnection<Result>(_ body: (Connection) throws -> Result) throws -> Result {
+        box.lock.lock()
+        defer { box.lock.unlock() }
         do {
-            return try queue.inDatabase { db in try body(try connection(db)) }
+            return try queue().inDatabase { db in try body(try connection(db)) }
         } catch let error as DatabaseError {
             throw SQLiteFailure.error(
                 code: error.extendedResultCode.rawValue, message: error.message ?? "", file: path, sql: error.sql ?? "")
@@ -154,6 +248,7 @@ final class StoreConnection: Sendable {
                 try store.keepSettledHistory()
                 if store.hasSubscriptions { try Subscriptions(store: store).serve() }
                 if connection.totalChanges != before {
+                    try store.raiseAllocators()
                     box.generation += 1
                     try store.facts.set("generation", .integer(box.generation))
                     try store.saveDigest()
@@ -254,10 +349,10 @@ final class StoreConnection: Sendable {
 
     /// What the transactions so far have settled, see ``OpenStore/settled``.
     func takeSettled() throws -> [String: TableChanges] {
-        try withConnection { _ in
-            defer { box.store?.settled = [:] }
-            return box.store?.settled ?? [:]
-        }
+        box.lock.lock()
+        defer { box.lock.unlock() }
+        defer { box.store?.settled = [:] }
+        return box.store?.settled ?? [:]
     }
 
     private func undo(_ connection: Connection, after error: any Error) throws {

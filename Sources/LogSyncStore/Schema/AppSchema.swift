@@ -7,7 +7,7 @@ import LogSyncSQLite
 enum AppSchema {
     /// Tables in which frameworks note the migrations that they ran: copied by `clone`, never replicated, because a row
     /// there would tell the other app that it has migrated.
-    static let migrationTables: Set<String> = [
+    static let migrationTables = Set([
         "grdb_migrations", "django_migrations", "schema_migrations", "alembic_version", "_prisma_migrations",
         "ar_internal_metadata", "flyway_schema_history", "knex_migrations", "knex_migrations_lock",
         "__efmigrationshistory",
@@ -18,11 +18,15 @@ enum AppSchema {
         "refinery_schema_history", "__drizzle_migrations", "databasechangelog", "databasechangeloglock", "phinxlog",
         "gorp_migrations", "mikro_orm_migrations", "z_metadata", "z_modelcache", "kysely_migration",
         "kysely_migration_lock",
-    ]
+    ]).union(allocatorTables)
+
+    /// Tables in which programs note the integers that they give to rows: each peer has its own.
+    private static let allocatorTables: Set<String> = [EntityTables.table.folded]
 
     /// Whether a table's name says that it notes which version the schema has.
     static func saysVersion(_ table: String) -> Bool {
         let name = table.folded
+        guard !allocatorTables.contains(name) else { return false }
         return migrationTables.contains(name)
             || ["migration", "version", "schema", "meta"].contains { name.contains($0) }
     }

@@ -171,6 +171,16 @@ extension Catalog {
         return schema.column(name).flatMap { Collation(rawValue: $0.collation) } ?? .binary
     }
 
+    /// The number that stands in a name where a pattern has `#`, as programs number tables that they make as they go.
+    private static func number(in name: String, as pattern: String) -> String? {
+        let parts = pattern.split(separator: "#", omittingEmptySubsequences: false)
+        guard parts.count == 2, name.count > parts[0].count + parts[1].count, name.hasPrefix(parts[0]),
+            name.hasSuffix(parts[1])
+        else { return nil }
+        let number = name.dropFirst(parts[0].count).dropLast(parts[1].count)
+        return number.allSatisfy(\.isNumber) ? String(number) : nil
+    }
+
     /// Undeclared references by names in the database. Settings have names in logs.
     private static func declaredReferences(
         among registered: [Registered], on connection: Connection
@@ -190,10 +200,15 @@ extension Catalog {
             UNION SELECT substr(key, 11), value FROM logsync_store WHERE key LIKE 'reference %'
             """)
         for row in rows {
-            guard let column = columns[String(text: row[0]).folded],
-                let parent = tables[String(text: row[1]).folded]
-            else { continue }
-            declared[column] = parent
+            let (target, parent) = (String(text: row[0]).folded, String(text: row[1]).folded)
+            if let column = columns[target] {
+                if let parent = tables[parent] { declared[column] = parent }
+                continue
+            }
+            for (column, local) in columns {
+                guard let number = Self.number(in: column, as: target) else { continue }
+                declared[local] = tables[parent.replacing("#", with: number)]
+            }
         }
         return declared
     }

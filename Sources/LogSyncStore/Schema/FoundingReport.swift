@@ -15,6 +15,9 @@ package struct FoundingReport: Sendable {
     /// What keeps the database from becoming a store, all at once; nil where nothing does.
     package var obstacle: LogSyncError? { refusal ?? (undecided.isEmpty ? nil : indecision) }
 
+    /// The option that brings collations and functions.
+    static let loading = "--load-extension FILE"
+
     /// The same, as far as tables cannot be replicated.
     var refusal: LogSyncError? {
         guard !refusals.isEmpty else { return nil }
@@ -36,8 +39,9 @@ package struct FoundingReport: Sendable {
         }
         let what = refusals.count == 1 ? "it" : "them"
         var help = "Leave \(what) out with \(all("--skip")), or copy \(what) once, by clone, with \(all("--local"))"
-        let named = refusals.flatMap { refusal in
-            refusal.remedies.filter { !$0.hasPrefix("--skip") && !$0.hasPrefix("--local") }
+        let named = refusals.flatMap { refusal in refusal.remedies.filter { $0.hasPrefix("--identity") } }
+        if refusals.contains(where: { $0.remedies.contains(Self.loading) }) {
+            help += ", or name an extension of SQLite that has what it uses with \(Self.loading)"
         }
         if !named.isEmpty {
             help += ", or give \(what) a PRIMARY KEY, or name a UNIQUE column set with \(named.joined(separator: " "))"

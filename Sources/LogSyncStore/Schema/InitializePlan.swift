@@ -1,4 +1,4 @@
-import LogSyncModel
+package import LogSyncModel
 
 /// How `init` is told to identify rows and what to leave out.
 package struct InitializePlan: Sendable {
@@ -20,6 +20,14 @@ package struct InitializePlan: Sendable {
     package var policies: [(target: String, policy: String)] = []
     package var local: [String] = []
     package var skip: [String] = []
+    /// Where the program notes the integers that it has given to rows.
+    package var allocators: [ProgramAllocator] = []
+    /// The recipe that some of this is from; nil where none is.
+    package var recipe: String?
+    /// `TABLE.COLUMN` of the references that are from it, in lower case.
+    package var recipeReferences: Set<String> = []
+    /// (`TABLE.COLUMN`, parent) with `#` for a number in the tables' names: of tables that may come, too.
+    package var referencePatterns: [(target: String, parent: String)] = []
     package var keepJournal = false
     package var machineID: String?
     /// The settings that the content already has, where this store joins it: (kind, target, value) as in the rows of

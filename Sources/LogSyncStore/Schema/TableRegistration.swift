@@ -238,13 +238,20 @@ struct TableRegistration {
             try checkSpelling(of: column.name, among: &spellings, "the columns of \(schema.name)")
         }
         func foreign(_ what: String) -> RefusedTable {
-            refused(schema, "uses the \(what), which only its own program has")
-        }
-        for column in schema.columns where Collation(rawValue: column.collation) == nil {
-            throw foreign("collation \(column.collation)")
+            refused(
+                schema, "uses the \(what), which only its own program has", besides: [FoundingReport.loading])
         }
         for index in schema.uniqueIndexes {
-            if let collation = index.foreignCollations.first { throw foreign("collation \(collation)") }
+            guard let collation = index.foreignCollations.first else { continue }
+            throw connection.hasCollation(collation)
+                ? refused(
+                    schema,
+                    "has a UNIQUE index in the order of the collation \(collation), which does not say which "
+                        + "texts are the same") : foreign("collation \(collation)")
+        }
+        for column in schema.columns
+        where Collation(rawValue: column.collation) == nil && !connection.hasCollation(column.collation) {
+            throw foreign("collation \(column.collation)")
         }
         let columns = schema.columns.filter { !$0.isGenerated }.map(\.name)
         do {
@@ -347,10 +354,11 @@ struct TableRegistration {
         if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences") {
             return [
                 "if it says which integer the program gives to its next row, that differs from peer to peer: \(option), "
-                    + "with a trigger that keeps it above the rows that come (Documentation/applications.md)"
+                    + "and --recipe with an [[allocator]] that keeps it above the rows that come"
             ]
         }
-        if let whole = table.columns.first(where: { Self.wholeRows.contains($0.local.folded) }) {
+        let hasPolicy = plan.policies.contains { $0.target.folded == name && $0.policy == "last-writer-row" }
+        if !hasPolicy, let whole = table.columns.first(where: { Self.wholeRows.contains($0.local.folded) }) {
             return [
                 "if \(whole.local) holds the whole row once more, so that it must not be mixed of two peers' cells: "
                     + "--policy \(SQL.shell(table.schema.name))=last-writer-row"
@@ -365,7 +373,7 @@ struct TableRegistration {
 
     /// Tables from which programs take the integers of new rows.
     private static let allocators: Set = [
-        "z_primarykey", "hibernate_sequence", "hibernate_sequences", "issue_index", "sequence", "sequences",
+        "hibernate_sequence", "hibernate_sequences", "issue_index", "sequence", "sequences",
         "id_generator", "jpa_id_generator",
     ]
 
@@ -378,40 +386,5 @@ struct TableRegistration {
         return try connection.integer(
             "SELECT EXISTS(SELECT 1 FROM \(table.quoted) WHERE \(SQL.name(table.columns[key.index].local)) IN "
                 + "('version', 'schema_version', 'db_version', 'user_version', 'last_compatible_version'))") == 1
-    }
-
-    // MARK: References
-
-    /// Every column that refers to another table's rows, or seems to.
-    func references(_ catalog: Catalog) throws -> [ReferenceReport] {
-        var reports: [ReferenceReport] = []
-        for table in catalog.tables where table.name != "logsync_setting" {
-            for column in table.columns {
-                guard let parent = column.reference.flatMap({ catalog[$0] }) else { continue }
-                reports.append(
-                    ReferenceReport(
-                        table: table.schema.name, column: column.local, parent: parent.schema.name, evidence: .declared,
-                        taken: true))
-            }
-        }
-        return try reports + UndeclaredReferences(catalog: catalog, connection: connection).found()
-    }
-
-    /// The references that nobody has decided upon. A content's founder has, for all who join it.
-    func undecided(_ references: [ReferenceReport]) -> [UndecidedReference] {
-        guard plan.settings.isEmpty else { return [] }
-        return references.filter { !$0.taken && !isNoReference($0.column, of: $0.table) }.map {
-            UndecidedReference(table: $0.table, column: $0.column, parent: $0.parent)
-        }
-    }
-
-    private func isNoReference(_ column: TrackedTable.Column, in table: TrackedTable) -> Bool {
-        isNoReference(column.local, of: table.schema.name)
-    }
-
-    private func isNoReference(_ column: String, of table: String) -> Bool {
-        plan.notReferences.contains {
-            $0.table.folded == table.folded && $0.column.folded == column.folded
-        }
     }
 }

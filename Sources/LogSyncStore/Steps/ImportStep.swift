@@ -6,7 +6,8 @@ package struct ImportStep: Sendable {
     /// The local changes that were recorded first, if there were any.
     package var recorded: RecordedTransaction?
     package var imported: [ImportedTransaction] = []
-    /// What was recorded because a delete took rows that this peer had edited, under `delete-loses`.
+    /// What was recorded because a delete took rows that this peer had edited, under `delete-loses`, and because a program's
+    /// note of the integers that it has given was raised.
     package var revived: [RecordedTransaction] = []
 }
 
@@ -33,7 +34,10 @@ extension ImportStep {
             }
             if let reinserted = merge.reinserted { step.revived.append(reinserted) }
         } while ContinuousClock.now < deadline
-        if !step.imported.isEmpty { try store.noteMerged() }
+        guard !step.imported.isEmpty else { return step }
+        try store.noteMerged()
+        // Nothing else is pending.
+        if try store.raiseAllocators(), let raised = try RecordStep(store).run() { step.revived.append(raised) }
         return step
     }
 }

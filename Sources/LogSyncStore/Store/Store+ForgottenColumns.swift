@@ -66,17 +66,19 @@ extension Store {
     /// Makes a schema in memory, to see whether it is one.
     ///
     /// - Throws: `invalidStore` where it tries what no schema needs; `ioError` where no temporary database could be made.
-    package static func checkSchema(_ schema: String) throws {
+    package static func checkSchema(_ schema: String, configuration: StoreConfiguration) throws {
         let schema = try ForeignSchema(schema)
-        try Connection.inMemory { _ = try schema.make(on: $0) }
+        try Connection.inMemory(extensions: configuration.extensions) { _ = try schema.make(on: $0) }
     }
 
     /// The tables and columns that a schema makes, as far as this machine's SQLite understands it; none where it tries
     /// what no schema needs.
     ///
     /// - Throws: `ioError` where no temporary database could be made.
-    package static func columns(ofSchema schema: String) throws -> SchemaColumns {
-        try Connection.inMemory { connection in
+    package static func columns(
+        ofSchema schema: String, configuration: StoreConfiguration = StoreConfiguration()
+    ) throws -> SchemaColumns {
+        try Connection.inMemory(extensions: configuration.extensions) { connection in
             do {
                 try ForeignSchema(schema).makeTables(on: connection)
             } catch let error as LogSyncError where error.code == .invalidStore {

@@ -166,7 +166,10 @@ extension Store {
             if let number { try set("sequence", choice.schema.name, String(number)) }
         }
         for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
+        for (target, parent) in plan.referencePatterns { try set("reference", target, parent) }
         for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
+        for allocator in plan.allocators { try set(ProgramAllocator.setting, allocator.target, allocator.text()) }
+        if let recipe = plan.recipe { try set(recipeSetting, "content", recipe) }
         // Tables that note migrations, too: other versions know others.
         for (table, why) in left {
             let choice: AppSchema.Left = why == "local" ? .local : .skip

@@ -27,7 +27,7 @@ extension Store {
             let settings = try store.connection.rows("SELECT kind, target, value FROM logsync_setting").map {
                 (kind: String(text: $0[0]), target: String(text: $0[1]), value: String(text: $0[2]))
             }
-            for (table, names) in try KeyNames.names(in: schema, settings: settings)
+            for (table, names) in try KeyNames.names(in: schema, settings: settings, store.configuration)
             where store.catalog[table] == nil && KeyNames(store).names(of: table) == nil {
                 try KeyNames(store).learn(names, of: table)
             }
@@ -38,10 +38,11 @@ extension Store {
 extension KeyNames {
     /// The key columns of a schema's tables, by their names in logs.
     static func names(
-        in schema: String, settings: [(kind: String, target: String, value: String)]
+        in schema: String, settings: [(kind: String, target: String, value: String)],
+        _ configuration: StoreConfiguration = StoreConfiguration()
     ) throws -> [String: [String]] {
         let schema = try ForeignSchema(schema)
-        return try Connection.inMemory { connection in
+        return try Connection.inMemory(extensions: configuration.extensions) { connection in
             try schema.makeTables(on: connection)
             return Dictionary(
                 try catalog(settings: settings, on: connection).tables.filter { !$0.key.isEmpty }.map {

@@ -4,6 +4,16 @@ import LogSyncSQLite
 
 /// Making stores, and making them plain databases again.
 extension Store {
+    /// The kind of the setting that names the recipe of the content's application.
+    package static let recipeSetting = "recipe"
+
+    /// What tables a database has; it is only read.
+    package static func outline(_ path: String, configuration: StoreConfiguration) throws -> DatabaseOutline {
+        let database = try StoreConnection(path, configuration: configuration)
+        defer { closeQuietly(database) }
+        return try database.withConnection { try DatabaseOutline($0) }
+    }
+
     /// What `init` would do, without doing it, and all that keeps it from doing so.
     package static func examine(
         _ path: String, plan: InitializePlan, configuration: StoreConfiguration

@@ -27,6 +27,8 @@ extension Store {
         _ path: String, schema: String, plan: InitializePlan, configuration: StoreConfiguration
     ) throws -> Store {
         let schema = try ForeignSchema(schema)
+        var configuration = configuration
+        configuration.raisesAllocators = false
         let database = try StoreConnection(path, configuration: configuration, mayCreate: true)
         do {
             try database.withConnection { connection in

@@ -15,6 +15,11 @@ extension Store {
         }
     }
 
+    /// The recipe that the content goes by; nil where there is none.
+    package func recipe() throws -> String? {
+        try database.read { try Settings($0).values(Self.recipeSetting).first?.value }
+    }
+
     /// The policies that are set and that this program lacks, so that `last-writer` is shown where it merges.
     package func lackingPolicies() throws -> [(target: String, policy: String)] {
         try database.read { $0.policies.lacking }

@@ -40,7 +40,9 @@ extension Store {
 
     /// Moves whenever another connection commits.
     package func dataVersion() throws -> Int64 {
-        try database.withConnection { try $0.integer("PRAGMA data_version") ?? 0 }
+        // A connection counts from its own beginning.
+        let version = try database.withConnection { try $0.integer("PRAGMA data_version") ?? 0 }
+        return version & 0xFFFF_FFFF | database.openings << 32
     }
 
     /// Newest first. With `after`, those with greater tokens, oldest first.

@@ -83,6 +83,28 @@ package final class Store: Sendable {
     /// Whether the files that are open are still those of the path: neither the database nor its log was replaced or removed.
     package func isInPlace() throws -> Bool { try database.isInPlace() }
 
+    // MARK: Rest
+
+    /// Lets go of the database's files until they are needed, so that a program can have them for itself; its log stays.
+    ///
+    /// - Parameter files: what they were before it was last looked whether anything is to be done.
+    package func rest(_ files: RestingFiles) throws { try database.rest(files) }
+
+    /// Whether the files were let go of.
+    package var isResting: Bool { database.isResting }
+
+    /// Whether they were, and nobody has written since.
+    package var isUntouchedAtRest: Bool { database.isUntouchedAtRest }
+
+    /// What the files are now; nil where they were written so lately that a further write may not be told from it.
+    package func restingFiles(now: Int64) -> RestingFiles? {
+        let files = RestingFiles(path)
+        return now - files.lastWrite > Self.tick ? files : nil
+    }
+
+    /// Many times that of any kernel's clock, in nanoseconds.
+    private static let tick: Int64 = 200_000_000
+
     // MARK: Who this is
 
     package func registration() throws -> StoreRegistration {
