@@ -9,5 +9,8 @@ public typealias FolderEvents = LogSyncContainer.FolderEvents
 /// A hint that something happened in a folder.
 public typealias FolderHint = LogSyncContainer.FolderHint
 
+/// Hears of changes from the kernel, by inotify's system calls.
+public typealias KernelFolderEvents = LogSyncContainer.KernelFolderEvents
+
 /// Looks for changes at intervals, where the kernel does not report them.
 public typealias PollingFolderEvents = LogSyncContainer.PollingFolderEvents

@@ -266,10 +266,11 @@ public actor Replicator {
             name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])
     }
 
-    /// What happens from now on.
+    /// What happens from now on; each call gives a stream of its own, as ``didImport`` and ``changes`` do.
     public nonisolated func events() -> AsyncStream<ReplicationEvent> { hub.stream() }
 
-    /// Imports from now on.
+    /// Imports of this process from now on; each access is a stream of its own, which loses the oldest where its loop falls
+    /// behind by more than 10,000.
     public nonisolated var didImport: AsyncStream<DidImport> {
         let events = hub.stream()
         let (stream, continuation) = AsyncStream.makeStream(of: DidImport.self)

@@ -10,9 +10,9 @@ public struct SyncConfiguration: Sendable {
     public var clock: any WallClock = SystemClock()
     /// Look at the container at this interval instead of waiting for events; nil chooses by file system.
     public var pollInterval: Duration?
-    /// Tells of changes in folders that the kernel reports; without it, they are polled. `InotifyFolderEvents.shared`
-    /// of the product InotifyEvents is one.
-    public var events: (any FolderEvents)?
+    /// Tells of changes in folders that the kernel reports; nil to poll them. `InotifyFolderEvents.shared` of the product
+    /// InotifyEvents is another one.
+    public var events: (any FolderEvents)? = KernelFolderEvents.shared
     /// For how long further events are gathered after the first, which is acted on at once. Where acting takes longer, those
     /// that came meanwhile are acted on next.
     public var debounce: Duration = .milliseconds(10)

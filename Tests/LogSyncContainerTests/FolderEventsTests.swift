@@ -24,13 +24,14 @@ func hint(
     }
 }
 
-/// Both kinds of events, which promise the same.
+/// All kinds of events, which promise the same.
 enum EventSource: String, CaseIterable, Sendable {
-    case inotify, polling
+    case inotify, kernel, polling
 
     var events: any FolderEvents {
         switch self {
         case .inotify: InotifyFolderEvents.shared
+        case .kernel: KernelFolderEvents.shared
         case .polling: PollingFolderEvents(interval: .milliseconds(5))
         }
     }

@@ -86,6 +86,35 @@ import Testing
         await replicator.close()
     }
 
+    @Test(
+        "Writes that fail throw what the program's own SQL threw, and those around them go on, imports between them too"
+    )
+    func failing() async throws {
+        let queue = try a.database()
+        let replicator = try a.replicator()
+        for round in 0..<3 {
+            try await replicator.write(in: queue, author: "ann") { db in
+                try db.execute(sql: "INSERT INTO note(id, body) VALUES(?, 'a')", arguments: ["a\(round)"])
+            }
+            let error = await #expect(throws: DatabaseError.self) {
+                try await replicator.write(in: queue) { db in
+                    try db.execute(sql: "UPDATE note SET body = 'undone'; INSERT INTO note(id) VALUES('one')")
+                }
+            }
+            #expect(error?.extendedResultCode == .SQLITE_CONSTRAINT_PRIMARYKEY)
+            try b.insert("b\(round)")
+            try await b.sync()
+            _ = try await replicator.sync()
+            try await b.sync()
+        }
+        #expect(try a.ids() == ["a0", "a1", "a2", "b0", "b1", "b2", "one"] && a.notes() == b.notes())
+        #expect(try await replicator.log(author: "ann").count == 3)
+        #expect(try await replicator.status().digest == b.status().digest)
+        #expect(try a.count("SELECT count(*) FROM note WHERE body = 'undone'") == 0)
+        try queue.close()
+        await replicator.close()
+    }
+
     // MARK: Starting again
 
     @Test("Init with other options than the store was made with says which it ignores")

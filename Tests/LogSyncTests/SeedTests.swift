@@ -224,7 +224,7 @@ struct SeedTests {
         try Data("no database at all, only a little text that is long enough".utf8)
             .write(to: URL(fileURLWithPath: world.root + "/text"))
         let loose = try world.machine("loose")
-        try loose.execute("CREATE TABLE loose(x); INSERT INTO loose VALUES(1)")
+        try loose.execute("CREATE TABLE loose(rowid, oid, _rowid_); INSERT INTO loose VALUES(1, 2, 3)")
         for (file, code) in [
             (world.root + "/absent", LogSyncError.Code.noStore), (world.root + "/text", .invalidStore),
             (a.path, .configuration), (loose.path, .unsupportedTable),

@@ -38,13 +38,16 @@ extension Replicator {
     ///
     /// The folder is asked which peer the store is where this process has not done so; where it is not there, the state file
     /// has to do.
-    func settledStep<T>(_ body: (ReplicatedStore) throws -> T) async throws -> T {
+    ///
+    /// - Parameter notes: false to leave it to the next step that records or publishes to note in the state file how far the
+    ///   store has recorded: what nobody else has seen may be forgotten.
+    func settledStep<T>(notes: Bool = true, _ body: (ReplicatedStore) throws -> T) async throws -> T {
         try await step(settles: true) { store in
             // A container that is not there tells nothing.
             let scan = store.identity.isSettledWithFolder ? nil : try? store.scan(.changes)
             try store.settleIdentity(scan)
             let result = try body(store)
-            try store.identity.noteRecorded()
+            if notes { try store.identity.noteRecorded() }
             return result
         }
     }

@@ -39,7 +39,7 @@ extension Replicator {
         folderCalls.oldest.map { $0.start.duration(to: .now) >= Watchers.folderPatience } ?? false
     }
 
-    /// Runs in the background until ``stop()``.
+    /// Runs in the background until ``stop()``. Until then it keeps the replicator, whether anything else holds it or not.
     public func start() {
         guard background == nil else { return }
         background = Task {

@@ -40,7 +40,7 @@ extension Replicator {
         }
         let access = CancellableAccess()
         return try await withTaskCancellationHandler {
-            try await settledStep { store in
+            try await settledStep(notes: false) { store in
                 try store.checkIsWritten(by: writer)
                 let written = store.store
                 // GRDB cancels what is called asynchronously, and nothing else.

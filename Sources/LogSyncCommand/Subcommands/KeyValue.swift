@@ -60,7 +60,8 @@ struct KeyValueInit: AsyncParsableCommand {
             let status = try await store.replicator.status()
             let usage = try store.usage
             let report = KeyValueReport(
-                store: store.path, content: content, container: container, peer: status.peer, keys: usage.keys)
+                store: store.path, content: content, container: status.container.path, peer: status.peer,
+                keys: usage.keys)
             await store.close()
             try session.report(report) {
                 [

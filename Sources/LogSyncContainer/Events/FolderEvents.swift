@@ -11,7 +11,7 @@ public enum FolderHint: Hashable, Sendable {
 
 /// Says when something may have changed in a folder.
 ///
-/// The default is ``PollingFolderEvents``; the product InotifyEvents is told by the kernel. Hints cannot be relied on
+/// The default is ``KernelFolderEvents``, and ``PollingFolderEvents`` where the kernel does not hear of all changes. Hints cannot be relied on
 /// alone, whatever gives them: scan once a minute regardless (Documentation/design.md, section 7).
 public protocol FolderEvents: Sendable {
     /// Watches a directory until the stream is let go of or its task is cancelled.

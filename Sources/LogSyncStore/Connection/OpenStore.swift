@@ -8,7 +8,8 @@ import LogSyncState
 ///
 /// Confined to the queue of the store's connection.
 final class OpenStore {
-    let connection: Connection
+    /// The store's own, but for a program's while that writes (``StoreConnection/lend(to:_:)``).
+    var connection: Connection
     let configuration: StoreConfiguration
     private(set) var catalog: Catalog
     private(set) var peers: PeerTable

@@ -37,18 +37,21 @@ extension Store {
             if synchronous < 2 { try? Connection(handle).execute("PRAGMA synchronous = \(synchronous)") }
         }
         var written: (result: Result, recorded: RecordedTransaction?)?
-        try db.inTransaction(.immediate) {
-            let connection = Connection(handle)
-            defer { connection.finalizeStatements() }
-            let store = try OpenStore(connection, configuration: database.configuration)
-            _ = try RecordStep(store).runDeferringShownRows()
-            let result = try updates(db)
-            let recorded = try RecordStep(store, author: author, context: context).runDeferringShownRows()
-            let generation = try store.facts.value("generation")?.asInteger ?? 0
-            try store.facts.set("generation", .integer(generation + 1))
-            try store.saveDigest()
-            written = (result, recorded)
-            return .commit
+        do {
+            try db.inTransaction(.immediate) {
+                let connection = Connection(handle)
+                defer { connection.finalizeStatements() }
+                written = try database.lend(to: connection) { store in
+                    _ = try RecordStep(store).runDeferringShownRows()
+                    let result = try updates(db)
+                    return (result, try RecordStep(store, author: author, context: context).runDeferringShownRows())
+                }
+                return .commit
+            }
+        } catch {
+            // Also where the commit itself failed.
+            try database.forget()
+            throw error
         }
         guard let written else {
             throw LogSyncError(.invalidStore, "a write to \(path) ended without a result")

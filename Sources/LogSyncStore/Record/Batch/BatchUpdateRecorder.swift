@@ -16,6 +16,8 @@ final class BatchUpdateRecorder {
     private var groups: [UInt64: Changed] = [:]
     private var last: (changed: UInt64, group: Changed)?
     private var size = 0
+    /// How many keys were listed for the history.
+    private var listed = 0
     private let references: ParentIdentityCache
     /// Places in the order in which rows are logged, by entry.
     private var ranks: [Int32] = []
@@ -141,9 +143,8 @@ final class BatchUpdateRecorder {
 
     private func note(_ index: Int, _ select: Statement, in group: Changed) throws {
         let notes = try recorder.transaction().notes
-        guard notes.tables[table.name]?.updated.count ?? 0 < TableChanges.maximumKeys else {
-            return notes.note(table.name, .update)
-        }
+        guard listed < TableChanges.maximumKeys else { return notes.note(table.name, .update) }
+        listed += 1
         let key = table.primaryKeyPositions
         notes.note(
             table.name, .update,
