@@ -81,17 +81,44 @@ extension Store {
     package func releaseOutbox(coveredBy vector: VersionVector) throws -> Int {
         var released = 0
         for dot in vector.dots {
-            // A few at a time: a block may hold a megabyte, and writers wait meanwhile.
             while true {
                 let count = try releaseSome(dot)
                 released += count
                 if count < Self.releasedAtOnce { break }
             }
         }
+        try dropReleasedBlocks()
         return released
     }
 
     private static let releasedAtOnce = 64
+    private static let blocksAtOnce = 16
+
+    /// Removes the blocks of transactions that the outbox has let go, now or before a process died: little at a time, because
+    /// a block may hold a megabyte, and writers wait meanwhile.
+    private func dropReleasedBlocks() throws {
+        var released = try database.read { store in
+            try store.connection.rows(
+                """
+                SELECT DISTINCT peer, sequence FROM logsync_outbox_block AS block WHERE NOT EXISTS
+                    (SELECT 1 FROM logsync_outbox AS sent WHERE sent.peer = block.peer AND sent.sequence = block.sequence)
+                """)
+        }
+        while !released.isEmpty {
+            try database.write { store in
+                let end = ContinuousClock.now + .seconds(store.configuration.lockBudget)
+                repeat {
+                    guard let dot = released.last else { break }
+                    try store.connection.run(
+                        """
+                        DELETE FROM logsync_outbox_block WHERE rowid IN
+                            (SELECT rowid FROM logsync_outbox_block WHERE peer = ? AND sequence = ? LIMIT \(Self.blocksAtOnce))
+                        """, dot[0], dot[1])
+                    if store.connection.changes < Self.blocksAtOnce { released.removeLast() }
+                } while ContinuousClock.now < end
+            }
+        }
+    }
 
     private func releaseSome(_ dot: Dot) throws -> Int {
         try database.write { store in
@@ -103,7 +130,7 @@ extension Store {
                 """, .integer(number), .integer(Int64(clamping: dot.sequence))
             ).map { $0[0] }
             for sequence in sequences {
-                for table in ["logsync_outbox_block", "logsync_outbox_blob", "logsync_outbox"] {
+                for table in ["logsync_outbox_blob", "logsync_outbox"] {
                     try store.connection.run(
                         "DELETE FROM \(table) WHERE peer = ? AND sequence = ?", .integer(number), sequence)
                 }
