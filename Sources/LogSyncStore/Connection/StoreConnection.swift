@@ -234,15 +234,53 @@ final class StoreConnection: Sendable {
         }
     }
 
-    /// Runs `body` in a write transaction; undoes everything where it throws.
-    func write<Result>(_ body: (OpenStore) throws -> Result) throws -> Result {
-        try withConnection { connection in
+    /// How long a transaction may have taken that is undone because somebody reads, in seconds, and how long it is waited
+    /// until it is done again, in microseconds.
+    private static let repeatable = 0.05
+    private static let pause: UInt32 = 3000
+
+    /// Another program has begun to read, and what was done is done again.
+    private struct Again: Error {}
+
+    /// Begins a write transaction when no other program reads: one that does, and writes then, would fail.
+    private func begin(_ connection: Connection) throws {
+        try connection.execute("BEGIN IMMEDIATE")
+        while configuration.isRead(path) {
+            // Who reads can write meanwhile.
+            try connection.execute("ROLLBACK")
+            usleep(Self.pause)
             try connection.execute("BEGIN IMMEDIATE")
+        }
+    }
+
+    /// Runs `body` in a write transaction; undoes everything where it throws.
+    ///
+    /// - Parameter repeats: whether `body` does nothing but to write, so that it may be done again where another program has
+    ///   begun to read meanwhile.
+    func write<Result>(repeats: Bool = false, _ body: (OpenStore) throws -> Result) throws -> Result {
+        while true {
+            do {
+                return try writeOnce { store, start in
+                    let result = try body(store)
+                    let isShort = start.duration(to: .now) < .seconds(Self.repeatable)
+                    if repeats, isShort, configuration.isRead(path) { throw Again() }
+                    return result
+                }
+            } catch is Again { usleep(Self.pause) }
+        }
+    }
+
+    private func writeOnce<Result>(
+        _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
+    ) throws -> Result {
+        try withConnection { connection in
+            try begin(connection)
+            let start = ContinuousClock.now
             do {
                 try checkFiles(connection)
                 let store = try currentSession(connection)
                 let before = connection.totalChanges
-                let result = try body(store)
+                let result = try body(store, start)
                 if connection.totalChanges != before {
                     try store.raiseAllocators()
                     box.generation += 1
