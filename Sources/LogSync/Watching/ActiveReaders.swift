@@ -4,15 +4,15 @@ import Synchronization
 ///
 /// A transaction that reads before it writes fails where something else was written in between. So a write waits for a
 /// moment in which nobody reads, for two seconds at the most. Who reads for longer, as a program does that keeps a snapshot,
-/// is not waited for during the next minute. Where somebody was waited for, writes come more seldom for a while: the less
+/// is not waited for during the next minute. Where a reader was waited for, writes come more seldom for a while: the less
 /// often there is one, the fewer transactions meet it.
 final class ActiveReaders: Sendable {
     private struct State {
         var isAwaited = false
-        /// Since when somebody has been reading, each time that it was asked.
+        /// Since when a program has been reading, each time that it was asked.
         var since: ContinuousClock.Instant?
         var ignoredUntil: ContinuousClock.Instant?
-        /// When somebody was last waited for.
+        /// When a reader was last waited for.
         var lastWait: ContinuousClock.Instant?
     }
 

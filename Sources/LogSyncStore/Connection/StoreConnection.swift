@@ -234,23 +234,19 @@ final class StoreConnection: Sendable {
         }
     }
 
-    /// How long a transaction may have taken that is undone because somebody reads, in seconds, and how long it is waited
+    /// How long a transaction may have taken that is undone because another program reads, in seconds, and how long it is waited
     /// until it is done again, in microseconds.
-    private static let repeatable = 0.05
+    private static let repeatable = 0.005
     private static let pause: UInt32 = 3000
 
     /// Another program has begun to read, and what was done is done again.
     private struct Again: Error {}
 
-    /// Begins a write transaction when no other program reads: one that does, and writes then, would fail.
+    /// Begins a write transaction when no other program reads: one that does, and writes then, would fail, at once where
+    /// this one is under way.
     private func begin(_ connection: Connection) throws {
+        while configuration.isRead(path) { usleep(Self.pause) }
         try connection.execute("BEGIN IMMEDIATE")
-        while configuration.isRead(path) {
-            // Who reads can write meanwhile.
-            try connection.execute("ROLLBACK")
-            usleep(Self.pause)
-            try connection.execute("BEGIN IMMEDIATE")
-        }
     }
 
     /// Runs `body` in a write transaction; undoes everything where it throws.
