@@ -18,6 +18,8 @@ public actor Replicator {
     /// The store's absolute path.
     public nonisolated let path: String
     nonisolated let configuration: SyncConfiguration
+    /// The other programs that read the store, for which writes wait while ``run()`` is under way.
+    nonisolated let readers = ActiveReaders()
     /// What is being asked of the container's file system.
     nonisolated let folderCalls = PendingCalls()
     nonisolated let hub = EventHub<ReplicationEvent>()
@@ -41,8 +43,6 @@ public actor Replicator {
     var isRunning = false
     /// Since the store was found missing or replaced, while ``run()`` is under way: nil once it is open again.
     var storeReturn: StoreReturn?
-    /// From when on readers are waited for again (``awaitReaders()``); nil where they are.
-    var readersAreWaitedFor: ContinuousClock.Instant?
     /// What ``start()`` started.
     var background: Task<Void, Never>?
     /// What the database still has to become; nil where it is a store.
@@ -65,6 +65,7 @@ public actor Replicator {
         var configuration = configuration
         configuration.fileSystem = TimedFileSystem(
             configuration.fileSystem, calls: folderCalls, onChange: configuration.didChangeFile)
+        configuration.isRead = { [readers] in readers.areAwaited($0) }
         self.configuration = configuration
         stateDirectory = StateDirectory(configuration.stateDirectory)
         nonce = String(configuration.random(), radix: 16)
@@ -166,7 +167,6 @@ public actor Replicator {
     private func record(
         _ parts: RoundParts, _ extent: ScanExtent, _ result: inout SyncResult
     ) async throws -> Recording {
-        if isRunning, try look({ try $0.store.hasPendingChanges() }) { try await awaitReaders() }
         let (recording, recorded) = try await step(settles: true) { store in
             let isAsked = parts.contains(.scan) || !store.identity.isSettledWithFolder
             let scan = isAsked ? Result { try store.scan(extent) } : nil
@@ -228,7 +228,6 @@ public actor Replicator {
     /// Imports what is ready, a step at a time. Returns nil where nothing is.
     private func importNext(_ plan: ImportPlan) async throws -> ImportStep? {
         while true {
-            if plan.remaining() > 0 { try await awaitReaders() }
             let progress = try await step { store in
                 let progress = try store.inbox.importNext(plan)
                 if case .imported(let step) = progress { try announce(step, in: store) }

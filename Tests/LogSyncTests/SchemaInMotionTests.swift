@@ -279,11 +279,11 @@ struct SchemaInMotionTests {
     func foreignCollation() async throws {
         let database = try a.database()
         try await database.write { db in
-            db.add(collation: DatabaseCollation("unicase") { $0.caseInsensitiveCompare($1) })
+            db.add(collation: DatabaseCollation("localized") { $0.caseInsensitiveCompare($1) })
             try db.execute(
                 sql: """
                     CREATE TABLE note(id TEXT PRIMARY KEY, body TEXT);
-                    CREATE TABLE deck(id INTEGER PRIMARY KEY, name TEXT COLLATE unicase UNIQUE);
+                    CREATE TABLE deck(id INTEGER PRIMARY KEY, name TEXT COLLATE localized UNIQUE);
                     INSERT INTO note VALUES('one', ''); INSERT INTO deck(name) VALUES('b'),('a');
                     """)
         }

@@ -12,9 +12,11 @@ extension Replicator {
     public func run() async throws {
         isRunning = true
         currentActivity.isRunning = true
+        readers.setAwaited(true)
         defer {
             isRunning = false
             currentActivity.isRunning = false
+            readers.setAwaited(false)
             storeReturn = nil
         }
         let wakes = WakeQueue()
@@ -122,7 +124,7 @@ extension Replicator {
                 announce(result, &state)
                 if wake.reasons.contains(.full) { try await upkeep(compacts: state.isTimeToCompact()) }
                 // What arrives meanwhile is done together.
-                try await Task.sleep(until: start + configuration.debounce)
+                try await Task.sleep(until: start + max(configuration.debounce, readers.spacing()))
             } catch is CancellationError {
                 break
             } catch {
@@ -205,25 +207,6 @@ extension Replicator {
         state.trouble = error.code
         configuration.logger.notice(
             "\(error.message.replacing("; nothing was changed", with: "")); it is recorded and imported when that ends")
-    }
-
-    /// For how long one write waits for readers, and for how long none does where that was in vain.
-    private static let readerPatience = Duration.seconds(2)
-    private static let readerNeglect = Duration.seconds(60)
-    private static let readerPause = Duration.milliseconds(4)
-
-    /// Waits, while ``run()`` is under way, for a moment in which no other program reads: a transaction that reads before it
-    /// writes fails where something was written in between. Who reads for long is not waited for.
-    func awaitReaders() async throws {
-        let start = ContinuousClock.now
-        guard isRunning, readersAreWaitedFor.map({ start >= $0 }) ?? true else { return }
-        while KernelLocks.shared.isRead(path) {
-            guard start.duration(to: .now) < Self.readerPatience else {
-                readersAreWaitedFor = .now + Self.readerNeglect
-                return
-            }
-            try await Task.sleep(for: Self.readerPause)
-        }
     }
 
     /// Closes the store until another process, which needs it alone, has finished.

@@ -50,7 +50,7 @@ final class KernelLocks: Sendable {
     func holder(of path: String) -> pid_t? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
-        return Self.read("WRITE")[UInt64(status.st_ino)]?
+        return Self.read("WRITE", of: UInt64(status.st_ino))[UInt64(status.st_ino)]?
             .first { $0.bytes.contains(Self.sharedByte) && $0.process > 0 && $0.process != getpid() }?.process
     }
 
@@ -58,19 +58,37 @@ final class KernelLocks: Sendable {
     func isRead(_ path: String) -> Bool {
         var status = stat()
         guard stat(path + "-shm", &status) == 0 else { return false }
-        return Self.read("READ")[UInt64(status.st_ino)]?
+        return Self.read("READ", of: UInt64(status.st_ino))[UInt64(status.st_ino)]?
             .contains { $0.bytes.overlaps(Self.logReaderBytes) && $0.process != getpid() } ?? false
     }
 
     /// Without /proc nothing is known.
-    private static func read(_ kind: Substring) -> Locks {
-        parse((try? String(contentsOfFile: "/proc/locks", encoding: .utf8)) ?? "", kind)
+    ///
+    /// - Parameter inode: the file that is asked for; nil for all.
+    private static func read(_ kind: Substring, of inode: UInt64? = nil) -> Locks {
+        let file = open("/proc/locks", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return [:] }
+        defer { close(file) }
+        // It has no size, and comes in pieces.
+        var bytes: [UInt8] = []
+        let piece = 1 << 16
+        while true {
+            let start = bytes.count
+            bytes.append(contentsOf: repeatElement(0, count: piece))
+            let count = bytes.withUnsafeMutableBytes { Foundation.read(file, $0.baseAddress.map { $0 + start }, piece) }
+            bytes.removeLast(piece - max(0, count))
+            if count <= 0 { break }
+        }
+        return parse(bytes, kind, of: inode)
     }
 
     /// Lines as `1: POSIX  ADVISORY  WRITE 4711 08:01:131 120 120`; one that is waited for has an arrow after the number.
-    private static func parse(_ text: String, _ kind: Substring) -> Locks {
-        text.split(separator: "\n").reduce(into: [:]) { locks, line in
-            let words = line.split(separator: " ")
+    private static func parse(_ text: [UInt8], _ kind: Substring, of wanted: UInt64?) -> Locks {
+        let mark = wanted.map { Array(":\($0) ".utf8) }
+        return text.split(separator: UInt8(ascii: "\n")).reduce(into: [:]) { locks, line in
+            // Most lines are other files', and there may be thousands.
+            if let mark, line.firstRange(of: mark) == nil { return }
+            let words = String(decoding: line, as: UTF8.self).split(separator: " ")
             guard words.count == 8, words[1] == "POSIX", words[3] == kind, let process = pid_t(words[4]),
                 let inode = words[5].split(separator: ":").last.flatMap({ UInt64($0) }), let first = UInt64(words[6])
             else { return }

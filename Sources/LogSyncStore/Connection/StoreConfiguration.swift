@@ -27,6 +27,9 @@ package struct StoreConfiguration: Sendable {
     /// Merge policies registered in code, by name.
     package var policies: [String: MergePolicy] = [:]
 
+    /// Whether a write into the database at a path is to wait, because another program reads it right now; asked again and
+    /// again while it is.
+    package var isRead: @Sendable (String) -> Bool = { _ in false }
     /// What the store's connection loads before anything of the database is read.
     package var extensions: [LoadableExtension] = []
     /// Whether what a program notes of its integers is kept above those of rows that come (``OpenStore/raiseAllocators()``);

@@ -235,8 +235,34 @@ final class StoreConnection: Sendable {
         }
     }
 
+    /// How long a transaction may have taken that is undone because another program reads, in seconds, and how long it is waited
+    /// until it is done again, in microseconds.
+    private static let repeatable = 0.005
+    private static let pause: UInt32 = 3000
+
+    /// Another program has begun to read, and what was done is done again.
+    private struct Again: Error {}
+
     /// Runs `body` in a write transaction; undoes everything where it throws.
-    func write<Result>(_ body: (OpenStore) throws -> Result) throws -> Result {
+    ///
+    /// - Parameter repeats: whether `body` does nothing but to write, so that it may be done again where another program has
+    ///   begun to read meanwhile.
+    func write<Result>(repeats: Bool = false, _ body: (OpenStore) throws -> Result) throws -> Result {
+        while true {
+            do {
+                return try writeOnce { store, start in
+                    let result = try body(store)
+                    let isShort = start.duration(to: .now) < .seconds(Self.repeatable)
+                    if repeats, isShort, configuration.isRead(path) { throw Again() }
+                    return result
+                }
+            } catch is Again { usleep(Self.pause) }
+        }
+    }
+
+    private func writeOnce<Result>(
+        _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
+    ) throws -> Result {
         try withConnection { connection in
             let start = try begin(connection)
             defer { box.turns.noteEnd(of: start) }
@@ -244,7 +270,7 @@ final class StoreConnection: Sendable {
                 try checkFiles(connection)
                 let store = try currentSession(connection)
                 let before = connection.totalChanges
-                let result = try body(store)
+                let result = try body(store, start)
                 try store.keepSettledHistory()
                 if store.hasSubscriptions { try Subscriptions(store: store).serve() }
                 if connection.totalChanges != before {
@@ -335,6 +361,8 @@ final class StoreConnection: Sendable {
     private func begin(_ connection: Connection, attempts: Int = 1) throws -> ContinuousClock.Instant {
         let rest = box.turns.rest
         if rest > .zero { Thread.sleep(forTimeInterval: rest / .seconds(1)) }
+        // A program that reads, and writes then, would fail, at once where this transaction is under way.
+        while configuration.isRead(path) { usleep(Self.pause) }
         for attempt in 1...max(attempts, 1) {
             do {
                 try connection.execute("BEGIN IMMEDIATE")

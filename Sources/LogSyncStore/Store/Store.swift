@@ -177,7 +177,7 @@ package final class Store: Sendable {
     package func record(author: String? = nil, context: String? = nil) throws -> RecordedTransaction? {
         // A look without the write lock first: most of the time there is nothing.
         guard try database.read({ try RecordStep.isNeeded($0) }) else { return nil }
-        return try database.write { try RecordStep($0, author: author, context: context).run() }
+        return try database.write(repeats: true) { try RecordStep($0, author: author, context: context).run() }
     }
 
     private static let outbox = """
@@ -217,7 +217,7 @@ package final class Store: Sendable {
 
     package func markPublished(_ dots: [Dot]) throws {
         guard !dots.isEmpty else { return }
-        try database.write { store in
+        try database.write(repeats: true) { store in
             for dot in dots {
                 guard let peer = store.peers[dot.peer]?.number else { continue }
                 try store.connection.run(
