@@ -1,5 +1,5 @@
 import GRDB
-public import LogSync
+import LogSync
 import LogSyncModel
 
 /// Says which keys changed without this program's doing.

@@ -11,12 +11,12 @@ import LogSyncSQLite
 final class StoreConnection: Sendable {
     let path: String
     let configuration: StoreConfiguration
-    private let box: Box
+    let box: Box
 
     /// What is touched by one thread at a time.
     ///
     /// Unchecked because it is read and written while its lock is held alone, and when nobody else has it any more.
-    private final class Box: @unchecked Sendable {
+    final class Box: @unchecked Sendable {
         let lock = NSLock()
         /// nil while the connection rests, or is closed.
         var queue: DatabaseQueue?
@@ -201,7 +201,7 @@ final class StoreConnection: Sendable {
         try box.files.displaced { try connection.isLogged }
     }
 
-    private func checkFiles(_ connection: Connection) throws {
+    func checkFiles(_ connection: Connection) throws {
         guard let file = try displacedFile(connection) else { return }
         throw replaced(file)
     }
@@ -238,7 +238,7 @@ final class StoreConnection: Sendable {
     /// How long a transaction may have taken that is undone because another program reads, in seconds, and how long it is waited
     /// until it is done again, in microseconds.
     private static let repeatable = 0.005
-    private static let pause: UInt32 = 3000
+    static let pause: UInt32 = 3000
 
     /// Another program has begun to read, and what was done is done again.
     private struct Again: Error {}
@@ -330,76 +330,6 @@ final class StoreConnection: Sendable {
         }
     }
 
-    /// Runs `body` in many write transactions on a database that is not a store yet, or is to be none any more. Where it throws,
-    /// what the last one did is undone.
-    func writeInPortions<Result>(_ body: (Connection, WritePortions) throws -> Result) throws -> Result {
-        try withConnection { connection in
-            var start = try begin(connection)
-            let portions = WritePortions(budget: configuration.lockBudget) {
-                try connection.execute("COMMIT")
-                self.box.turns.noteEnd(of: start)
-                start = try self.begin(connection, attempts: Self.patience)
-                try self.checkFiles(connection)
-            }
-            defer { box.turns.noteEnd(of: start) }
-            do {
-                try checkFiles(connection)
-                let result = try body(connection, portions)
-                try connection.execute("COMMIT")
-                box.store = nil
-                return result
-            } catch {
-                try undo(connection, after: error)
-                throw error
-            }
-        }
-    }
-
-    /// Takes the write lock, and leaves it to others before where this connection has just held it for long.
-    ///
-    /// - Parameter attempts: how many times the time-out is waited for.
-    private func begin(_ connection: Connection, attempts: Int = 1) throws -> ContinuousClock.Instant {
-        let rest = box.turns.rest
-        if rest > .zero { Thread.sleep(forTimeInterval: rest / .seconds(1)) }
-        // A program that reads, and writes then, would fail, at once where this transaction is under way.
-        while configuration.isRead(path) { usleep(Self.pause) }
-        for attempt in 1...max(attempts, 1) {
-            do {
-                try connection.execute("BEGIN IMMEDIATE")
-                break
-            } catch let error as LogSyncError where error.code == .locked && attempt < attempts {}
-        }
-        return .now
-    }
-
-    /// In the middle of long work a program that does not give the lock back is waited for longer.
-    private static let patience = 24
-
-    /// Runs `body` in a write transaction that a program has begun on a connection of its own, with what is kept in memory
-    /// about the store.
-    ///
-    /// - Parameter connection: the program's; its statements are the caller's to finalize.
-    func lend<Result>(to connection: Connection, _ body: (OpenStore) throws -> Result) throws -> Result {
-        // What the program's own SQL throws is the program's, and passes through as it is.
-        try withConnection { own in
-            Swift.Result<Result, any Error> {
-                let store = try currentSession(connection)
-                store.connection = connection
-                defer { store.connection = own }
-                let result = try body(store)
-                box.generation += 1
-                try store.facts.set("generation", .integer(box.generation))
-                try store.saveDigest()
-                return result
-            }
-        }.get()
-    }
-
-    /// Forgets what is kept in memory about the store: a transaction that it was lent to was undone.
-    func forget() throws {
-        try withConnection { _ in box.store = nil }
-    }
-
     /// What the transactions so far have settled, see ``OpenStore/settled``.
     func takeSettled() throws -> [String: TableChanges] {
         box.lock.lock()
@@ -408,7 +338,7 @@ final class StoreConnection: Sendable {
         return box.store?.settled ?? [:]
     }
 
-    private func undo(_ connection: Connection, after error: any Error) throws {
+    func undo(_ connection: Connection, after error: any Error) throws {
         box.store = nil
         connection.finalizeStatements()
         // Some errors (a full disk, an I/O error) have already rolled back.
@@ -430,7 +360,7 @@ final class StoreConnection: Sendable {
     }
 
     /// The open store, read anew where another logsync wrote the store meanwhile.
-    private func currentSession(_ connection: Connection) throws -> OpenStore {
+    func currentSession(_ connection: Connection) throws -> OpenStore {
         let generation = try StoreFacts(connection).value("generation")?.asInteger ?? 0
         if let store = box.store, generation == box.generation { return store }
         connection.finalizeStatements()

@@ -1,4 +1,4 @@
-package import LogSyncModel
+import LogSyncModel
 import LogSyncSQLite
 
 /// A database's tables as far as a recipe names them: by names in lower case.

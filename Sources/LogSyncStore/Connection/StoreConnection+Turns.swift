@@ -1,0 +1,76 @@
+import Foundation
+import LogSyncModel
+import LogSyncSQLite
+
+/// Transactions that leave the store to others in between, or are others' own.
+extension StoreConnection {
+    /// Runs `body` in many write transactions on a database that is not a store yet, or is to be none any more. Where it throws,
+    /// what the last one did is undone.
+    func writeInPortions<Result>(_ body: (Connection, WritePortions) throws -> Result) throws -> Result {
+        try withConnection { connection in
+            var start = try begin(connection)
+            let portions = WritePortions(budget: configuration.lockBudget) {
+                try connection.execute("COMMIT")
+                self.box.turns.noteEnd(of: start)
+                start = try self.begin(connection, attempts: Self.patience)
+                try self.checkFiles(connection)
+            }
+            defer { box.turns.noteEnd(of: start) }
+            do {
+                try checkFiles(connection)
+                let result = try body(connection, portions)
+                try connection.execute("COMMIT")
+                box.store = nil
+                return result
+            } catch {
+                try undo(connection, after: error)
+                throw error
+            }
+        }
+    }
+
+    /// Takes the write lock, and leaves it to others before where this connection has just held it for long.
+    ///
+    /// - Parameter attempts: how many times the time-out is waited for.
+    func begin(_ connection: Connection, attempts: Int = 1) throws -> ContinuousClock.Instant {
+        let rest = box.turns.rest
+        if rest > .zero { Thread.sleep(forTimeInterval: rest / .seconds(1)) }
+        // A program that reads, and writes then, would fail, at once where this transaction is under way.
+        while configuration.isRead(path) { usleep(Self.pause) }
+        for attempt in 1...max(attempts, 1) {
+            do {
+                try connection.execute("BEGIN IMMEDIATE")
+                break
+            } catch let error as LogSyncError where error.code == .locked && attempt < attempts {}
+        }
+        return .now
+    }
+
+    /// In the middle of long work a program that does not give the lock back is waited for longer.
+    private static let patience = 24
+
+    /// Runs `body` in a write transaction that a program has begun on a connection of its own, with what is kept in memory
+    /// about the store.
+    ///
+    /// - Parameter connection: the program's; its statements are the caller's to finalize.
+    func lend<Result>(to connection: Connection, _ body: (OpenStore) throws -> Result) throws -> Result {
+        // What the program's own SQL throws is the program's, and passes through as it is.
+        try withConnection { own in
+            Swift.Result<Result, any Error> {
+                let store = try currentSession(connection)
+                store.connection = connection
+                defer { store.connection = own }
+                let result = try body(store)
+                box.generation += 1
+                try store.facts.set("generation", .integer(box.generation))
+                try store.saveDigest()
+                return result
+            }
+        }.get()
+    }
+
+    /// Forgets what is kept in memory about the store: a transaction that it was lent to was undone.
+    func forget() throws {
+        try withConnection { _ in box.store = nil }
+    }
+}
