@@ -130,7 +130,7 @@ extension Replicator {
             } catch {
                 let error = LogSyncError(wrapping: error, at: path)
                 state.postponeRest()
-                if state.holder != nil {
+                if state.holder != nil || error == .heldAlone(path) {
                     announceHolder(error, &state)
                 } else if storeReturn?.isWaiting ?? false {
                     announceReturn(error, &state)
