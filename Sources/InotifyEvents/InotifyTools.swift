@@ -17,8 +17,19 @@ struct InotifyTools {
         func has(_ flag: some BinaryInteger) -> Bool { mask & UInt32(truncatingIfNeeded: flag) != 0 }
     }
 
+    /// The library waits by `select`, which ends the process where a descriptor has a higher number.
+    private static let highestDescriptor = CInt(1023)
+
     /// Returns an errno, or nil.
     static func initialize() -> CInt? {
+        // The lowest that is free, which the library gets.
+        let next = dup(STDERR_FILENO)
+        if next >= 0 { close(next) }
+        guard next <= highestDescriptor else { return EMFILE }
+        return initializeLibrary()
+    }
+
+    private static func initializeLibrary() -> CInt? {
         inotifytools_initialize() != 0 ? nil : inotifytools_error()
     }
 

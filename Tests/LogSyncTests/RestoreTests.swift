@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import InotifyEvents
 import LogSync
 import LogSyncModel
 import LogSyncStore
@@ -57,7 +56,6 @@ struct RestoreTests {
     init() async throws {
         world = try World()
         var a = try await world.founder("a", rows: ["one"])
-        a.configuration.events = InotifyFolderEvents.shared
         let log = log
         a.configuration.logger = Logger(label: "a") { _ in CapturedLog(log) }
         self.a = a
