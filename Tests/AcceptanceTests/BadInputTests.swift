@@ -133,7 +133,7 @@ import Testing
             let one = try await sandbox.database(
                 "one",
                 sql:
-                    "CREATE TABLE \"event log\" (at TEXT, what TEXT); INSERT INTO \"event log\" VALUES ('now', 'this'); CREATE TABLE word (word TEXT PRIMARY KEY);"
+                    "CREATE TABLE \"event log\" (rowid TEXT, oid TEXT, _rowid_); INSERT INTO \"event log\" VALUES ('now', 'this', 1); CREATE TABLE word (word TEXT PRIMARY KEY);"
             )
             let before = try Data(contentsOf: URL(fileURLWithPath: one.path))
             let finished = try await one.logsync(initialization(of: one.path, in: sandbox) + ["--json"], exits: [65])
@@ -146,10 +146,27 @@ import Testing
 
             try await one.initialize(["--skip", "event log"])
             let two = try await sandbox.clone("two")
-            try await one.write("INSERT INTO word VALUES ('x'); INSERT INTO \"event log\" VALUES ('later', 'that');")
+            try await one.write("INSERT INTO word VALUES ('x'); INSERT INTO \"event log\" VALUES ('later', 'that', 2);")
             try await exchange(one, two)
             #expect(try await two.count("word") == 1)
             #expect(try await two.count("\"event log\"") == 0)
+        }
+    }
+
+    @Test func `a table without a key is replicated row by row`() async throws {
+        try await withSandbox { sandbox in
+            let (one, two) = try await sandbox.pair(
+                sql:
+                    "CREATE TABLE \"event log\" (at TEXT, what TEXT); INSERT INTO \"event log\" VALUES ('now', 'this');"
+            )
+            try await one.write("INSERT INTO \"event log\" VALUES ('now', 'this'), ('later', 'that');")
+            try await two.write("UPDATE \"event log\" SET what = 'other'")
+            try await exchange(one, two)
+            for peer in [one, two] {
+                #expect(try await peer.count("\"event log\"") == 3)
+                #expect(try await peer.count("\"event log\"", where: "what = 'this'") == 1)
+                #expect(try await peer.count("\"event log\"", where: "what = 'other'") == 1)
+            }
         }
     }
 

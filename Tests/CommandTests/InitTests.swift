@@ -47,7 +47,9 @@ import Testing
 
     @Test func `tables that cannot be replicated are named all at once`() async throws {
         let tool = try Tool()
-        _ = try await tool.sql("a.db", "CREATE TABLE a(x); CREATE TABLE b(x); CREATE TABLE c(k PRIMARY KEY)")
+        _ = try await tool.sql(
+            "a.db",
+            "CREATE TABLE a(rowid, oid, _rowid_); CREATE TABLE b(rowid, oid, _rowid_); CREATE TABLE c(k PRIMARY KEY)")
         let dry = try await tool.run(arguments(tool, "--dry-run", "--json"))
         #expect(dry.code == 65)
         let refusals = try JSON(dry.output)["refusals"]?.array ?? []
