@@ -77,11 +77,13 @@ test-carriers: deps
 	$(SWIFT) build --product logsync
 	Tests/Carriers/run "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
 
-# The format of sources, and whether the house is as Tests/Architecture/rooms.toml says; that check proves itself first.
+# The format of sources, whether the house is as Tests/Architecture/rooms.toml says (that check proves itself first), and
+# whether every sabotage still finds what it is to break.
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
 	Tests/Architecture/test_check.py --quiet
 	Tests/Architecture/check
+	Tests/Sabotage/run --check
 
 # The Swift runtime goes into the binary, so that it runs where no toolchain is.
 STATIC = .build-static/release/logsync

@@ -27,10 +27,10 @@ final class WatchTable {
     /// - Throws: ``LogSyncError/Code/ioError`` where the kernel gives no inotify instance.
     init(control: ControlFile) throws(LogSyncError) {
         defer { unlink(control.path) }
-        if let number = InotifyTools.initialize() { throw Self.error("folders", number) }
+        if let number = InotifyTools.initialize() { throw LogSyncError.cannotWatch("folders", number) }
         switch tools.watch(control.path, events: Int64(IN_MODIFY)) {
         case .success(let descriptor): self.control = descriptor
-        case .failure(let failure): throw Self.error("folders", failure.number)
+        case .failure(let failure): throw LogSyncError.cannotWatch("folders", failure.number)
         }
     }
 
@@ -46,14 +46,14 @@ final class WatchTable {
 
     /// Begins a watch. Returns why it cannot be had, or nil.
     func add(_ watch: Watch) -> LogSyncError? {
-        guard let resolved = realpath(watch.asked, nil) else { return Self.error(watch.asked, errno) }
+        guard let resolved = realpath(watch.asked, nil) else { return LogSyncError.cannotWatch(watch.asked, errno) }
         var watch = watch
         watch.root = String(cString: resolved)
         free(resolved)
         watches[watch.id] = watch
         guard let number = addTree(watch.root, for: watch, depth: 0, news: .none) else { return nil }
         cancel(watch.id)
-        return Self.error(watch.asked, number)
+        return LogSyncError.cannotWatch(watch.asked, number)
     }
 
     /// Ends a watch; nobody reads its hints any more.
@@ -197,24 +197,5 @@ final class WatchTable {
 
     private func hint(_ watch: Watch, _ hint: FolderHint) {
         watch.sink.send(hint.renamed(from: watch.root, to: watch.asked))
-    }
-
-    private static func error(_ path: String, _ number: CInt) -> LogSyncError {
-        let reason = String(cString: strerror(number))
-        switch number {
-        case ENOENT, ENOTDIR:
-            return LogSyncError(
-                .containerUnavailable, "cannot watch \(path): \(reason)", help: "Watch it again once it is back")
-        case ENOSPC, EMFILE:
-            return LogSyncError(
-                .ioError,
-                "cannot watch \(path): the system's limit of inotify watches or instances is reached; "
-                    + "it can be polled",
-                help: "Raise fs.inotify.max_user_watches or fs.inotify.max_user_instances with sysctl")
-        case EACCES:
-            return LogSyncError(.noPermission, "cannot watch \(path): \(reason)", help: "Let this user read it")
-        default:
-            return LogSyncError(.ioError, "cannot watch \(path): \(reason); it can be polled")
-        }
     }
 }

@@ -125,26 +125,44 @@ public struct RowIdentity: Hashable, Sendable {
 }
 
 extension RowIdentity {
-    /// Whether this is the natural identity of a key without references, given its values in key order.
-    package func isSpelled(by values: some Collection<Value>, _ collations: [Collation]) -> Bool {
-        guard bytes.first == 1 else { return false }
-        var rest = bytes.dropFirst()
-        for (value, collation) in zip(values, collations) {
-            if case .text(let text) = value, collation == .binary {
-                // Nearly all keys that are no integers: nothing is made of them to be compared.
-                guard rest.count >= 5 + text.count, rest.first == 3,
-                    rest.dropFirst().prefix(4).reduce(0, { $0 << 8 | Int($1) }) == text.count,
-                    rest.dropFirst(5).prefix(text.count).elementsEqual(text)
-                else { return false }
-                rest = rest.dropFirst(5 + text.count)
-                continue
+    /// Whether this is the natural identity of a key without references.
+    ///
+    /// Asked of every row that comes, so nothing is made of texts to be compared.
+    ///
+    /// - Parameters:
+    ///   - row: its values by column position.
+    ///   - key: the positions of the key's columns, in key order.
+    package func isSpelled(by row: [Value], at key: [Int], _ collations: [Collation]) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            guard bytes.first == 1 else { return false }
+            var offset = 1
+            for index in key.indices {
+                let value = row[key[index]]
+                let isSame: Bool
+                if case .text(let text) = value, collations[index] == .binary {
+                    isSame = text.withUnsafeBytes { Self.holds($0, in: bytes, from: &offset) }
+                } else {
+                    guard let part = KeyPart(value, collation: collations[index]) else { return false }
+                    let expected = RowIdentity(natural: [part]).bytes.dropFirst()
+                    isSame = bytes.dropFirst(offset).starts(with: expected)
+                    offset += expected.count
+                }
+                guard isSame else { return false }
             }
-            guard let part = KeyPart(value, collation: collation) else { return false }
-            let expected = RowIdentity(natural: [part]).bytes.dropFirst()
-            guard rest.starts(with: expected) else { return false }
-            rest = rest.dropFirst(expected.count)
+            return offset == bytes.count
         }
-        return rest.isEmpty
+    }
+
+    /// Whether the part of an identity at an offset is a text; the offset moves behind it.
+    private static func holds(
+        _ text: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer, from offset: inout Int
+    ) -> Bool {
+        let start = offset + 5
+        guard bytes.count >= start + text.count, bytes[offset] == 3,
+            UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset + 1, as: UInt32.self)) == text.count
+        else { return false }
+        offset = start + text.count
+        return UnsafeRawBufferPointer(rebasing: bytes[start..<offset]).elementsEqual(text)
     }
 }
 

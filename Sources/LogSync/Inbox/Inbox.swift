@@ -82,6 +82,6 @@ final class Inbox {
                 peer.schemas.contains { !learnedSchemas.contains($0.name.fingerprint) }
             }), try store.lacksKeys()
         else { return }
-        try store.learnKeys(scan, in: library.content, known: &learnedSchemas)
+        try store.learnKeys(scan, in: library.content, known: &learnedSchemas, owner.configuration.logger)
     }
 }

@@ -2,6 +2,7 @@ import Crypto
 import LogSyncContainer
 import LogSyncModel
 import LogSyncStore
+import Logging
 
 /// Apps' schemas as peers have published them.
 extension ContentFolder {
@@ -18,7 +19,9 @@ extension Store {
     /// Learns from published schemas which columns make up the keys of tables that this store does not have.
     ///
     /// - Parameter known: the schemas that were read before; each that is read now is added.
-    func learnKeys(_ scan: ContainerScan, in folder: ContentFolder, known: inout Set<SchemaFingerprint>) throws {
+    func learnKeys(
+        _ scan: ContainerScan, in folder: ContentFolder, known: inout Set<SchemaFingerprint>, _ logger: Logger
+    ) throws {
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             for file in peer.schemas where !known.contains(file.name.fingerprint) {
                 guard let text = folder.schema(file.name, of: peer.id) else { continue }
@@ -26,8 +29,8 @@ extension Store {
                 do {
                     try learnKeys(from: text)
                 } catch let error as LogSyncError where error.code == .invalidStore {
-                    // The schema wants modules that this machine does not have; another peer's may do.
-                    continue
+                    // It wants what this machine does not have, or what no schema needs; another peer's may do.
+                    logger.notice("the schema \(file.name) of \(peer.id) was passed over: \(error)")
                 }
             }
         }

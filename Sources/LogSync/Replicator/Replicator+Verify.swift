@@ -107,7 +107,7 @@ extension Founder {
             plan: try plan(InitializeOptions(), name: "replay", contentSettings(scan, folder)),
             configuration: configuration.storeConfiguration)
         var known: Set<SchemaFingerprint> = []
-        try made.learnKeys(scan, in: folder, known: &known)
+        try made.learnKeys(scan, in: folder, known: &known, configuration.logger)
         closeQuietly(made)
         var replay = try Replay(path, scan, configuration: configuration, stateDirectory: stateDirectory)
         defer { closeQuietly(replay.replica.store) }

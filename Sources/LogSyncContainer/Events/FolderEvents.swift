@@ -1,3 +1,4 @@
+import Glibc
 public import LogSyncModel
 
 /// Something may have changed below a watched directory. A hint is never proof: a receiver looks for itself.
@@ -69,5 +70,29 @@ package struct HintSink: Sendable {
     /// Calls `body` once nobody reads any more.
     package func onEnd(_ body: @escaping @Sendable () -> Void) {
         continuation.onTermination = { _ in body() }
+    }
+}
+
+extension LogSyncError {
+    /// Why events of a directory cannot be had.
+    ///
+    /// - Parameter number: an errno.
+    package static func cannotWatch(_ path: String, _ number: CInt) -> LogSyncError {
+        let reason = String(cString: strerror(number))
+        switch number {
+        case ENOENT, ENOTDIR:
+            return LogSyncError(
+                .containerUnavailable, "cannot watch \(path): \(reason)", help: "Watch it again once it is back")
+        case ENOSPC, EMFILE:
+            return LogSyncError(
+                .ioError,
+                "cannot watch \(path): the system's limit of inotify watches or instances is reached; "
+                    + "it can be polled",
+                help: "Raise fs.inotify.max_user_watches or fs.inotify.max_user_instances with sysctl")
+        case EACCES:
+            return LogSyncError(.noPermission, "cannot watch \(path): \(reason)", help: "Let this user read it")
+        default:
+            return LogSyncError(.ioError, "cannot watch \(path): \(reason); it can be polled")
+        }
     }
 }

@@ -51,7 +51,7 @@ private final class KernelWatch: @unchecked Sendable {
         IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
 
     init(_ asked: String, recursive: Bool, names: Set<String>?, _ sink: HintSink) throws(LogSyncError) {
-        guard let resolved = realpath(asked, nil) else { throw Self.error(asked, errno) }
+        guard let resolved = realpath(asked, nil) else { throw LogSyncError.cannotWatch(asked, errno) }
         defer { free(resolved) }
         self.asked = asked
         root = String(cString: resolved)
@@ -59,10 +59,10 @@ private final class KernelWatch: @unchecked Sendable {
         self.names = names
         self.sink = sink
         descriptor = inotify_init1(CInt(IN_NONBLOCK | IN_CLOEXEC))
-        guard descriptor >= 0 else { throw Self.error(asked, errno) }
+        guard descriptor >= 0 else { throw LogSyncError.cannotWatch(asked, errno) }
         if let number = addTree(root, depth: 0, isNew: false) {
             Glibc.close(descriptor)
-            throw Self.error(asked, number)
+            throw LogSyncError.cannotWatch(asked, number)
         }
     }
 
@@ -170,22 +170,4 @@ private final class KernelWatch: @unchecked Sendable {
     }
 
     private func hint(_ hint: FolderHint) { sink.send(hint.renamed(from: root, to: asked)) }
-
-    private static func error(_ path: String, _ number: CInt) -> LogSyncError {
-        let reason = String(cString: strerror(number))
-        switch number {
-        case ENOENT, ENOTDIR:
-            return LogSyncError(
-                .containerUnavailable, "cannot watch \(path): \(reason)", help: "Watch it again once it is back")
-        case ENOSPC, EMFILE:
-            return LogSyncError(
-                .ioError,
-                "cannot watch \(path): the system's limit of inotify watches or instances is reached; it can be polled",
-                help: "Raise fs.inotify.max_user_watches or fs.inotify.max_user_instances with sysctl")
-        case EACCES:
-            return LogSyncError(.noPermission, "cannot watch \(path): \(reason)", help: "Let this user read it")
-        default:
-            return LogSyncError(.ioError, "cannot watch \(path): \(reason); it can be polled")
-        }
-    }
 }

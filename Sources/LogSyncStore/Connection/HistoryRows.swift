@@ -1,5 +1,6 @@
 import LogSyncModel
 import LogSyncSQLite
+import LogSyncState
 
 /// Which rows transactions changed, under the keys that these have or had in this store: kept beside the history
 /// (``History``), because nothing else knows the keys of rows that are gone, or of what another process imported.
@@ -49,14 +50,14 @@ struct HistoryRows {
     /// A version byte; then of each table its name, counts and flags, the lists of columns that updates changed, and its
     /// keys by kind, each update with the number of its list.
     static func encode(_ tables: [String: TableChanges]) -> [UInt8] {
-        var writer = RowsWriter()
+        var writer = RecordWriter()
         writer.bytes.append(version)
         writer.append(UInt64(tables.count))
         for (name, changes) in tables.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
-            var table = RowsWriter()
+            var table = RecordWriter()
             table.append(name, changes)
             if writer.bytes.count + table.bytes.count > maximumBytes {
-                table = RowsWriter()
+                table = RecordWriter()
                 table.append(name, TableChanges(unlisted: changes.counts))
             }
             writer.bytes += table.bytes
@@ -66,14 +67,9 @@ struct HistoryRows {
 
     /// nil for what no version up to this one has written.
     static func decode(_ bytes: Bytes) -> [String: TableChanges]? {
-        var reader = RowsReader(bytes)
-        guard reader.byte() == version, let count = reader.count() else { return nil }
-        var tables: [String: TableChanges] = [:]
-        for _ in 0..<count {
-            guard let (name, changes) = reader.table() else { return nil }
-            tables[name] = changes
-        }
-        return tables
+        var reader = RecordReader(rest: bytes)
+        guard (try? reader.byte()) == version, let tables = try? reader.list({ try $0.table() }) else { return nil }
+        return Dictionary(tables) { $1 }
     }
 
     private static let version: UInt8 = 1
@@ -81,48 +77,30 @@ struct HistoryRows {
     // MARK: Keys alone
 
     static func encode(key: [Value]) -> [UInt8] {
-        var writer = RowsWriter()
+        var writer = RecordWriter()
         writer.append(key)
         return writer.bytes
     }
 
     static func encode(keys: [[Value]]) -> [UInt8] {
-        var writer = RowsWriter()
+        var writer = RecordWriter()
         writer.append(keys)
         return writer.bytes
     }
 
     static func decode(key bytes: Bytes) -> [Value]? {
-        var reader = RowsReader(bytes)
-        return reader.key()
+        var reader = RecordReader(rest: bytes)
+        return try? reader.key()
     }
 
     static func decode(keys bytes: Bytes) -> [[Value]]? {
-        var reader = RowsReader(bytes)
-        return reader.list { $0.key() }
+        var reader = RecordReader(rest: bytes)
+        return try? reader.list { try $0.key() }
     }
 }
 
-private struct RowsWriter {
-    var bytes: [UInt8] = []
-
-    mutating func append(_ integer: UInt64) {
-        var rest = integer
-        while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(rest))
-    }
-
-    private mutating func append(_ text: String) { append(counted: Array(text.utf8)[...]) }
-
-    private mutating func append(counted content: Bytes) {
-        append(UInt64(content.count))
-        bytes += content
-    }
-
-    mutating func append(_ name: String, _ changes: TableChanges) {
+extension RecordWriter {
+    fileprivate mutating func append(_ name: String, _ changes: TableChanges) {
         append(name)
         for count in [changes.counts.inserted, changes.counts.updated, changes.counts.deleted] {
             append(UInt64(max(0, count)))
@@ -140,147 +118,50 @@ private struct RowsWriter {
             last = (list, number)
             return number
         }
-        append(UInt64(lists.count))
-        for list in lists {
-            append(UInt64(list.count))
-            for column in list { append(column) }
-        }
+        append(list: lists) { $0.append(list: $1) { $0.append($1) } }
         append(changes.inserted)
         append(changes.updated)
         for index in changes.updated.indices {
             append(UInt64(columns.indices.contains(index) ? columns[index] + 1 : 0))
         }
         append(changes.deleted)
-        append(UInt64(changes.tombstones.count))
-        for (key, values) in changes.tombstones {
-            append(key)
-            append(UInt64(values.count))
-            for (column, value) in values {
-                append(column)
-                append(value)
+        append(list: changes.tombstones) { writer, tombstone in
+            writer.append(tombstone.key)
+            writer.append(list: tombstone.value) {
+                $0.append($1.key)
+                $0.append($1.value)
             }
         }
     }
 
-    mutating func append(_ keys: [[Value]]) {
-        append(UInt64(keys.count))
-        for key in keys { append(key) }
-    }
+    fileprivate mutating func append(_ keys: [[Value]]) { append(list: keys) { $0.append($1) } }
 
-    mutating func append(_ key: [Value]) {
-        append(UInt64(key.count))
-        for value in key { append(value) }
-    }
-
-    private mutating func append(_ value: Value) {
-        switch value {
-        // The program's tables hold neither.
-        case .null, .reference, .external: bytes.append(0)
-        case .integer(let integer):
-            bytes.append(1)
-            append(UInt64(bitPattern: integer << 1 ^ integer >> 63))
-        case .real(let real):
-            bytes.append(2)
-            withUnsafeBytes(of: real.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
-        case .text(let text):
-            bytes.append(3)
-            append(counted: text)
-        case .blob(let blob):
-            bytes.append(4)
-            append(counted: blob)
-        }
-    }
+    fileprivate mutating func append(_ key: [Value]) { append(list: key) { $0.append($1) } }
 }
 
-/// Reads what ``RowsWriter`` wrote; nil where the bytes say something else.
-private struct RowsReader {
-    private var rest: Bytes
-
-    init(_ bytes: Bytes) { rest = bytes }
-
-    mutating func byte() -> UInt8? { rest.popFirst() }
-
-    private mutating func integer() -> UInt64? {
-        var result: UInt64 = 0
-        for shift in stride(from: UInt64(0), to: 64, by: 7) {
-            guard let byte = byte() else { return nil }
-            result |= UInt64(byte & 0x7F) << shift
-            if byte < 0x80 { return result }
-        }
-        return nil
-    }
-
-    /// Of things that take a byte each at least.
-    mutating func count() -> Int? {
-        guard let count = integer(), count <= UInt64(rest.count) else { return nil }
-        return Int(count)
-    }
-
-    private mutating func counted() -> Bytes? {
-        guard let count = count() else { return nil }
-        defer { rest = rest.dropFirst(count) }
-        return rest.prefix(count)
-    }
-
-    private mutating func text() -> String? { counted().map { String(decoding: $0, as: UTF8.self) } }
-
-    mutating func list<Element>(_ element: (inout RowsReader) -> Element?) -> [Element]? {
-        guard let count = count() else { return nil }
-        var list: [Element] = []
-        for _ in 0..<count {
-            guard let element = element(&self) else { return nil }
-            list.append(element)
-        }
-        return list
-    }
-
-    mutating func table() -> (name: String, changes: TableChanges)? {
-        guard let name = text(), let inserted = integer(), let updated = integer(), let deleted = integer(),
-            let flags = byte(), let lists = list({ $0.list { $0.text() } }), let insertedKeys = list({ $0.key() }),
-            let updatedKeys = list({ $0.key() })
-        else { return nil }
+extension RecordReader {
+    fileprivate mutating func table() throws -> (String, TableChanges) {
+        let name = try text()
         var changes = TableChanges()
         changes.counts = ChangeCounts(
-            inserted: Int(clamping: inserted), updated: Int(clamping: updated), deleted: Int(clamping: deleted))
-        changes.isUnlisted = flags & 1 != 0
-        changes.inserted = insertedKeys
-        changes.updated = updatedKeys
-        for _ in updatedKeys {
-            guard let number = integer(), number <= UInt64(lists.count) else { return nil }
+            inserted: Int(clamping: try integer()), updated: Int(clamping: try integer()),
+            deleted: Int(clamping: try integer()))
+        changes.isUnlisted = try byte() & 1 != 0
+        let lists = try list { try $0.list { try $0.text() } }
+        changes.inserted = try list { try $0.key() }
+        changes.updated = try list { try $0.key() }
+        for _ in changes.updated {
+            let number = try integer()
+            guard number <= UInt64(lists.count) else { throw Self.malformed }
             changes.updatedColumns.append(number == 0 ? [] : lists[Int(number) - 1])
         }
-        guard let deletedKeys = list({ $0.key() }),
-            let tombstones = list({ reader -> ([Value], [String: Value])? in
-                guard let key = reader.key(),
-                    let cells = reader.list({ reader -> (String, Value)? in
-                        guard let column = reader.text(), let value = reader.value() else { return nil }
-                        return (column, value)
-                    })
-                else { return nil }
-                return (key, Dictionary(cells) { $1 })
-            })
-        else { return nil }
-        changes.deleted = deletedKeys
+        changes.deleted = try list { try $0.key() }
+        let tombstones = try list { reader in
+            (try reader.key(), Dictionary(try reader.list { (try $0.text(), try $0.value()) }) { $1 })
+        }
         changes.tombstones = Dictionary(tombstones) { $1 }
         return (name, changes)
     }
 
-    mutating func key() -> [Value]? { list { $0.value() } }
-
-    private mutating func value() -> Value? {
-        switch byte() {
-        case 0: return .null
-        case 1:
-            guard let integer = integer() else { return nil }
-            return .integer(Int64(bitPattern: integer >> 1) ^ -Int64(bitPattern: integer & 1))
-        case 2:
-            guard rest.count >= 8 else { return nil }
-            let bits = rest.prefix(8).reversed().reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
-            rest = rest.dropFirst(8)
-            return .real(Double(bitPattern: bits))
-        case 3: return counted().map { .text($0) }
-        case 4: return counted().map { .blob($0) }
-        default: return nil
-        }
-    }
+    fileprivate mutating func key() throws -> [Value] { try list { try $0.value() } }
 }

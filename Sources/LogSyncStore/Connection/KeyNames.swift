@@ -22,10 +22,8 @@ struct KeyNames {
 
     static func read(on connection: Connection) throws -> [String: [String]] {
         var keys: [String: [String]] = [:]
-        for row in try connection.rows(
-            "SELECT key, value FROM logsync_store WHERE key BETWEEN ?1 AND ?1 || char(1114111)", .text(prefix))
-        {
-            keys[String(String(text: row[0]).dropFirst(prefix.count))] = try KeyList.decode(String(text: row[1]))
+        for (table, names) in try StoreFacts(connection).values(under: prefix) {
+            keys[table] = try KeyList.decode(String(text: names))
         }
         return keys
     }

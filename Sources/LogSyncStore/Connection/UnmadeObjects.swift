@@ -15,13 +15,8 @@ struct UnmadeObjects {
 
     /// The objects that have not come to be since, by name.
     func all() throws -> [UnmadeObject] {
-        try connection.rows(
-            """
-            SELECT substr(key, ?2), value FROM logsync_store
-            WHERE substr(key, 1, ?2 - 1) = ?1
-              AND NOT EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = substr(key, ?2) COLLATE NOCASE)
-            ORDER BY key
-            """, .text(Self.prefix), .integer(Int64(Self.prefix.utf8.count + 1))
-        ).map { UnmadeObject(object: String(text: $0[0]), reason: String(text: $0[1])) }
+        try StoreFacts(connection).values(under: Self.prefix).filter { name, _ in
+            try connection.integer("SELECT 1 FROM main.sqlite_master WHERE name = ? COLLATE NOCASE", .text(name)) == nil
+        }.map { UnmadeObject(object: $0.name, reason: String(text: $0.value)) }
     }
 }

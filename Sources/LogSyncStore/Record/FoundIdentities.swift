@@ -69,8 +69,9 @@ final class FoundIdentities {
     /// What was found lately.
     private var found: [Place: RowIdentity] = [:]
 
-    /// How many rows that hold the same were found in a table without a key, by a hash of what they hold.
-    private var equalRows: [RowIdentity: UInt64] = [:]
+    /// How many rows that hold the same were found in tables without a key, by a hash of what they hold: some 20 bytes for
+    /// each that holds something else, because all of them are numbered in one go.
+    private var equalRows: [UInt64: UInt32] = [:]
 
     /// How many identities are remembered at a time.
     private static let limit = 1 << 16
@@ -230,13 +231,15 @@ final class FoundIdentities {
     /// Its rowid says nothing elsewhere: rows that hold the same are told apart by how many there are.
     private func identity(ofRowWithoutKey row: TableReader.Row, _ table: TrackedTable) throws -> RowIdentity {
         let content = try hash(row, nil, table) { _, _ in nil }
-        let number = equalRows[content, default: 0]
-        equalRows[content] = number + 1
+        // Of 17 bytes the last ten are of the hash. Two that meet by chance are told apart like rows that hold the same.
+        let key = content.bytes.suffix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+        let number = equalRows[key, default: 0]
+        equalRows[key] = number + 1
         guard number > 0 else { return content }
         var hash = IdentityHash("again")
         hash.combine(content.bytes)
-        hash.combine(number)
-        return hash.identity(prefix: number)
+        hash.combine(UInt64(number))
+        return hash.identity(prefix: UInt64(number))
     }
 
     /// - Parameter replacing: what is hashed in place of a reference; nil for what it refers to.

@@ -86,12 +86,7 @@ enum AppSchema {
 
         /// In lower case.
         func tables(on connection: Connection) throws -> Set<String> {
-            let start = key("")
-            return Set(
-                try connection.rows(
-                    "SELECT substr(key, ?2) FROM logsync_store WHERE substr(key, 1, ?2 - 1) = ?1", .text(start),
-                    .integer(Int64(start.utf8.count + 1))
-                ).map { String(text: $0[0]) })
+            Set(try StoreFacts(connection).values(under: key("")).map(\.name))
         }
     }
 

@@ -8,17 +8,15 @@ enum DigestKey {
     private static let fact = "digest_key"
 
     static func read(on connection: Connection) throws -> ValueDigest {
-        guard case .blob(let key)? = try value(on: connection) else { return .unkeyed }
+        guard case .blob(let key)? = try StoreFacts(connection).value(fact) else { return .unkeyed }
         return ValueDigest(key: key)
     }
 
-    static func isMissing(on connection: Connection) throws -> Bool { try value(on: connection) == nil }
-
-    static func set(_ key: Bytes, on connection: Connection) throws {
-        try connection.run("INSERT OR REPLACE INTO logsync_store(key, value) VALUES(?, ?)", .text(fact), .blob(key))
+    static func isMissing(on connection: Connection) throws -> Bool {
+        try StoreFacts(connection).value(fact) == nil
     }
 
-    private static func value(on connection: Connection) throws -> Value? {
-        try connection.scalar("SELECT value FROM logsync_store WHERE key = ?", .text(fact))
+    static func set(_ key: Bytes, on connection: Connection) throws {
+        try StoreFacts(connection).set(fact, .blob(key))
     }
 }

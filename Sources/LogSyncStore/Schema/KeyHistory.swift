@@ -21,20 +21,14 @@ struct KeyHistory: Equatable {
     static let known = "first key "
 
     init(_ connection: Connection) throws {
-        tables = Set(
-            try connection.rows(
-                "SELECT substr(key, ?2 + 1) FROM logsync_store WHERE substr(key, 1, ?2) = ?1", .text(Self.prefix),
-                .integer(Int64(Self.prefix.utf8.count))
-            ).compactMap { Int64(String(text: $0[0])) })
+        let facts = StoreFacts(connection)
+        tables = Set(try facts.values(under: Self.prefix).compactMap { Int64($0.name) })
+        let settings = try connection.rows(
+            "SELECT target, value FROM logsync_setting WHERE kind = ?", .text(Self.setting))
         var first: [String: [String]] = [:]
-        for row in try connection.rows(
-            """
-            SELECT substr(key, ?2 + 1), value FROM logsync_store WHERE substr(key, 1, ?2) = ?1
-            UNION ALL SELECT target, value FROM logsync_setting WHERE kind = ?3
-            """, .text(Self.known), .integer(Int64(Self.known.utf8.count)), .text(Self.setting))
-        {
+        for (table, key) in try facts.values(under: Self.known) + settings.map({ (String(text: $0[0]), $0[1]) }) {
             // Anybody writes settings; what is no list says nothing.
-            first[String(text: row[0]).folded] = try? KeyList.decode(String(text: row[1]))
+            first[table.folded] = try? KeyList.decode(String(text: key))
         }
         self.first = first
     }

@@ -271,10 +271,7 @@ package final class Store: Sendable {
     /// The peers of which that was said.
     package func peersOfAcceptedSize() throws -> Set<PeerID> {
         try database.read { store in
-            let rows = try store.connection.rows(
-                "SELECT substr(key, ?2) FROM logsync_store WHERE substr(key, 1, ?2 - 1) = ?1", .text(Self.acceptsSize),
-                .integer(Int64(Self.acceptsSize.utf8.count + 1)))
-            return Set(rows.compactMap { PeerID(String(text: $0[0])) })
+            Set(try store.facts.values(under: Self.acceptsSize).compactMap { PeerID($0.name) })
         }
     }
 

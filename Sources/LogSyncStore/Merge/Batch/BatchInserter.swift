@@ -114,7 +114,7 @@ final class BatchInserter {
         omitsKey: Bool, value: (Int) -> Value
     ) throws -> Int64? {
         guard identity.isSurrogate == (table.kind == .surrogate), try gather(omitsKey ? identity : nil, value),
-            omitsKey || table.kind != .natural || identity.isSpelled(by: key.lazy.map { self.values[$0] }, collations)
+            omitsKey || table.kind != .natural || identity.isSpelled(by: values, at: key, collations)
         else { return nil }
         if waiting.isEmpty { try lookAgain() }
         guard let rowid = try rowid(hint) else { return nil }

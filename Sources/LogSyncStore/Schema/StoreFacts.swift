@@ -23,6 +23,20 @@ struct StoreFacts {
         try connection.scalar("SELECT value FROM logsync_store WHERE key = ?", .text(key))
     }
 
+    /// The facts whose keys begin with a prefix, by the rest of the key, in its order.
+    func values(under prefix: String) throws -> [(name: String, value: Value)] {
+        try connection.rows(
+            "SELECT substr(key, ?2 + 1), value FROM logsync_store WHERE substr(key, 1, ?2) = ?1 ORDER BY key",
+            .text(prefix), .integer(Int64(prefix.unicodeScalars.count))
+        ).map { (String(text: $0[0]), $0[1]) }
+    }
+
+    func remove(under prefix: String) throws {
+        try connection.run(
+            "DELETE FROM logsync_store WHERE substr(key, 1, ?2) = ?1", .text(prefix),
+            .integer(Int64(prefix.unicodeScalars.count)))
+    }
+
     func text(_ key: String) throws -> String? {
         guard let value = try value(key), !value.isNull else { return nil }
         return String(text: value)
