@@ -164,6 +164,22 @@ struct FoundingTests {
         try converge(a, b)
     }
 
+    @Test("So many settings that a portion ends among them hold on to no state that is gone")
+    func settings() throws {
+        let tables = (0..<400).map { "left_\($0)" }
+        let app = try TestPeer.open(path)
+        try app.execute(tables.map { "CREATE TABLE \($0)(x PRIMARY KEY);" }.joined())
+        TestPeer.close(app)
+        let program = BusyProgram(path) { app, number in
+            try app.execute("INSERT INTO owner(id, name) VALUES(\(100_000 + number), 'late \(number)')")
+        }
+        program.await(3)
+        var plan = plan()
+        plan.skip = tables
+        try Store.initialize(path, plan: plan, configuration: configuration()).store.close()
+        #expect(try program.stop() > 3)
+    }
+
     @Test("Leaving gives the lock up as well, and takes out everything and no row")
     func leave() throws {
         let a = try initialize()

@@ -16,10 +16,10 @@ import LogSyncStore
 /// 3. A log file goes when a whole snapshot covers it now, it is older than the grace period, and every live peer's receipt
 ///    has seen the first epoch that asked about it and has imported its last transaction. The peers that keep one from going
 ///    are named (``blockedBy``).
-/// 4. Of a peer's own whole snapshots the newest two stay, and of these one goes when two stand, whosever, that were read back
-///    and are greater: so one peer's stand for all, and of snapshots that are greater than each other the greatest two always
-///    stay. A partial one goes when its author has a greater one, or any peer a whole one that has all that it does. The snapshots of a retired peer go when a peer that is not retired has a greater
-///    one, and are given the grace period.
+/// 4. Of a peer's own whole snapshots the newest two stay, and of these one goes when two stand, whosever, that were read
+///    back and are greater: so one peer's stand for all, and of snapshots that are greater than each other the greatest two
+///    always stay. A partial one goes when its author has a greater one, or any peer a whole one that has all that it does.
+///    The snapshots of a retired peer go when a peer that is not retired has a greater one, and are given the grace period.
 ///
 /// **The exception.** Where two stores wrote under one id, log files stay from the first transaction of which there are two:
 /// a snapshot from before that was found out covers one history only, and does not say which.
