@@ -177,18 +177,6 @@ package final class Statement {
         take(sqlite3_bind_blob64(handle, Int32(index), base, UInt64(bytes.count), nil))
     }
 
-    /// Binds a text that stays where it is until the statement has run.
-    @inlinable package func bind(lastingText bytes: UnsafeRawBufferPointer, at index: Int) {
-        guard let base = bytes.baseAddress, bytes.count > 0 else {
-            sqlite3_bind_text(handle, Int32(index), "", 0, logsync_sqlite_transient())
-            return
-        }
-        take(
-            sqlite3_bind_text64(
-                handle, Int32(index), base.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), nil,
-                UInt8(SQLITE_UTF8)))
-    }
-
     /// Binds what only a function of ours can read.
     package func bind(pointer: UnsafeMutableRawPointer, tag: UnsafePointer<CChar>, at index: Int) {
         sqlite3_bind_pointer(handle, Int32(index), pointer, tag, nil)

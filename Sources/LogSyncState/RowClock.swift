@@ -105,18 +105,6 @@ package struct RowClock: Hashable {
         cells[column] = cell == implied ? nil : cell
     }
 
-    /// Drops the base, giving each cell that rested on it its own entry.
-    package mutating func spellOutBase() {
-        guard let base else { return }
-        for column in 0..<columnCount where cells[column] == nil {
-            cells[column] = CellState(versions: [Version(stamp: base, value: nil)])
-        }
-        if baseIsInsert { inserts.insert(base, at: 0) }
-        self.base = nil
-        columnCount = 0
-        cells = cells.filter { !$0.value.isEmpty }
-    }
-
     /// Whether some cell has more than one version, edits were lost, or the like: what `conflicts` looks at.
     package var isContested: Bool {
         inserts.count > (base != nil && baseIsInsert ? 0 : 1) || !deletes.isEmpty

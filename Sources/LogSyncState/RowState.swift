@@ -7,7 +7,7 @@ package import LogSyncModel
 package struct RowState {
     package var table: String
     package var identity: RowIdentity
-    /// No base, no cells by id: ``RowClock/inserts``, ``RowClock/unknown`` and ``RowClock/deletes`` say it all.
+    /// No base, no cells by id: ``RowClock/inserts``, ``RowClock/cellsByName`` and ``RowClock/deletes`` say it all.
     package var state: RowClock
     /// The integer it had, or has at its author.
     package var integer: Int64?

@@ -18,7 +18,7 @@ final class TestClock: WallClock, @unchecked Sendable {
 final class TestFolder {
     let path: String
     /// Whether what is recorded and imported is recorded and imported with batches off, too, see
-    /// ``TestPeer/bothWays(_:)``.
+    /// ``TestPeer/bothWays(where:sourceLocation:_:)``.
     let comparesWays: Bool
     /// Of peers that are given none: stands still where ways are compared, because one comes after the other.
     let clock: TestClock?

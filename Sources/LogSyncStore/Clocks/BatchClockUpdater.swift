@@ -19,7 +19,7 @@ final class BatchClockUpdater {
     /// The digests of the unique keys beside the table's own that the record at hand has, by slot.
     private(set) var uniques: [Int32] = []
 
-    /// The columns of a record that ``take(_:)`` reads, in this order. `c` is the clock table.
+    /// The columns of a record that ``take(_:from:)`` reads, in this order. `c` is the clock table.
     static let columns = "c.peer, c.sequence, c.time, c.extra, c.uniques"
     /// How many those are.
     static let columnCount = 5

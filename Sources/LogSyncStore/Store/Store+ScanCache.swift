@@ -5,7 +5,7 @@ import LogSyncSQLite
 /// What one process leaves to the next of what it found in the container. Nothing depends on it but how much has to be
 /// read again.
 extension Store {
-    /// By peer, what ``setLooks(_:)`` put there.
+    /// By peer, what ``setLooks(_:compared:)`` put there.
     package func looks() throws -> [PeerID: [UInt8]] {
         try database.read { store in
             let connection = store.connection

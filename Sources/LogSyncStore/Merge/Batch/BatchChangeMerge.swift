@@ -9,7 +9,7 @@ import LogSyncState
 /// table's unique keys all have digests, it has no counters and nothing kept beside it, nobody refers to what is changed, and
 /// values stand in this store's columns as they are given. A reference to a row that stands may be changed, too: nothing
 /// else is asked of a row that holds it. Where the author of an update had not seen every entry that it touches,
-/// the versions are put side by side (``contest(_:_:_:)``). Rows whose record says more than that they are contested,
+/// the versions are put side by side (``contest(_:_:at:)``). Rows whose record says more than that they are contested,
 /// that are not where their identity says, or that a constraint refuses are left, and go the ways that all others go.
 final class BatchChangeMerge {
     private let transaction: TransactionMerge
