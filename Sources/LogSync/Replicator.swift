@@ -91,7 +91,7 @@ public actor Replicator {
 
     /// A program that turns triggers off is told from one that has not written only by what it has left.
     private func warnOfUncaptured() throws {
-        let tables = try look { try $0.store.uncaptured() }
+        let tables = try inspect { try $0.store.uncaptured() }
         guard !tables.isEmpty else { return }
         configuration.logger.warning(
             """

@@ -67,7 +67,7 @@ package enum ClockCodec {
     }
 
     /// A row with all its values, base spelled out.
-    package static func encodeKept(_ state: RowClock) -> [UInt8] {
+    package static func encodeHidden(_ state: RowClock) -> [UInt8] {
         var writer = RecordWriter(bytes: [])
         writer.append(list: [state.base].compactMap { $0 }) { $0.append($1) }
         writer.append(UInt64(state.columnCount))
@@ -75,7 +75,7 @@ package enum ClockCodec {
         return writer.bytes
     }
 
-    package static func decodeKept(_ bytes: Bytes) throws -> RowClock {
+    package static func decodeHidden(_ bytes: Bytes) throws -> RowClock {
         var reader = RecordReader(rest: bytes)
         var state = RowClock()
         state.base = try reader.list { try $0.stamp() }.first

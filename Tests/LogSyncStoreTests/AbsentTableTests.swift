@@ -64,7 +64,7 @@ import Testing
         #expect(columns == ["v"])
         let b = try TestPeer(
             folder, "b", cloning: a, schema: "CREATE TABLE o(id INTEGER PRIMARY KEY, v)")
-        #expect(try b.store.summary().keptForUnknownSchema == 3)
+        #expect(try b.store.summary().hiddenForUnknownSchema == 3)
         // One whose snapshot says less than it should.
         let c = try TestPeer(folder, "c", cloning: a)
         try a.write("UPDATE w SET v = 'new' WHERE k = 'a'")

@@ -293,7 +293,7 @@ import Testing
             INSERT INTO z VALUES (1, 'p'), (2, 'q'), (3, 'r'); INSERT INTO m VALUES (1, 2, 1, 'x'), (2, 3, 2, 'y');
             """)
         try b.pull(from: a)
-        #expect(try b.store.summary().keptForUnknownSchema == 5)
+        #expect(try b.store.summary().hiddenForUnknownSchema == 5)
         try a.write("UPDATE m SET v = 'X' WHERE id = 1; DELETE FROM z WHERE id = 1")
         try converge(a, b)
         try b.write(
@@ -302,7 +302,7 @@ import Testing
         _ = try b.store.record()
         #expect(try b.strings("SELECT * FROM z") == ["2|q", "3|r"])
         #expect(try b.strings("SELECT * FROM m") == ["1|2|1|X", "2|3|2|y"])
-        #expect(try b.store.summary().keptForUnknownSchema == 0)
+        #expect(try b.store.summary().hiddenForUnknownSchema == 0)
         try agree(a, b)
         try b.write("UPDATE m SET v = 'b' WHERE id = 2; DELETE FROM z WHERE id = 2")
         try agree(a, b)

@@ -40,7 +40,7 @@ struct QuietCostTests {
 
     /// Has a store's connection count its instructions; nil to count them no longer.
     private func count(_ replicator: Replicator, with counter: Counter?) async throws {
-        try await replicator.look { store in
+        try await replicator.inspect { store in
             try store.store.database.withConnection { connection in
                 guard let counter else { return sqlite3_progress_handler(connection.handle, 0, nil, nil) }
                 sqlite3_progress_handler(

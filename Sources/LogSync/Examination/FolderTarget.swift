@@ -38,23 +38,23 @@ struct FolderTarget {
         var failure: LogSyncError?
 
         mutating func isContent(_ path: String) -> Bool {
-            let marker = look { [fileSystem] () throws(FileSystemError) in
+            let marker = attempt { [fileSystem] () throws(FileSystemError) in
                 try fileSystem.status(path + "/logsync.json", followingLinks: false)
             }
-            let peers = look { [fileSystem] () throws(FileSystemError) in
+            let peers = attempt { [fileSystem] () throws(FileSystemError) in
                 try fileSystem.status(path + "/peers", followingLinks: false)
             }
             return marker?.isFile ?? false || peers?.isDirectory ?? false
         }
 
         mutating func names(in path: String) -> [ContentName] {
-            let entries = look { [fileSystem] () throws(FileSystemError) in
+            let entries = attempt { [fileSystem] () throws(FileSystemError) in
                 try fileSystem.list(path, statuses: false)
             }
             return (entries ?? []).compactMap { ContentName($0.name) }
         }
 
-        private mutating func look<Result>(_ body: () throws(FileSystemError) -> Result) -> Result? {
+        private mutating func attempt<Result>(_ body: () throws(FileSystemError) -> Result) -> Result? {
             do throws(FileSystemError) {
                 return try body()
             } catch {

@@ -37,7 +37,7 @@ extension StoreIdentity {
 
     private func folderEvidence(_ scan: ContainerScan) throws -> FolderEvidence {
         // Without a state file it is worth reading what others have made of transactions that this store never had.
-        if state == nil { try lookForDependents(scan) }
+        if state == nil { try findDependents(scan) }
         var evidence = FolderEvidence(highest: seenByOthers)
         for other in scan.peers.values where other.id != peer {
             evidence.highest = max(evidence.highest, other.imported(of: peer))
@@ -57,7 +57,7 @@ extension StoreIdentity {
         return evidence
     }
 
-    private func lookForDependents(_ scan: ContainerScan) throws {
+    private func findDependents(_ scan: ContainerScan) throws {
         let plan = try owner.inbox.plan(scan)
         try plan.begin(vector: try store.vector()) { try store.chain(of: $0) }
         while try plan.skip() {}

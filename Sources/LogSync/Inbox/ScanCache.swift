@@ -49,7 +49,7 @@ final class ScanCache {
         let vector = try store.vector()
         let now = scanner.clock()
         var usable: [RememberedPeer] = []
-        let entries = try store.looks()
+        let entries = try store.scanCache()
         cachedPeers = Set(entries.keys)
         for (id, bytes) in entries {
             guard let entry = RememberedPeer(id: id, decoding: bytes), entry.reader == owner.peer,
@@ -83,6 +83,6 @@ final class ScanCache {
             guard isImported(found, vector), let entry = try scanner.remembered(id, for: owner.peer) else { continue }
             changed[id] = entry.encoded()
         }
-        try store.setLooks(changed, compared: compared.filter { changed.keys.contains($0.key) })
+        try store.setScanCache(changed, compared: compared.filter { changed.keys.contains($0.key) })
     }
 }

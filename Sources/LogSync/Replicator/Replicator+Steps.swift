@@ -53,7 +53,7 @@ extension Replicator {
     }
 
     /// Looks at the store without keeping others out.
-    func look<T>(_ body: (ReplicatedStore) throws -> T) throws -> T {
+    func inspect<T>(_ body: (ReplicatedStore) throws -> T) throws -> T {
         let store = try store()
         try store.refresh()
         return try body(store)

@@ -78,7 +78,7 @@ extension Replicator {
     /// A store that has been let go of is not opened for it.
     private func commits() -> Int64? {
         guard opened?.store.isResting == false else { return nil }
-        return try? look { try $0.store.dataVersion() }
+        return try? inspect { try $0.store.dataVersion() }
     }
 
     /// Where other processes ask for the store; nil before it has been opened, which tells where that is.
@@ -88,7 +88,7 @@ extension Replicator {
     private func contentPaths() -> (path: String, own: String)? {
         guard opened?.store.isResting == false || KernelLocks.shared.holder(of: path) == nil else { return nil }
         // The round says why the store cannot be opened.
-        return try? look { ($0.content.path, $0.content.peer($0.peer).path) }
+        return try? inspect { ($0.content.path, $0.content.peer($0.peer).path) }
     }
 
     // MARK: The loop
@@ -141,7 +141,7 @@ extension Replicator {
         }
         state.stop()
         // Closed as by any program, which leaves one file where nobody else has it open.
-        if opened?.store.isResting ?? false, KernelLocks.shared.holder(of: path) == nil { _ = try? look { $0.peer } }
+        if opened?.store.isResting ?? false, KernelLocks.shared.holder(of: path) == nil { _ = try? inspect { $0.peer } }
         guard state.owesReceipt else { return }
         // In a task that is not cancelled. What cannot be said now is said at the next start.
         await Task { try? await acknowledge(nil) }.value
@@ -153,7 +153,7 @@ extension Replicator {
         if wake.reasons.contains(.folder) {
             return try await round([.scan, .publish, .import], .changes(in: wake.peers))
         }
-        let (version, isPending) = try look { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
+        let (version, isPending) = try inspect { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
         guard isPending || version != state.version else { return nil }
         state.version = version
         let result = try await round(.publish)
@@ -165,7 +165,7 @@ extension Replicator {
 
     /// Whether a wake is for writes that were none: of a store that was let go of, and whose files are as they were.
     private func isUntouched(by wake: Wake) -> Bool {
-        wake.reasons.isSubset(of: [.local, .look, .rest]) && opened?.store.isUntouchedAtRest ?? false
+        wake.reasons.isSubset(of: [.local, .commit, .rest]) && opened?.store.isUntouchedAtRest ?? false
     }
 
     /// Lets go of the store's files, so that a program that wants them for itself gets them.
@@ -175,7 +175,7 @@ extension Replicator {
             return state.postponeRest()
         }
         // What was written before that look is seen by this one, and what is written after it changes the files.
-        let (version, isPending) = try look { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
+        let (version, isPending) = try inspect { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
         guard !isPending, version == state.version ?? version else { return state.wakes.wake(.local) }
         try opened.store.rest(files)
     }

@@ -17,8 +17,8 @@ struct DaemonState {
     /// Transactions published since the own folder was last maintained.
     var published = 0
     /// The pauses before the next looks for a commit.
-    private var looks: ArraySlice<Duration> = []
-    private var nextLook: Task<Void, Never>?
+    private var pausesLeft: ArraySlice<Duration> = []
+    private var nextScan: Task<Void, Never>?
     private var retry: Task<Void, Never>?
     /// How long after the next failure the round is tried again.
     private var delay = DaemonState.firstDelay
@@ -42,7 +42,7 @@ struct DaemonState {
     private static let lastDelay = Duration.seconds(30)
     /// The store's files are written before the commit can be seen, so it is looked for again: a writer may be synchronizing
     /// its disk.
-    private static let lookPauses: [Duration] = [
+    private static let scanPauses: [Duration] = [
         .milliseconds(1), .milliseconds(5), .milliseconds(25), .milliseconds(100),
     ]
 
@@ -75,10 +75,10 @@ struct DaemonState {
             retry?.cancel()
             retry = nil
         }
-        if reasons.contains(.local) { looks = Self.lookPauses[...] }
-        guard reasons.contains(.local) || reasons.contains(.look) else { return }
-        nextLook?.cancel()
-        nextLook = looks.popFirst().map { wakes.wake(.look, after: $0) }
+        if reasons.contains(.local) { pausesLeft = Self.scanPauses[...] }
+        guard reasons.contains(.local) || reasons.contains(.commit) else { return }
+        nextScan?.cancel()
+        nextScan = pausesLeft.popFirst().map { wakes.wake(.commit, after: $0) }
     }
 
     /// Whether an hour has passed since this was last so.
@@ -120,7 +120,7 @@ struct DaemonState {
     }
 
     func stop() {
-        nextLook?.cancel()
+        nextScan?.cancel()
         retry?.cancel()
         receipt?.cancel()
         rest?.cancel()

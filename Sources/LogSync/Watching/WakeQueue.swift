@@ -7,7 +7,7 @@ struct WakeReasons: OptionSet {
     /// The store's files were written.
     static let local = WakeReasons(rawValue: 1)
     /// The time has come to look for a commit that was on its way.
-    static let look = WakeReasons(rawValue: 2)
+    static let commit = WakeReasons(rawValue: 2)
     /// Something changed in the content folder.
     static let folder = WakeReasons(rawValue: 4)
     /// Everything is to be looked at again.

@@ -23,10 +23,10 @@ public struct PollingFolderEvents: FolderEvents {
         -> AsyncStream<FolderHint>
     {
         let root: String
-        var look: FolderLook
+        var look: FolderState
         do throws(FileSystemError) {
             root = try fileSystem.resolvedDirectory(directory)
-            look = FolderLook(fileSystem: fileSystem, root: root, recursive: recursive, names: names)
+            look = FolderState(fileSystem: fileSystem, root: root, recursive: recursive, names: names)
             _ = try look.changes()
         } catch {
             throw error.explained(kept: Kept.outbox, isRoot: true)
@@ -54,7 +54,7 @@ public struct PollingFolderEvents: FolderEvents {
 }
 
 /// What one watched folder looked like at the last look.
-struct FolderLook: Sendable {
+struct FolderState: Sendable {
     let fileSystem: any FileSystem
     let root: String
     let recursive: Bool
@@ -93,7 +93,7 @@ struct FolderLook: Sendable {
     }
 
     /// Looks again on a thread of its own: a mount that hangs keeps the thread, and Swift has few.
-    func next() async throws -> (FolderLook, [FolderHint]) {
+    func next() async throws -> (FolderState, [FolderHint]) {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
                 var look = self

@@ -29,8 +29,8 @@ package struct PeerScan: Sendable {
     /// Where the receipt was not read again: who read it before, and how far it says that this one was imported.
     var rememberedImport: Dot?
 
-    /// How far the receipt says its peer has imported another. Of a receipt that was not read again that is known for whoever
-    /// read it before.
+    /// How far the receipt says its peer has imported another. Of a receipt that was not read again that is known only
+    /// for the peer that read it before.
     package func imported(of other: PeerID) -> UInt64 {
         if let receipt = receipt.value { return receipt.content.imported[other] }
         return rememberedImport?.peer == other ? rememberedImport?.sequence ?? 0 : 0

@@ -212,7 +212,7 @@ package final class ContainerScanner {
     /// not hold, or everything is to be listed.
     private func recall(_ folder: PeerFolder, isFull: Bool) -> Bool? {
         guard let known = recalled[folder.id] else { return nil }
-        guard !isFull, stands(known) else {
+        guard !isFull, isUnchanged(known) else {
             recalled[folder.id] = nil
             return nil
         }

@@ -36,7 +36,7 @@ extension ContainerScanner {
     }
 
     /// Whether a peer's folder stands as it stood, as far as anything in it may have to be imported or answered.
-    func stands(_ known: RememberedPeer) -> Bool {
+    func isUnchanged(_ known: RememberedPeer) -> Bool {
         let (folders, documents) = Self.places(of: known.id)
         let places = folders + documents
         guard known.statuses.count == places.count, known.statuses.first != .some(nil),

@@ -27,7 +27,7 @@ final class SnapshotBlobs {
             try publish(reference.id, bytes)
             placed.append(
                 PlacedBlob(
-                    id: reference.id, place: KeptBlobs.Place(table: table, identity: identity, column: column)))
+                    id: reference.id, place: StoredBlobs.Place(table: table, identity: identity, column: column)))
         }
         return .external(reference)
     }

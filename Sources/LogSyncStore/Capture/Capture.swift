@@ -94,7 +94,7 @@ enum Capture {
         let key =
             try table.hasRowid
             ? [.integer(position)]
-            : identity.flatMap { try ShownRows(store).standingKey($0, at: position, in: table) } ?? []
+            : identity.flatMap { try ShownRows(store).shownKey($0, at: position, in: table) } ?? []
         guard !key.isEmpty else { return }
         let statement = try store.connection.prepare(
             """

@@ -24,14 +24,14 @@ final class BatchClockInserter {
     private let extra: [UInt8]?
     private let batch = RowsParameter(width: 9)
     /// One a record of the batch, written or not.
-    private var waiting: [Waiting] = []
+    private var waiting: [PendingRow] = []
     /// The digests of the row's values by column position, to be set before ``append(at:identity:_:cells:)``.
     let digests: UnsafeMutableBufferPointer<UInt64>
     /// The digests of the row's unique keys beside the table's own, by slot; to be set like ``digests``.
     var uniques: [Int32] = []
 
     /// What takes a record back.
-    private struct Waiting {
+    private struct PendingRow {
         var row: Int64
         /// Of table and identity.
         var digest: UInt64
@@ -114,14 +114,14 @@ final class BatchClockInserter {
         }
         if findsByKeyDigest && identity[0] != 0 { keyDigests.append(TrackedTable.fold(content), row: row) }
         for digest in uniques where digest != 0 { keyDigests.append(digest, row: row) }
-        let row = Waiting(
+        let row = PendingRow(
             row: row, digest: Digest.mix(table.nameDigest, content), dot: dot, stamp: stamp, cells: cells)
         waiting.append(row)
         count(row, 1)
     }
 
     /// Counts a row's shares of the state digest, or takes them back.
-    private func count(_ row: Waiting, _ sign: Int) {
+    private func count(_ row: PendingRow, _ sign: Int) {
         var sum: UInt64 = 0
         for share in shares { sum &+= Digest.mix(row.digest &+ share, row.dot) }
         store.stateDigest = sign > 0 ? store.stateDigest &+ sum : store.stateDigest &- sum

@@ -31,7 +31,7 @@ final class BatchClockUpdater {
     init(_ table: TrackedTable, _ store: OpenStore) throws {
         self.table = table
         self.store = store
-        statement = try store.connection.prepare(table.updatePlainClock)
+        statement = try store.connection.prepare(table.updateBaseClock)
     }
 
     /// Reads the record that a statement's columns give, from `first` on.
@@ -173,7 +173,7 @@ final class BatchClockUpdater {
 
 extension TrackedTable {
     fileprivate var updateUniques: String { "UPDATE \(clock) SET uniques = ?2 WHERE row = ?1" }
-    var updatePlainClock: String {
+    var updateBaseClock: String {
         "UPDATE \(clock) SET digest = ?2, digests = ?3, extra = ?4, conflict = ?5 WHERE row = ?1"
     }
 }

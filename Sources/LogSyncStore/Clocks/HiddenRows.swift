@@ -86,7 +86,7 @@ struct HiddenRows {
                 waits_identity)
             VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, .text(row.table), .blob(row.identity.bytes), .text(row.state.rawValue),
-            row.reason.map { .text($0) } ?? .null, .blob(ClockCodec.encodeKept(row.clock)[...]),
+            row.reason.map { .text($0) } ?? .null, .blob(ClockCodec.encodeHidden(row.clock)[...]),
             row.integer.map { .integer($0) } ?? .null, row.folded.map { .blob($0.bytes) } ?? .null, wait[0],
             wait[1], wait[2], wait[3])
         if row.folded != nil { store.hasFolded = true }
@@ -161,7 +161,7 @@ struct HiddenRows {
         guard let row = try row(table, identity) else { return nil }
         try connection.run(
             "DELETE FROM logsync_kept WHERE table_name = ? AND identity = ?", .text(table), .blob(identity.bytes))
-        store.countKept(-1, row)
+        store.countHidden(-1, row)
         return row.clock
     }
 
@@ -181,14 +181,14 @@ struct HiddenRows {
         else { return nil }
         return Row(
             table: String(text: row[0]), identity: RowIdentity(unchecked: identity), state: state,
-            reason: row[3].isNull ? nil : String(text: row[3]), clock: try ClockCodec.decodeKept(clock),
+            reason: row[3].isNull ? nil : String(text: row[3]), clock: try ClockCodec.decodeHidden(clock),
             integer: row[5].isNull ? nil : row[5].asInteger, folded: Self.identity(row[6]))
     }
 }
 
 extension OpenStore {
     /// Adds or takes away a kept row's shares of the state digest. All its cells are by name.
-    func countKept(_ sign: Int, _ row: HiddenRows.Row) {
+    func countHidden(_ sign: Int, _ row: HiddenRows.Row) {
         let digest = rowDigest(row.table, row.identity)
         for stamp in row.clock.insertEntries { count(sign, row: digest, column: StateDigest.insertColumn, stamp) }
         for (name, cell) in row.clock.cellsByName { count(sign, cell, row: digest, column: StateDigest.column(name)) }

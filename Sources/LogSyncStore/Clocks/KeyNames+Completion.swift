@@ -18,8 +18,8 @@ extension KeyNames {
         guard full.spellOutKey(names) else { return row }
         var completed = row
         completed.clock = full.state
-        store.countKept(-1, row)
-        store.countKept(1, completed)
+        store.countHidden(-1, row)
+        store.countHidden(1, completed)
         try HiddenRows(store).put(completed)
         return completed
     }

@@ -56,7 +56,7 @@ struct ForgottenColumns {
         defer { rows.reset() }
         while try rows.step() {
             let table = rows.string(0)
-            let cells = try ClockCodec.decodeKept(rows.bytes(1)).cellsByName
+            let cells = try ClockCodec.decodeHidden(rows.bytes(1)).cellsByName
             lost.formUnion(cells.lostColumns.map { ColumnName(table, $0) })
         }
         return lost

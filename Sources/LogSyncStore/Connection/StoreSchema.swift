@@ -58,7 +58,7 @@ enum StoreSchema {
         \(subscriptions)
         \(branches)
         \(blobs)
-        \(looks)
+        \(scanCache)
         \(receipts)
         \(shown)
         -- Integers reserved to rows that have not come: references that dangle.
@@ -117,7 +117,7 @@ enum StoreSchema {
         """
 
     /// Made when it is first needed in a store that is older.
-    static let looks = """
+    static let scanCache = """
         -- What was found in peers' folders, for the next process to go by where nothing has changed.
         CREATE TABLE IF NOT EXISTS logsync_look(peer BLOB PRIMARY KEY NOT NULL, found BLOB NOT NULL);
         """

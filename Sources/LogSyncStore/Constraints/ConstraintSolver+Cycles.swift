@@ -21,7 +21,7 @@ extension ConstraintSolver {
                     if !named.contains(where: \.isShown) { queue += named }
                 }
             }
-            if let refusal = try standTogether(taken.sorted(by: isOlder), seen, of: members) {
+            if let refusal = try canShowTogether(taken.sorted(by: isOlder), seen, of: members) {
                 candidate.reset()
                 candidate.decision =
                     refusal.candidate === candidate
@@ -31,15 +31,15 @@ extension ConstraintSolver {
     }
 
     /// Nil where all of them stand now.
-    private func standTogether(
+    private func canShowTogether(
         _ rows: [Candidate], _ names: Set<RowName>, of cycle: Set<RowName>
     ) throws -> (candidate: Candidate, decision: Candidate.Decision)? {
-        let before = standingKeys
+        let before = shownKeys
         func refuse(_ candidate: Candidate, _ decision: Candidate.Decision) -> (Candidate, Candidate.Decision) {
             for row in rows {
                 row.reset()
             }
-            standingKeys = before
+            shownKeys = before
             return (candidate, decision)
         }
         for row in rows {

@@ -36,7 +36,7 @@ final class ConstraintSolver {
     private let surroundings: any Surroundings
     let rules: ReferenceRules
     private var parentIndex: [ParentKey: [Candidate]] = [:]
-    var standingKeys: [SharedKey: [Candidate]] = [:]
+    var shownKeys: [SharedKey: [Candidate]] = [:]
     /// Candidates that have to be decided after others, as turned out on the way.
     private var order: [RowName: Set<RowName>] = [:]
     private var isOutOfOrder = false
@@ -77,7 +77,7 @@ final class ConstraintSolver {
     }
 
     private func decideOnce() throws {
-        standingKeys = [:]
+        shownKeys = [:]
         for candidate in candidates.all {
             candidate.reset()
         }
@@ -310,7 +310,7 @@ final class ConstraintSolver {
         candidate.decision = .shown
         for (index, key) in keys.enumerated() {
             guard let key else { continue }
-            standingKeys[SharedKey(table: candidate.table.id, index: index, values: key), default: []].append(candidate)
+            shownKeys[SharedKey(table: candidate.table.id, index: index, values: key), default: []].append(candidate)
         }
     }
 
@@ -339,7 +339,7 @@ final class ConstraintSolver {
         for (index, key) in keys.enumerated() {
             guard let key else { continue }
             let shared = SharedKey(table: candidate.table.id, index: index, values: key)
-            for other in standingKeys[shared] ?? [] where other !== candidate {
+            for other in shownKeys[shared] ?? [] where other !== candidate {
                 let isOrdered =
                     isOlder(other, candidate) || together.contains(other.name)
                     || edges[other.name]?.contains { $0 === candidate } ?? false

@@ -22,9 +22,9 @@ struct Cycles {
         for rule in rules.of(candidate.table)
         where rule.strength != .unenforced && rules.circles[rule.parent.id] == circle {
             guard let reference = candidate.reference(rule) else { continue }
-            found += try neighbours.standingParents(reference, rule).map { (rule.parent, $0) }
+            found += try neighbours.shownParents(reference, rule).map { (rule.parent, $0) }
             guard rule.strength == .soft, let defaults = try neighbours.defaults(rule) else { continue }
-            found += try neighbours.standingParents(defaults, rule).map { (rule.parent, $0) }
+            found += try neighbours.shownParents(defaults, rule).map { (rule.parent, $0) }
         }
         let isContested = rules.contestedCircles.contains(circle)
         if isContested {

@@ -28,7 +28,7 @@ struct Neighbours {
     }
 
     /// Where the rows that a reference names stand.
-    func standingParents(_ reference: [Value], _ rule: ReferenceRule) throws -> [Int64] {
+    func shownParents(_ reference: [Value], _ rule: ReferenceRule) throws -> [Int64] {
         if rule.isByInteger {
             guard case .reference(let identity) = reference[0] else { return [] }
             return try ClockTable(table: rule.parent, connection: connection).row(of: identity).map { [$0] } ?? []

@@ -24,14 +24,14 @@ struct BranchRows {
     func move() throws {
         var undecided: [UndecidedRow] = []
         var formerRows: [FormerRow] = []
-        for table in store.catalog.tables { try moveStanding(table, &undecided, &formerRows) }
-        try moveKept()
+        for table in store.catalog.tables { try moveShown(table, &undecided, &formerRows) }
+        try moveHidden()
         // Ids break ties between equal times, so what is shown may be another.
         try PolicyChange(store: store, shownRows: shownRows).apply()
         try ShownRowsPass(store, shownRows: shownRows).run(undecided, formerRows: formerRows)
     }
 
-    private func moveStanding(
+    private func moveShown(
         _ table: TrackedTable, _ undecided: inout [UndecidedRow], _ formerRows: inout [FormerRow]
     ) throws {
         let candidates = try connection.rows(
@@ -56,15 +56,15 @@ struct BranchRows {
         }
     }
 
-    private func moveKept() throws {
+    private func moveHidden() throws {
         let hidden = HiddenRows(store)
         for state in HiddenRows.State.allCases {
             for row in try hidden.rows(state) {
                 var moved = row
                 move(&moved.clock)
                 guard moved.clock != row.clock else { continue }
-                store.countKept(-1, row)
-                store.countKept(1, moved)
+                store.countHidden(-1, row)
+                store.countHidden(1, moved)
                 // Whether it can stand is decided again.
                 moved.waits = nil
                 try hidden.put(moved)

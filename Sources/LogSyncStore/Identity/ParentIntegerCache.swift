@@ -3,8 +3,8 @@ import LogSyncSQLite
 
 /// The integers of the rows that a table's references name, each looked up once.
 ///
-/// What it knows holds as long as no row of the tables referred to goes, comes back or moves. Whoever merges anything but
-/// new rows and other cells in between makes it anew.
+/// What it knows holds as long as no row of the tables referred to goes, comes back or moves. A merge of anything but new
+/// rows and other cells makes a new cache.
 final class ParentIntegerCache {
     private let store: OpenStore
     /// By column position: nil where there is no reference.

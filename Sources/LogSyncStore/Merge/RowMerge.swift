@@ -370,7 +370,7 @@ struct RowMerge {
         }
         let key =
             try table.hasRowid
-            ? [.integer(position)] : shownRows.standingKey(identity, at: position, in: table) ?? []
+            ? [.integer(position)] : shownRows.shownKey(identity, at: position, in: table) ?? []
         let statement = try connection.prepare(table.update(given.map(\.position)))
         for (index, value) in (given.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
         let written = try statement.write()

@@ -9,14 +9,14 @@ struct BrokenReferences {
 
     private var connection: Connection { store.connection }
 
-    /// Those that any row breaks.
+    /// The references that any row breaks.
     ///
     /// - Parameter source: on which rows are read.
     func all(reading source: Connection) throws -> [ReferenceRule] {
         try enforced(store.catalog.tables).filter { try isBroken($0, where: "1", reading: source) }
     }
 
-    /// Those that were broken since the last recording.
+    /// The references that were broken since the last recording.
     func since(_ recordings: [TableRecording]) throws -> [ReferenceRule] {
         let captured = Dictionary(uniqueKeysWithValues: recordings.map { ($0.table.id, $0) })
         return try enforced(store.catalog.tables).filter { rule in

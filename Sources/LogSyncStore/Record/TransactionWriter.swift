@@ -125,8 +125,8 @@ final class TransactionWriter {
     @inline(__always)
     func logged(_ value: Value, _ column: String, of identity: RowIdentity, in table: TrackedTable) throws -> Value {
         guard isLarge(value.size), !table.keyNames.contains(column) else { return value }
-        return try KeptBlobs(store: store).reference(
-            to: value, at: KeptBlobs.Place(table: table.name, identity: identity, column: column),
+        return try StoredBlobs(store: store).reference(
+            to: value, at: StoredBlobs.Place(table: table.name, identity: identity, column: column),
             in: table, of: header.dot)
     }
 

@@ -41,11 +41,11 @@ final class ShownRows {
     }
 
     /// The key under which a row stands, though a row that it refers to may have gone in this transaction.
-    func standingKey(_ identity: RowIdentity, at row: Int64, in table: TrackedTable) throws -> [Value]? {
-        try standingKey(FoldedKeys(store: store, table: table).identity(of: identity, at: row), in: table)
+    func shownKey(_ identity: RowIdentity, at row: Int64, in table: TrackedTable) throws -> [Value]? {
+        try shownKey(FoldedKeys(store: store, table: table).identity(of: identity, at: row), in: table)
     }
 
-    private func standingKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
+    private func shownKey(_ identity: RowIdentity, in table: TrackedTable) throws -> [Value]? {
         guard let parts = identity.naturalParts, parts.count == table.key.count else { return nil }
         var values: [Value] = []
         for (part, key) in zip(parts, table.key) {
@@ -84,7 +84,7 @@ final class ShownRows {
 
     func currentRow(_ identity: RowIdentity, at row: Int64, in table: TrackedTable) throws -> TableReader.Row? {
         if table.hasRowid { return try reader(table).row(at: row) }
-        guard let key = try standingKey(identity, at: row, in: table) else { return nil }
+        guard let key = try shownKey(identity, at: row, in: table) else { return nil }
         return try reader(table).row(withKey: key)
     }
 
@@ -329,7 +329,7 @@ final class ShownRows {
         var breaksCheck = former.breaksCheck
         var key =
             try table.hasRowid
-            ? [.integer(position)] : standingKey(full.identity, at: position, in: table) ?? []
+            ? [.integer(position)] : shownKey(full.identity, at: position, in: table) ?? []
         if !table.hasRowid, let formerRow { key = table.key.map { formerRow.values[$0.index] } }
         var changed: [(position: Int, value: Value)] = []
         for (position, value) in shown.enumerated() {
@@ -391,7 +391,7 @@ final class ShownRows {
             let statement = try connection.prepare(table.deleteByRowid)
             statement.bind(position, at: 1)
             try statement.run()
-        } else if let key = try standingKey(identity, at: position, in: table) {
+        } else if let key = try shownKey(identity, at: position, in: table) {
             let statement = try connection.prepare(table.deleteByKey)
             for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
             try statement.run()

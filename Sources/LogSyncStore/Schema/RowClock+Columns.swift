@@ -7,7 +7,7 @@ extension RowClock {
         for column in table.droppedColumns { setCell(column, CellState()) }
     }
 
-    /// Makes the base speak of more columns: those that it did not know have no entries.
+    /// Makes the base speak of more columns: columns that it did not know have no entries.
     mutating func extend(to count: Int) {
         guard columnCount < count, base != nil else { return }
         for column in columnCount..<count where cells[column] == nil { cells[column] = CellState() }

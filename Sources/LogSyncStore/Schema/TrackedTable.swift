@@ -233,7 +233,7 @@ final class TrackedTable {
     }
 
     /// The statements by which ``BatchChangeMerge`` finds rows, by the columns that they give.
-    var plainMerges: [[Int]: String] = [:]
+    var simpleMerges: [[Int]: String] = [:]
     private var updates: [[Int]: String] = [:]
 
     /// Writes columns of one row by position: takes their values, then the rowid, or the key of a table without one.

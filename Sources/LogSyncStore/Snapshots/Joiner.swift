@@ -52,7 +52,7 @@ final class Joiner {
         guard let table = store.catalog[theirs.table] else {
             var theirs = try theirs.whole(blobs)
             if let names = KeyNames(store).names(of: theirs.table) { spellOutKey(of: &theirs, names) }
-            try joinKept(theirs, in: nil)
+            try joinHidden(theirs, in: nil)
             return true
         }
         var theirs = theirs.named(as: table)
@@ -60,9 +60,9 @@ final class Joiner {
         theirs = try theirs.whole(blobs)
         if !table.key.isEmpty { spellOutKey(of: &theirs, table.orderedKeyNames) }
         if let position = try shownRows.locate(theirs.identity, in: table) {
-            try joinStanding(theirs, at: position, in: table)
+            try joinShown(theirs, at: position, in: table)
         } else {
-            try joinKept(theirs, in: table)
+            try joinHidden(theirs, in: table)
         }
         return true
     }
@@ -100,7 +100,7 @@ final class Joiner {
 
     // MARK: Where the row is
 
-    private func joinStanding(_ theirs: RowState, at position: Int64, in table: TrackedTable) throws {
+    private func joinShown(_ theirs: RowState, at position: Int64, in table: TrackedTable) throws {
         guard let (ours, record, row) = try shownRows.full(at: position, in: table) else {
             throw LogSyncError(
                 .invalidStore, "a row of \(table.name) has no clock record; nothing was imported",
@@ -144,7 +144,7 @@ final class Joiner {
         return true
     }
 
-    private func joinKept(_ theirs: RowState, in table: TrackedTable?) throws {
+    private func joinHidden(_ theirs: RowState, in table: TrackedTable?) throws {
         let kept = try HiddenRows(store).row(theirs.table, theirs.identity)
         let ours = kept.map {
             RowState(table: $0.table, identity: $0.identity, state: $0.clock, integer: $0.integer)

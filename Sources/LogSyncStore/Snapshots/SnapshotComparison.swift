@@ -13,11 +13,11 @@ final class SnapshotComparison {
     private let shownRows: ShownRows
     private let stage: SnapshotStage
     /// Rows of the snapshot that are kept beside their tables here.
-    private var keptPresent: Set<KeptName> = []
+    private var hiddenPresent: Set<HiddenName> = []
     /// What the snapshot's entries add up to.
     private(set) var digest: UInt64 = 0
 
-    private struct KeptName: Hashable {
+    private struct HiddenName: Hashable {
         var table: String
         var identity: RowIdentity
     }
@@ -91,7 +91,7 @@ final class SnapshotComparison {
             try stage.notePresent(position, in: table)
             if let full = try shownRows.full(at: position, in: table)?.full { ours = full }
         } else if let kept = try HiddenRows(store).row(table?.name ?? theirs.table, theirs.identity) {
-            keptPresent.insert(KeptName(table: kept.table, identity: kept.identity))
+            hiddenPresent.insert(HiddenName(table: kept.table, identity: kept.identity))
             ours.state = kept.clock
         }
         var joined = ours
@@ -127,7 +127,7 @@ final class SnapshotComparison {
         for state in HiddenRows.State.allCases {
             for row in try HiddenRows(store).rows(state)
             where row.clock.allStamps.contains(where: coverage.theirs.covers)
-                && !keptPresent.contains(KeptName(table: row.table, identity: row.identity))
+                && !hiddenPresent.contains(HiddenName(table: row.table, identity: row.identity))
             {
                 try stage.add(RowState(table: row.table, identity: row.identity))
             }

@@ -27,9 +27,9 @@ final class SnapshotFiller {
     /// - Returns: the rows that refer to such as are not here yet: their places, by the frame's.
     func fill(_ frames: [SnapshotRows]) throws -> [Int: [Int]] {
         var deferred: [Int: [Int]] = [:]
-        var run: [PlainFrame] = []
+        var run: [SimpleFrame] = []
         for (number, rows) in frames.enumerated() {
-            if let frame = try plainFrame(rows, number) {
+            if let frame = try simpleFrame(rows, number) {
                 if let last = run.last, last.target.table !== frame.target.table || last.isSimple != frame.isSimple {
                     try fill(run, &deferred)
                     run = []
@@ -47,18 +47,18 @@ final class SnapshotFiller {
         return deferred
     }
 
-    private func plainFrame(_ rows: SnapshotRows, _ number: Int) throws -> PlainFrame? {
+    private func simpleFrame(_ rows: SnapshotRows, _ number: Int) throws -> SimpleFrame? {
         guard takesAsGiven, case .plain(let plain) = rows, rows.table != "logsync_setting",
-            let table = store.catalog[rows.table], let target = PlainTarget(plain, table)
+            let table = store.catalog[rows.table], let target = SimpleTarget(plain, table)
         else { return nil }
         let isSimple =
             try target.absent == table.droppedColumns
             && BatchInserter.suits(table, store, joiner.shownRows)
-        return PlainFrame(number, plain, target, isSimple: isSimple)
+        return SimpleFrame(number, plain, target, isSimple: isSimple)
     }
 
     /// - Parameter frames: of one table, all of them simple or none.
-    private func fill(_ frames: [PlainFrame], _ deferred: inout [Int: [Int]]) throws {
+    private func fill(_ frames: [SimpleFrame], _ deferred: inout [Int: [Int]]) throws {
         guard let first = frames.first else { return }
         let inserter = try inserter(for: first)
         var refused: [Int: Set<Int>] = [:]
@@ -98,7 +98,7 @@ final class SnapshotFiller {
     }
 
     /// What inserts rows that nothing contests; nil where the frame is not as simple as that.
-    private func inserter(for frame: PlainFrame) throws -> BatchInserter? {
+    private func inserter(for frame: SimpleFrame) throws -> BatchInserter? {
         let table = frame.target.table
         if let inserter, frame.isSimple, inserter.table === table { return inserter }
         try flush()
@@ -109,7 +109,7 @@ final class SnapshotFiller {
     }
 
     /// The rows of frames by the frame's place and their own, in the order in which they best go in.
-    private static func order(_ frames: [PlainFrame]) -> [(frame: Int, index: Int)] {
+    private static func order(_ frames: [SimpleFrame]) -> [(frame: Int, index: Int)] {
         guard frames.allSatisfy(\.target.table.findsByKeyDigest) else {
             return frames.enumerated().flatMap { place, frame in frame.rows.identities.indices.map { (place, $0) } }
         }
@@ -127,7 +127,7 @@ final class SnapshotFiller {
 
     /// False where the row goes another way.
     private func insert(
-        _ index: Int, _ token: Int, of frame: PlainFrame, with inserter: BatchInserter
+        _ index: Int, _ token: Int, of frame: SimpleFrame, with inserter: BatchInserter
     ) throws -> Bool {
         let rows = frame.rows
         var cells: [Int: Stamp] = [:]
@@ -164,7 +164,7 @@ final class SnapshotFiller {
     // MARK: Plain rows
 
     /// Where plain rows' columns go.
-    private struct PlainTarget {
+    private struct SimpleTarget {
         let table: TrackedTable
         /// By the group's columns.
         let positions: [Int]
@@ -193,11 +193,11 @@ final class SnapshotFiller {
     }
 
     /// Plain rows on their way in.
-    private final class PlainFrame {
+    private final class SimpleFrame {
         /// Its place among the frames that are filled in together.
         let number: Int
         let rows: PlainRows
-        let target: PlainTarget
+        let target: SimpleTarget
         /// Whether its columns are the table's, and nothing of the table asks for more than to insert a row.
         let isSimple: Bool
         /// By column position.
@@ -205,7 +205,7 @@ final class SnapshotFiller {
         /// Whether some cell was set after its insert.
         let hasExceptions: Bool
 
-        init(_ number: Int, _ rows: PlainRows, _ target: PlainTarget, isSimple: Bool) {
+        init(_ number: Int, _ rows: PlainRows, _ target: SimpleTarget, isSimple: Bool) {
             self.isSimple = isSimple
             self.number = number
             self.rows = rows
@@ -236,7 +236,7 @@ final class SnapshotFiller {
         case refused
     }
 
-    private func insert(_ index: Int, of frame: PlainFrame) throws -> Filled {
+    private func insert(_ index: Int, of frame: SimpleFrame) throws -> Filled {
         let (rows, target) = (frame.rows, frame.target)
         let table = target.table
         let rules = store.referenceRules.of(table)

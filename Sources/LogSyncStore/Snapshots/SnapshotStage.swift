@@ -40,7 +40,7 @@ final class SnapshotStage {
     func add(_ full: RowState) throws {
         try scratch.run(
             "INSERT INTO row(name, identity, state, integer) VALUES(?, ?, ?, ?)", .text(full.table),
-            .blob(full.identity.bytes), .blob(ClockCodec.encodeKept(full.state)[...]),
+            .blob(full.identity.bytes), .blob(ClockCodec.encodeHidden(full.state)[...]),
             full.integer.map { .integer($0) } ?? .null)
     }
 
@@ -61,7 +61,7 @@ final class SnapshotStage {
     private static func row(_ statement: Statement) throws -> RowState {
         RowState(
             table: statement.string(1), identity: RowIdentity(unchecked: statement.bytes(2)),
-            state: try ClockCodec.decodeKept(statement.bytes(3)),
+            state: try ClockCodec.decodeHidden(statement.bytes(3)),
             integer: statement.isNull(4) ? nil : statement.integer(4))
     }
 

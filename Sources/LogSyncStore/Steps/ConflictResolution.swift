@@ -137,7 +137,7 @@ struct ConflictResolution {
     func dropParked(_ name: ListedName, in tableName: String) throws {
         let table = try table(tableName)
         switch try parked(name, in: table) {
-        case .shown(let identity): try dropStanding(identity, in: table)
+        case .shown(let identity): try dropShown(identity, in: table)
         case .hidden(let row): try drop(row, in: table)
         }
     }
@@ -156,7 +156,7 @@ struct ConflictResolution {
         try updateShownRows(table, ShownRows(store))
     }
 
-    private func dropStanding(_ identity: RowIdentity, in table: TrackedTable) throws {
+    private func dropShown(_ identity: RowIdentity, in table: TrackedTable) throws {
         let shownRows = ShownRows(store)
         guard let position = try shownRows.locate(identity, in: table),
             let (full, record, present) = try shownRows.full(at: position, in: table)

@@ -52,19 +52,19 @@ extension Store {
     ///
     /// - Returns: false where none are kept.
     package func forEachBlobPart(of blob: BlobID, _ body: (Bytes) throws -> Void) throws -> Bool {
-        try database.read { try KeptBlobs(store: $0).forEachPart(of: blob, body) }
+        try database.read { try StoredBlobs(store: $0).forEachPart(of: blob, body) }
     }
 
     /// A blob's bytes, from the outbox or from the row that held them last; nil where neither has them any more.
     package func blobBytes(of blob: BlobID) throws -> Bytes? {
-        try database.read { try KeptBlobs(store: $0).bytes(of: blob) }
+        try database.read { try StoredBlobs(store: $0).bytes(of: blob) }
     }
 
     /// The blobs' files have been read back: their bytes are kept no longer.
     package func markPublished(_ blobs: [BlobID]) throws {
         guard !blobs.isEmpty else { return }
         try database.write { store in
-            let kept = KeptBlobs(store: store)
+            let kept = StoredBlobs(store: store)
             for blob in blobs {
                 if let number = try kept.number(of: blob) { try kept.release(number) }
             }
@@ -91,7 +91,7 @@ extension Store {
     package func note(_ placed: [PlacedBlob]) throws {
         guard !placed.isEmpty else { return }
         try database.write { store in
-            let kept = KeptBlobs(store: store)
+            let kept = StoredBlobs(store: store)
             for blob in placed { try kept.release(try kept.note(blob.id, at: blob.place)) }
         }
     }

@@ -20,7 +20,7 @@ extension Store {
             let taken = try database.read { store -> TakenSnapshot? in
                 // What was committed since the recording would be shown without its entries.
                 guard try !SchemaReconciliation.isNeeded(store), try !Recorder.hasPending(store) else { return nil }
-                return try SnapshotTaking(store, publishBlob: publishBlob, write: write).take()
+                return try SnapshotSource(store, publishBlob: publishBlob, write: write).take()
             }
             if let taken { return taken }
         }

@@ -22,7 +22,7 @@ extension Store {
                 pending: pending, vector: store.peers.vector,
                 conflicts: conflicts + (try hidden.count(.dead)),
                 parked: try hidden.count(.parked) - hidden.foldedCount(),
-                keptForUnknownSchema: try hidden.count(.unknownTable),
+                hiddenForUnknownSchema: try hidden.count(.unknownTable),
                 digest: store.digestText, lastImport: try store.facts.lastImport,
                 unenforced: try Settings(store).values(ReferenceRule.setting).keys.sorted())
         }

@@ -43,7 +43,7 @@ package struct StoreSummary: Sendable {
     package var conflicts: Int
     package var parked: Int
     /// Cells kept for tables and columns that this store does not have.
-    package var keptForUnknownSchema: Int
+    package var hiddenForUnknownSchema: Int
     /// 16 hex digits; the same on peers with the same vector.
     package var digest: String
     /// When transactions of other peers were last imported, in Unix milliseconds; nil where that is not known.

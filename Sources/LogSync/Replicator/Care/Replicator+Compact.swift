@@ -12,7 +12,7 @@ extension Replicator {
     /// - Throws: `containerUnavailable`; what ``sync()`` and ``snapshot()`` throw.
     public func compact(grace: Duration? = nil, dryRun: Bool = false) async throws -> CompactReport {
         let grace = grace ?? Compaction.defaultGrace
-        if dryRun { return try look { try Compaction($0, grace: grace).run(isDry: true) } }
+        if dryRun { return try inspect { try Compaction($0, grace: grace).run(isDry: true) } }
         _ = try await sync()
         let report = try await step { try Compaction($0, grace: grace).run(isDry: false) }
         // Publishes what was recorded for a snapshot's sake, and the mark.

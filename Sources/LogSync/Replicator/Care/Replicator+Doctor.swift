@@ -29,7 +29,7 @@ extension Replicator {
 
     /// Explains what is wrong with this store and its folder.
     func doctor() throws -> DoctorReport {
-        try look { store in
+        try inspect { store in
             var report = DoctorReport(path: store.place.path)
             report.findings = try StoreExamination(store: store).findings()
             return report

@@ -43,7 +43,7 @@ extension Replicator {
         try await with(path, configuration) { try await $0.ownFolderPath() }
     }
 
-    private func ownFolderPath() throws -> String { try look { $0.content.peer($0.peer).path } }
+    private func ownFolderPath() throws -> String { try inspect { $0.content.peer($0.peer).path } }
 
     /// In the order in which they are done: what is recorded is published afterwards.
     private static func plan(_ report: DoctorReport, isStore: Bool, own: String?) -> [Repair] {

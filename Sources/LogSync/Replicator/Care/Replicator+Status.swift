@@ -9,7 +9,7 @@ extension Replicator {
     ///
     /// It records, publishes and imports nothing.
     public func status() async throws -> StoreStatus {
-        try look { store in
+        try inspect { store in
             let scan = Result { try store.scan() }
             if case .failure(let error) = scan { try check(error) }
             return try store.status(try? scan.get())
@@ -37,7 +37,7 @@ extension ReplicatedStore {
             outbox: try store.outbox(unpublishedOnly: true).count, vector: summary.vector,
             peers: try peers(scan, summary.vector, names), held: try scan.map(inbox.heldItems) ?? [],
             lastImport: summary.lastImport.map { Timestamp(milliseconds: $0) }, conflicts: summary.conflicts,
-            parked: summary.parked, digest: summary.digest, keptForSchema: summary.keptForUnknownSchema,
+            parked: summary.parked, digest: summary.digest, keptForSchema: summary.hiddenForUnknownSchema,
             unenforced: summary.unenforced, succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
             lacks: try scan.map(coverage.lackedColumns) ?? [], unmade: try store.unmadeObjects(),
             recipe: try store.recipe(),

@@ -15,7 +15,7 @@ extension Replicator {
     /// - Throws: `containerUnavailable` where the container is not there; `configuration` where another content of the
     ///   same name is there; `locked` where another process does not let go of the store; `noPermission`; `ioError`.
     public func rebuild(dryRun: Bool = false) async throws -> RebuildReport {
-        if dryRun { return try look { try $0.rebuildReport(dryRun: true) } }
+        if dryRun { return try inspect { try $0.rebuildReport(dryRun: true) } }
         try await takeAlone()
         defer {
             giveBack()

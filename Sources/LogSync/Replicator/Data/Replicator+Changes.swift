@@ -24,7 +24,7 @@ extension Replicator {
     ///   and begin with ``historyToken()``.
     public func changes(after token: HistoryToken) throws -> AsyncStream<StoreChange> {
         let later = changeHub.stream()
-        let (former, last) = try look { store in
+        let (former, last) = try inspect { store in
             try store.checkHistory(reaches: token)
             return (try store.changes(after: token), try store.store.lastToken())
         }

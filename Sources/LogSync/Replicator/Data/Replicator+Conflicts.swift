@@ -9,7 +9,7 @@ extension Replicator {
     ///   - all: also cells whose policy makes one value of all versions (`max`, `min`, `sum`, `union`).
     /// - Throws: `usage` for a table that the store does not know.
     public func conflicts(table: String? = nil, all: Bool = false) async throws -> ConflictReport {
-        try look { store in
+        try inspect { store in
             let names = try store.names()
             let conflicts = try store.store.conflicts(table: table, all: all).map { conflict in
                 ConflictReport.Conflict(

@@ -14,14 +14,14 @@ extension Replicator {
     /// - Throws: `historyExpired` where what came after ``HistoryFilter/after`` was forgotten
     ///   (``deleteHistory(before:)``): read the tables anew, and go on from ``historyToken()``.
     public func history(_ filter: HistoryFilter = HistoryFilter()) throws -> [HistoryTransaction] {
-        try look { store in
+        try inspect { store in
             if filter.after > .zero { try store.checkHistory(reaches: filter.after) }
             return try store.history(filter)
         }
     }
 
     /// The place of what came last: before a program reads the tables anew, to go on from there.
-    public func historyToken() throws -> HistoryToken { try look { HistoryToken(try $0.store.lastToken()) } }
+    public func historyToken() throws -> HistoryToken { try inspect { HistoryToken(try $0.store.lastToken()) } }
 
     /// Forgets which rows changed before a place in the history; that and what came after it stays. What peers have to know
     /// of transactions stays, too.

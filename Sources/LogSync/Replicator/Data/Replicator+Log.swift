@@ -12,7 +12,7 @@ extension Replicator {
         limit: Int? = nil, after token: Int64? = nil, author: String? = nil, peer: String? = nil, table: String? = nil
     ) async throws -> [LoggedTransaction] {
         let id = if let peer { try await self.peer(named: peer).id } else { PeerID?.none }
-        return try look { store in
+        return try inspect { store in
             let names = try store.names()
             return try store.store.history(limit: limit, after: token, author: author, peer: id, table: table).map {
                 LoggedTransaction(

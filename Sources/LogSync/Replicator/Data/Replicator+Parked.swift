@@ -26,7 +26,7 @@ extension Replicator {
     public func dropParked(
         table: String, key: [Value], identity: String? = nil, dryRun: Bool = false
     ) async throws {
-        if dryRun { return try look { try $0.store.findParked(table: table, key: key, identity: identity) } }
+        if dryRun { return try inspect { try $0.store.findParked(table: table, key: key, identity: identity) } }
         try await settledStep { try $0.store.dropParked(table: table, key: key, identity: identity) }
     }
 }

@@ -4,7 +4,7 @@ import LogSyncStore
 extension Replicator {
     /// The merge policies that are set; everything else is `last-writer`, `delete-wins` and `unique-park`.
     public func policies() async throws -> [PolicyEntry] {
-        try look { try $0.store.policies().map { PolicyEntry(target: $0.target, policy: $0.policy) } }
+        try inspect { try $0.store.policies().map { PolicyEntry(target: $0.target, policy: $0.policy) } }
     }
 
     /// Sets a merge policy of the content; it is in force on every peer that has imported it.

@@ -10,7 +10,7 @@ extension Replicator {
     /// - Throws: `historyExpired` where the store has imported or recorded it, and its log is not here any more; `usage`
     ///   where it is not known at all; `malformedLog`; whatever `body` throws.
     public func show(_ dot: Dot, _ body: @Sendable (LogElement) throws -> Void) async throws {
-        try look { store in
+        try inspect { store in
             if try store.showFromOutbox(dot, body) { return }
             if try store.showFromContainer(dot, body) { return }
             guard try store.store.vector()[dot.peer] < dot.sequence else {

@@ -39,7 +39,7 @@ extension Replicator {
 
     /// All subscriptions of the store, by name: this program's, others', and what `logsync watch` serves.
     public func subscriptions() throws -> [Subscription] {
-        try look { store in
+        try inspect { store in
             let tables = try store.store.tableNames()
             return try store.store.subscriptions().map { kept in
                 var subscription = Subscription(
@@ -103,7 +103,7 @@ extension Replicator {
     ) async throws -> SubscriptionEvent? {
         if let told { try await step { try $0.store.removeFiring(told) } }
         // A store that is missing is told of by the rounds.
-        return try look { store in
+        return try inspect { store in
             guard let firing = try store.store.nextFiring(isOfProgram: isOfProgram, of: name) else { return nil }
             let keys = try store.store.primaryKeyColumns()[firing.table] ?? []
             return SubscriptionEvent(

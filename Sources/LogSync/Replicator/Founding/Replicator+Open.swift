@@ -82,14 +82,14 @@ extension Replicator {
 
     /// Which peer the store is, and where its content: changes when it becomes another.
     package func account() throws -> String {
-        try look { "\($0.registration.peer) \($0.registration.content) \($0.registration.container)" }
+        try inspect { "\($0.registration.peer) \($0.registration.content) \($0.registration.container)" }
     }
 
     // MARK: Beginning
 
     private func begin(_ founding: FoundingPlan, _ absence: ContainerAbsence) async throws {
         do {
-            let registration = try look { $0.registration }
+            let registration = try inspect { $0.registration }
             try check(founding, registration)
             try await add(founding.rules)
         } catch let error as LogSyncError where error.code == .notReplicated {
@@ -129,7 +129,7 @@ extension Replicator {
 
     /// Adds what the rules have and the store has not.
     private func add(_ rules: Rules) async throws {
-        let settings = try look { store in
+        let settings = try inspect { store in
             try store.store.contentSettings().reduce(into: [String: String]()) {
                 $0["\($1.kind) \($1.target.folded)"] = $1.value
             }
@@ -152,7 +152,7 @@ extension Replicator {
             }
         }
         for (table, columns) in rules.tombstones {
-            let isKept = try look { try $0.store.tombstoneColumns(of: table) == columns }
+            let isKept = try inspect { try $0.store.tombstoneColumns(of: table) == columns }
             if !isKept { try await keepTombstones(of: table, columns: columns) }
         }
     }

@@ -6,7 +6,7 @@ extension Replicator {
     ///
     /// - Throws: `usage` where there is none, or more than one.
     public func peer(named text: String) async throws -> PeerName {
-        try look { store in
+        try inspect { store in
             // Names in the folder help where the content's settings have not come yet; without it, they have to do.
             if store.inbox.folderNames.isEmpty { _ = try? store.scan(.changes) }
             let names = try store.names()

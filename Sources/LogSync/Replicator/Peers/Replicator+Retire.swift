@@ -8,7 +8,7 @@ extension Replicator {
     /// - Parameter dryRun: whether only to check that it could be said.
     /// - Throws: `usage` where it is not known, or is this store's own.
     public func retire(_ peer: PeerID, dryRun: Bool = false) async throws {
-        if dryRun { return try look { try $0.checkRetirement(of: peer) } }
+        if dryRun { return try inspect { try $0.checkRetirement(of: peer) } }
         try await settledStep { store in
             try store.checkRetirement(of: peer)
             try store.store.retire(peer)

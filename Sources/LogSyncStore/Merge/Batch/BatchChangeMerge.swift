@@ -78,7 +78,7 @@ final class BatchChangeMerge {
         touched = positions.map { Self.cells + (read.firstIndex(of: $0) ?? 0) }
         primaryKey = key.map { Self.cells + (read.firstIndex(of: $0) ?? 0) }
         keys = RowsParameter(width: 1 + (table.storesIdentity ? 1 : table.key.count))
-        select = try store.connection.prepare(table.selectPlainMerge(read), readingRowsOf: keys.width)
+        select = try store.connection.prepare(table.selectSimpleMerge(read), readingRowsOf: keys.width)
     }
 
     /// Whether nobody names rows by these columns, and the references among them are satisfied by a row that stands.
@@ -291,8 +291,8 @@ final class BatchChangeMerge {
 extension TrackedTable {
     /// Takes identities, or the parts of natural keys, each after a number; gives that number, a plain record, its row's
     /// number, and columns of the row by position.
-    fileprivate func selectPlainMerge(_ positions: [Int]) -> String {
-        if let known = plainMerges[positions] { return known }
+    fileprivate func selectSimpleMerge(_ positions: [Int]) -> String {
+        if let known = simpleMerges[positions] { return known }
         let cells = positions.map { ", t.\(SQL.name(columns[$0].local))" }.joined()
         // A plus keeps a column of ours from having a say in how values are compared.
         let found =
@@ -308,7 +308,7 @@ extension TrackedTable {
             FROM logsync_rows_\(width)(?) AS s CROSS JOIN \(tables)
             WHERE c.row = t.\(rowid) AND \(found) AND \(BatchClockUpdater.condition(self))
             """
-        plainMerges[positions] = sql
+        simpleMerges[positions] = sql
         return sql
     }
 }

@@ -27,12 +27,12 @@ final class BatchInserter {
     /// Each row's rowid, then its values.
     private let batch: RowsParameter
     /// One a row of the batch.
-    private var waiting: [Waiting] = []
+    private var waiting: [PendingRow] = []
     private let limit: Int
     private var left: [Int] = []
 
     /// A row that is not written yet.
-    private struct Waiting {
+    private struct PendingRow {
         var token: Int
         var rowid: Int64
     }
@@ -68,11 +68,11 @@ final class BatchInserter {
         key = table.key.map(\.index)
         collations = table.key.map(\.collation)
         refersToItself = table.columns.contains { $0.reference == table.name }
-        if table.localInteger != nil { try lookAgain() }
+        if table.localInteger != nil { try readHighest() }
     }
 
     /// Finds out where the next rows may stand: others have inserted some, maybe.
-    private func lookAgain() throws {
+    private func readHighest() throws {
         if table.localInteger != nil {
             highest = try shownRows.integers.highest(of: table)
         } else if integerKey == nil {
@@ -116,14 +116,14 @@ final class BatchInserter {
         guard identity.isSurrogate == (table.kind == .surrogate), try gather(omitsKey ? identity : nil, value),
             omitsKey || table.kind != .natural || identity.isSpelled(by: values, at: key, collations)
         else { return nil }
-        if waiting.isEmpty { try lookAgain() }
+        if waiting.isEmpty { try readHighest() }
         guard let rowid = try rowid(hint) else { return nil }
         for position in values.indices { clock.digests[position] = table.valueDigest.of(values[position]) }
         if !table.uniqueSlots.isEmpty { clock.uniques = table.uniqueDigests { values[$0] } }
         identity.bytes.withUnsafeBytes { clock.append(at: rowid, identity: $0, stamp, cells: cells) }
         if integerKey == nil { batch.append(rowid) }
         for value in values { batch.append(value) }
-        waiting.append(Waiting(token: token, rowid: rowid))
+        waiting.append(PendingRow(token: token, rowid: rowid))
         highest = max(highest, rowid)
         if waiting.count >= limit || batch.byteCount >= Self.bytes { try writeBatch() }
         return rowid

@@ -65,7 +65,7 @@ final class BatchDeleteRecorder {
 }
 
 extension TrackedTable {
-    /// Simple rows' records, without their digests, each after its place among those that are given.
+    /// Simple rows' records, without their digests, each after its place among the rowids given.
     fileprivate var selectSimpleClock: String {
         """
         SELECT s.c0, \(BatchClockUpdater.columns), c.identity

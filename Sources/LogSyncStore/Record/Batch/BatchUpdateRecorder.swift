@@ -176,7 +176,7 @@ final class BatchUpdateRecorder {
 }
 
 extension TrackedTable {
-    /// Records with their rows, each after its place among those that are given.
+    /// Records with their rows, each after its place among the rowids given.
     fileprivate var selectSimpleUpdate: String {
         let cells = columns.map { ", t.\(SQL.name($0.local))" }.joined()
         return """

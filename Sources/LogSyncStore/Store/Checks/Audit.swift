@@ -19,7 +19,7 @@ struct Audit {
         store.stateDigest = 0
         for table in store.catalog.tables { try check(table) }
         for state in HiddenRows.State.allCases {
-            for row in try HiddenRows(store).rows(state) { store.countKept(1, row) }
+            for row in try HiddenRows(store).rows(state) { store.countHidden(1, row) }
         }
         if store.stateDigest != kept { problems.append("the state digest is not the sum of the entries") }
         store.stateDigest = kept

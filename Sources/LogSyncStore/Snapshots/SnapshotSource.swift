@@ -5,7 +5,7 @@ import LogSyncState
 
 /// Writes down the replicated state as of the read transaction that is open: every entry of every row, parents before
 /// tables that refer to them, each table in the order of its rows.
-struct SnapshotTaking {
+struct SnapshotSource {
     let store: OpenStore
     private let shownRows: ShownRows
     private let writer: SnapshotWriter
@@ -37,9 +37,9 @@ struct SnapshotTaking {
 
     func take() throws -> TakenSnapshot {
         // Settings come first: they decide how the others are shown.
-        for table in store.catalog.tables where table.name == Self.settings { try writeStanding(table) }
-        for table in store.catalog.tables where table.name != Self.settings { try writeStanding(table) }
-        try writeKept()
+        for table in store.catalog.tables where table.name == Self.settings { try writeShown(table) }
+        for table in store.catalog.tables where table.name != Self.settings { try writeShown(table) }
+        try writeHidden()
         let hash = try writer.finish()
         return TakenSnapshot(
             vector: vector, sequence: vector[store.ownID], hash: hash, lost: lost, blobs: blobs.placed)
@@ -116,7 +116,7 @@ struct SnapshotTaking {
 
     // MARK: Rows
 
-    private func writeStanding(_ table: TrackedTable) throws {
+    private func writeShown(_ table: TrackedTable) throws {
         let rows = SnapshotRowsCollector(
             table.name, order: table.columnNames, keys: table.keyNames, writer: writer, places: places, blobs: blobs)
         let clock = ClockTable(table: table, connection: connection)
@@ -166,7 +166,7 @@ struct SnapshotTaking {
         return row
     }
 
-    private func writeKept() throws {
+    private func writeHidden() throws {
         guard store.hasHidden else { return }
         let statement = try connection.prepare(
             "SELECT table_name, identity, clock, integer FROM logsync_kept ORDER BY table_name, id")
@@ -183,7 +183,7 @@ struct SnapshotTaking {
             try rows?.append(
                 RowState(
                     table: table, identity: RowIdentity(unchecked: statement.bytes(1)),
-                    state: try ClockCodec.decodeKept(statement.bytes(2)),
+                    state: try ClockCodec.decodeHidden(statement.bytes(2)),
                     integer: statement.isNull(3) ? nil : statement.integer(3)))
         }
         try rows?.flush()

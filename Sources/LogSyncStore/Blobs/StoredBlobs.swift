@@ -5,7 +5,7 @@ import LogSyncState
 /// The bytes of large values that this peer recorded: kept from the transaction that recorded them until their blob
 /// file has been read back, because the rows may change before that. Afterwards a cell is remembered that held them,
 /// from which a blob file that is lost can be written again as long as nobody overwrites it.
-struct KeptBlobs {
+struct StoredBlobs {
     let store: OpenStore
 
     private var connection: Connection { store.connection }
