@@ -14,7 +14,7 @@ LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
 PROGRAMS = sqlite3 python3
 SOURCES = Sources Tests Examples Package.swift $(wildcard Benchmarks)
 
-.PHONY: build deps demo test test-large test-carriers lint install uninstall package bench bench-growth simulate sabotage fuzz sanitize
+.PHONY: build deps demo test test-large test-carriers soak lint install uninstall package bench bench-growth simulate sabotage fuzz sanitize
 
 build: deps
 	$(SWIFT) build
@@ -76,6 +76,12 @@ test-large: deps
 test-carriers: deps
 	$(SWIFT) build --product logsync
 	Tests/Carriers/run "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
+
+# Many stores on three machines for a long time, with daemons killed, folders that come and go, full disks and restores.
+MINUTES ?= 30
+soak: deps
+	$(SWIFT) build --configuration release --product logsync --scratch-path .build-soak
+	Tests/Soak/run .build-soak/release/logsync --minutes $(MINUTES) $(ARGS)
 
 # The format of sources, whether the house is as Tests/Architecture/rooms.toml says (that check proves itself first), and
 # whether every sabotage still finds what it is to break.
