@@ -71,8 +71,8 @@ test-large: deps
 	$(SWIFT) build --configuration release --product large-writer --scratch-path .build-large
 	Tests/Large/run .build-large/release/logsync $(ARGS)
 
-# Two daemons over Syncthing and rclone, which Debian has: everything on this machine, in temporary folders. Not part of
-# `test`, because it needs them. ARGS="syncthing" for one of them.
+# Two daemons over Syncthing, rclone and file systems by FUSE: everything on this machine, in temporary folders. Not part
+# of `test`, because it needs them. ARGS="syncthing" for one of them.
 test-carriers: deps
 	$(SWIFT) build --product logsync
 	Tests/Carriers/run "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
