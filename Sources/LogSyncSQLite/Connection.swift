@@ -177,6 +177,9 @@ package final class Connection {
     /// Runs `body` with the main schema's triggers on, and leaves them as they were: the connection may be a program's.
     package func withTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(true, body) }
 
+    /// Of the database's file; empty for one in memory.
+    package var path: String { sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? "" }
+
     /// The same with them off.
     package func withoutTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(false, body) }
 
@@ -202,7 +205,7 @@ package final class Connection {
     package func failure(_ code: Int32, _ sql: String) -> LogSyncError {
         SQLiteFailure.error(
             code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)),
-            file: sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? "", sql: sql)
+            file: path, sql: sql)
     }
 }
 

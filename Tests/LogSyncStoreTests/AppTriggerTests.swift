@@ -85,4 +85,92 @@ import Testing
         #expect(try b.strings("SELECT rowid FROM found WHERE found MATCH 'red'") == [])
         try b.write("INSERT INTO found(found) VALUES ('integrity-check')")
     }
+
+    // MARK: Rows that logsync writes by itself
+
+    private static let indexed = """
+        CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT);
+        CREATE TABLE note(
+            id INTEGER PRIMARY KEY, slug TEXT UNIQUE, body TEXT, folder INTEGER NOT NULL DEFAULT 1 REFERENCES folder);
+        CREATE VIRTUAL TABLE found USING fts5(body, content='note', content_rowid='id');
+        CREATE TABLE total(n INTEGER);
+        CREATE TRIGGER note_ai AFTER INSERT ON note BEGIN
+          INSERT INTO found(rowid, body) VALUES (new.id, new.body); UPDATE total SET n = n + 1; END;
+        CREATE TRIGGER note_ad AFTER DELETE ON note BEGIN
+          INSERT INTO found(found, rowid, body) VALUES ('delete', old.id, old.body); UPDATE total SET n = n - 1; END;
+        CREATE TRIGGER note_au AFTER UPDATE ON note BEGIN
+          INSERT INTO found(found, rowid, body) VALUES ('delete', old.id, old.body);
+          INSERT INTO found(rowid, body) VALUES (new.id, new.body); END;
+        INSERT INTO total VALUES (0);
+        INSERT INTO folder VALUES (1, 'inbox');
+        INSERT INTO note(slug, body) VALUES ('one', 'milk'), ('two', 'bread');
+        """
+
+    /// Two peers of which the first founded it.
+    private func indexed() throws -> (TestPeer, TestPeer) {
+        let a = try TestPeer(folder, "a", sql: Self.indexed) { $0.local = ["total"] }
+        return (a, try TestPeer(folder, "b", cloning: a))
+    }
+
+    /// The index has the rows that are there, and the count is theirs.
+    private func expectKept(_ peer: TestPeer, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        // Only with a rank it compares the index with the table that it is of.
+        #expect(throws: Never.self, sourceLocation: sourceLocation) {
+            try peer.write("INSERT INTO found(found, rank) VALUES ('integrity-check', 1)")
+        }
+        #expect(
+            try peer.strings("SELECT n FROM total") == peer.strings("SELECT count(*) FROM note"),
+            sourceLocation: sourceLocation)
+    }
+
+    @Test func aCloneHasWhatTriggersKeepWhateverItIsMadeOf() throws {
+        let (a, b) = try indexed()
+        try expectKept(b)
+        try a.write("INSERT INTO note(slug, body) VALUES ('three', 'milk'); DELETE FROM note WHERE slug = 'two'")
+        try a.record()
+        let c = try TestPeer(folder, "c", filling: try a.snapshot(), from: a)
+        try expectKept(c)
+        #expect(try c.strings("SELECT count(*) FROM found WHERE found MATCH 'milk'") == ["2"])
+        try c.write("UPDATE note SET body = 'x' WHERE slug = 'one'")
+        try converge(a, b, c)
+        for peer in [a, b, c] { try expectKept(peer) }
+    }
+
+    @Test func aConflictThatIsSettledIsIndexed() throws {
+        let (a, b) = try indexed()
+        try b.write("UPDATE note SET body = 'oat' WHERE slug = 'one'")
+        try a.write("UPDATE note SET body = 'soy' WHERE slug = 'one'")
+        try converge(a, b)
+        let conflict = try #require(try a.store.conflicts(table: nil, all: false).first)
+        let shown = try a.strings("SELECT body FROM note WHERE slug = 'one'")
+        let other = try #require(conflict.versions.first { $0.value != .text(Array(shown[0].utf8)[...]) })
+        try a.store.takeVersion(table: "note", key: conflict.key, column: "body", dot: other.dot)
+        #expect(try a.strings("SELECT body FROM note WHERE slug = 'one'") != shown)
+        try expectKept(a)
+    }
+
+    @Test func aParkedRowThatComesBackByAWriteOfThisPeerIsIndexed() throws {
+        let (a, b) = try indexed()
+        try a.write("INSERT INTO note(slug, body) VALUES ('x', 'milk a')")
+        try b.write("INSERT INTO note(slug, body) VALUES ('x', 'oat b')")
+        try converge(a, b)
+        for peer in [a, b] { try expectKept(peer) }
+        try a.write("UPDATE note SET slug = 'y' WHERE slug = 'x'")
+        try a.record()
+        #expect(try a.strings("SELECT count(*) FROM note WHERE slug IN ('x', 'y')") == ["2"])
+        try expectKept(a)
+        try converge(a, b)
+        try expectKept(b)
+    }
+
+    @Test func whatAnotherPolicyShowsIsIndexed() throws {
+        let (a, b) = try indexed()
+        try b.write("UPDATE note SET body = 'oat' WHERE slug = 'one'")
+        try a.write("UPDATE note SET body = 'soy' WHERE slug = 'one'")
+        try converge(a, b)
+        let shown = try a.strings("SELECT body FROM note WHERE slug = 'one'")
+        try a.store.setPolicy("note.body", "first-writer")
+        #expect(try a.strings("SELECT body FROM note WHERE slug = 'one'") != shown)
+        try expectKept(a)
+    }
 }

@@ -161,22 +161,24 @@ final class OpenStore {
         hasFormerSalt = false
     }
 
-    /// Sees to it that the app's triggers on untracked tables fire while an import writes.
-    func copyAppTriggers(path: String) throws {
+    /// Sees to it that the app's triggers on untracked tables fire when logsync writes the app's rows: an import, a
+    /// parked row that can be shown again, a conflict that is settled, another policy. Every write transaction of that
+    /// kind begins with it, most by ``RecordStep``.
+    func copyAppTriggers() throws {
         let version = try connection.integer("PRAGMA main.schema_version") ?? 0
         guard version != copiedTriggers else { return }
-        unmadeTriggers = try AppTriggers.install(catalog, path: path, on: connection)
+        unmadeTriggers = try AppTriggers.install(catalog, on: connection)
         copiedTriggers = version
         withCopiedTriggers = nil
     }
 
     /// The app's triggers that do not fire though they should.
-    func unmade(path: String) throws -> [UnmadeObject] {
-        try copyAppTriggers(path: path)
+    func unmadeTriggersNow() throws -> [UnmadeObject] {
+        try copyAppTriggers()
         return unmadeTriggers
     }
 
-    /// Whether the app's triggers fire when an import writes the table.
+    /// Whether the app's triggers fire when logsync writes the table.
     func hasCopiedTriggers(on table: TrackedTable) throws -> Bool {
         if withCopiedTriggers == nil {
             withCopiedTriggers = Set(

@@ -3,12 +3,12 @@ import GRDBSQLite
 import LogSyncModel
 import LogSyncSQLite
 
-/// The app's own triggers during an import.
+/// The app's own triggers while logsync writes the app's rows.
 ///
 /// What they write into tracked tables is in the log already. What they write into others, such as a full-text index, is
-/// written anew: by TEMP copies on the importing connection, whose main schema's triggers are off, without the statements
-/// that write tracked tables. What a trigger writes is asked of SQLite itself: the authorizer names the trigger on whose behalf a statement
-/// reads or writes (<https://www.sqlite.org/c3ref/set_authorizer.html>).
+/// written anew: by TEMP copies on logsync's connection, whose main schema's triggers are off, without the statements
+/// that write tracked tables. What a trigger writes is asked of SQLite itself: the authorizer names the trigger on whose
+/// behalf a statement reads or writes (<https://www.sqlite.org/c3ref/set_authorizer.html>).
 struct AppTriggers {
     let catalog: Catalog
     let connection: Connection
@@ -23,20 +23,20 @@ struct AppTriggers {
     ///
     /// - Returns: the triggers that are not copied, because they need what only their own program has: an import that
     ///   fired them would fail as a whole.
-    static func install(_ catalog: Catalog, path: String, on connection: Connection) throws -> [UnmadeObject] {
+    static func install(_ catalog: Catalog, on connection: Connection) throws -> [UnmadeObject] {
         let triggers = AppTriggers(catalog: catalog, connection: connection)
         try remove(on: connection)
         let candidates = try triggers.candidates()
         var unmade: [UnmadeObject] = []
         if !candidates.isEmpty {
-            let writes = try triggers.tablesWritten(path: path)
+            let writes = try triggers.tablesWritten()
             for trigger in candidates {
                 guard let body = triggers.copiedBody(of: trigger, writing: writes[trigger.name.folded]) else {
                     continue
                 }
                 let copy = SQL.name(copyPrefix + trigger.name)
                 try connection.execute("CREATE TEMP TRIGGER \(copy)\(body)")
-                if let reason = triggers.complaint(about: trigger, path: path) {
+                if let reason = triggers.complaint(about: trigger) {
                     try connection.execute("DROP TRIGGER temp.\(copy)")
                     unmade.append(UnmadeObject(object: trigger.name, reason: reason))
                 }
@@ -60,7 +60,7 @@ struct AppTriggers {
     }
 
     /// Why statements that fire a trigger's copy cannot be prepared; nil where they can.
-    private func complaint(about trigger: Trigger, path: String) -> String? {
+    private func complaint(about trigger: Trigger) -> String? {
         guard let table = catalog.tables.first(where: { $0.schema.name.folded == trigger.table.folded })
         else { return nil }
         for sql in Self.firing(table) {
@@ -68,7 +68,7 @@ struct AppTriggers {
                 _ = try Statement(sql, on: connection)
             } catch let error as LogSyncError {
                 // What SQLite says stands between the file's name and the code.
-                let words = error.message.replacing("\(path): ", with: "")
+                let words = error.message.replacing("\(connection.path): ", with: "")
                 return words.firstRange(of: " (SQLite code").map { String(words[..<$0.lowerBound]) } ?? words
             } catch {
                 return String(describing: error)
@@ -132,10 +132,10 @@ struct AppTriggers {
     }
 
     /// Prepares writes to every tracked table on a connection of its own, and notes what each trigger would write.
-    private func tablesWritten(path: String) throws -> [String: Set<String>] {
+    private func tablesWritten() throws -> [String: Set<String>] {
         var handle: OpaquePointer?
         defer { sqlite3_close_v2(handle) }
-        guard sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK, let handle else { return [:] }
+        guard sqlite3_open_v2(connection.path, &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK, let handle else { return [:] }
         try Connection.defend(handle, trustsSchema: true)
         let observed = Observed()
         let context = Unmanaged.passUnretained(observed).toOpaque()

@@ -15,13 +15,11 @@ extension ImportStep {
     /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent, within
     /// the caller's write transaction.
     ///
-    /// - Parameter path: of the store's file.
     /// - Throws: ``NotReady`` for a transaction that has to wait, ``RefusedTransaction`` for one that cannot be merged,
     ///   ``OtherKey``, ``RowGone``, and what `next` and streaming throw; the whole step is then undone.
-    static func run(in store: OpenStore, path: String, next: () throws -> IncomingTransaction?) throws -> ImportStep {
+    static func run(in store: OpenStore, next: () throws -> IncomingTransaction?) throws -> ImportStep {
         var step = ImportStep()
         step.recorded = try RecordStep(store).run()
-        try store.copyAppTriggers(path: path)
         let deadline = ContinuousClock.now + .seconds(store.configuration.lockBudget)
         repeat {
             guard let incoming = try next() else { break }

@@ -25,6 +25,8 @@ struct Migration {
         }
         try rename(renamings)
         result.recorded = try RecordStep(store, context: "migration").run()
+        // What they write was asked of the schema that was there before.
+        try store.dropAppTriggerCopies()
         result.renamed = try renamed(since: names)
         result.notReplicated = try TableSchema.tableNames(on: connection).filter {
             !tables.contains($0.folded) && !store.catalog.hasLocal($0)

@@ -27,7 +27,7 @@ struct RecordStep {
 
     @discardableResult
     func run() throws -> RecordedTransaction? {
-        let (recorded, adopted) = try record()
+        let (recorded, adopted) = try record { try store.copyAppTriggers() }
         try DigestKeyChange(store: store).applyIfNeeded()
         let isDeferred = try isNoted(StoreFacts.policyChange) || store.isDecidedOtherwise
         if isDeferred || setsPolicies(recorded) {
@@ -60,11 +60,13 @@ struct RecordStep {
         return recorded
     }
 
-    private func record() throws -> (recorded: RecordedTransaction?, adopted: Bool) {
+    /// - Parameter prepare: what comes once the schema is known and before any row is written.
+    private func record(_ prepare: () throws -> Void = {}) throws -> (recorded: RecordedTransaction?, adopted: Bool) {
         var findings = findings
         let isReconciled = try SchemaReconciliation.isNeeded(store)
         if isReconciled { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
         let adopted = isReconciled && (store.hasHidden || store.hasReplaced)
+        try prepare()
         try ForgottenColumns(store).begin()
         let recorded = try Recorder(store, findings: findings, author: author, context: context).record()
         try store.takeOwnSalt()

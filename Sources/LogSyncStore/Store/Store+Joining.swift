@@ -131,7 +131,6 @@ extension Store {
             guard case .ready(let count) = try Self.joinability(of: manifest, store) else {
                 throw LogSyncError(.malformedLog, "a snapshot cannot be joined now; nothing of it was imported")
             }
-            try store.copyAppTriggers(path: path)
             try store.noteImport()
             let joiner = try Joiner(store, manifest, blobs: blobs)
             var deferred: [Int64] = []

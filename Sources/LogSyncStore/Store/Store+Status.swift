@@ -100,7 +100,7 @@ extension Store {
 
     /// What of the content's schema this store does not have, or does not run.
     package func unmadeObjects() throws -> [UnmadeObject] {
-        try database.read { store in try UnmadeObjects(store.connection).all() + store.unmade(path: path) }
+        try database.read { store in try UnmadeObjects(store.connection).all() + store.unmadeTriggersNow() }
     }
 
     /// Peers' names as the content's settings have them.

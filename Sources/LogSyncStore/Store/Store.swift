@@ -254,7 +254,7 @@ package final class Store: Sendable {
     /// all in one SQLite transaction. Each must be ready; one that throws while streaming undoes the whole step.
     package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep {
         try database.write { store in
-            let step = try ImportStep.run(in: store, path: path, next: next)
+            let step = try ImportStep.run(in: store, next: next)
             if !step.imported.isEmpty { try store.noteImport() }
             return step
         }

@@ -70,6 +70,7 @@ extension Store {
     ) throws -> Bool {
         var next = place
         let isDone = try database.write { store in
+            try store.copyAppTriggers()
             let filler = try SnapshotFiller(store, reader.manifest, blobs: blobs)
             let deadline = ContinuousClock.now + step
             var isDone = false
@@ -109,6 +110,7 @@ extension Store {
     /// The rows that refer to such as came later; then the store counts as having everything.
     private func finish(_ place: FillingPlace, _ reader: SnapshotReader, _ blobs: BlobSource?) throws {
         try database.write { store in
+            try store.copyAppTriggers()
             let filler = try SnapshotFiller(store, reader.manifest, blobs: blobs)
             guard try store.adoptBranches(of: reader.manifest) else { throw Self.anotherDigest }
             if !place.deferred.isEmpty { try filler.fill(deferred: place.deferred, reader) }

@@ -143,7 +143,6 @@ extension Store {
         try database.write { store in
             guard store.peers.vector[peer] == 0 else { return nil }
             _ = try RecordStep(store).run()
-            try store.copyAppTriggers(path: path)
             let header = PackagedRows.header(of: peer)
             let number = try store.peers.number(of: peer, on: store.connection)
             let chain = try keep(rows, header, number: number, store)
