@@ -93,6 +93,11 @@ public final class KeyValueStore: Sendable {
         configuration.busyMode = .timeout(5)
         do {
             return try DatabasePool(path: path, configuration: configuration)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN && access(path, F_OK) != 0 {
+            let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+            throw LogSyncError(
+                access(folder, F_OK) == 0 ? .noPermission : .cannotCreate, "\(path) could not be made",
+                help: "Give a path in a folder that is there, and that this user may write")
         } catch let error as DatabaseError {
             throw LogSyncError(
                 .invalidStore, "\(path) cannot be opened: \(error.message ?? "\(error.resultCode)")",

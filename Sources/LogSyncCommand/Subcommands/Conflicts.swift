@@ -92,15 +92,18 @@ struct RowArguments: ParsableArguments {
     var identity: String?
 
     /// Settles the row, and reports that.
+    ///
+    /// - Parameter body: gives what is to be said besides.
     func settle(
-        _ common: CommonOptions, _ says: String, by body: @escaping @Sendable (Replicator, [Value]) async throws -> Void
+        _ common: CommonOptions, _ says: String,
+        by body: @escaping @Sendable (Replicator, [Value]) async throws -> String?
     ) async throws {
         let key = try LiteralArgument.key(key)
         try await common.run { session in
             let replicator = try await session.open(store)
-            try await body(replicator, key)
+            let note = try await body(replicator, key)
             let report = SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
-            try session.report(report) { [says] }
+            try session.report(report) { [says] + (note.map { [Terminal.printable($0)] } ?? []) }
             return .done
         }
     }
@@ -135,6 +138,7 @@ struct ConflictsTake: AsyncParsableCommand {
             let peer = try await replicator.peer(named: name)
             try await replicator.takeVersion(
                 Dot(peer.id, sequence), table: row.table, key: key, identity: row.identity, column: column)
+            return nil
         }
     }
 }
@@ -166,6 +170,9 @@ struct ConflictsSet: AsyncParsableCommand {
         try await row.settle(common, "The row of \(row.table) has its new \(column).") { replicator, key in
             try await replicator.setParked(
                 table: row.table, key: key, identity: row.identity, column: column, value: value)
+            let parked = try await replicator.conflicts(table: row.table).parked
+            let still = parked.first { $0.key.map(\.value) == key && $0.reason != "check" }
+            return still.map { "It is still parked (\($0.reason)): something else is in its way, too." }
         }
     }
 }
@@ -194,6 +201,7 @@ struct ConflictsDrop: AsyncParsableCommand {
         let says = dryRun ? "would be deleted; nothing was done" : "is deleted"
         try await row.settle(common, "What there was of the row of \(row.table) \(says).") { replicator, key in
             try await replicator.dropParked(table: row.table, key: key, identity: row.identity, dryRun: dryRun)
+            return nil
         }
     }
 }

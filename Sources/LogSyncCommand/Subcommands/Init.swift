@@ -102,6 +102,8 @@ struct Init: AsyncParsableCommand {
         let headline =
             if report.alreadyInitialized {
                 "\(report.store) already is a store of \(place)\(peer)."
+            } else if report.dryRun, report.joined {
+                "\(report.store) would join \(place), and add its rows to those that are there; nothing was done."
             } else if report.dryRun {
                 "\(report.store) would become a store of \(place); nothing was done."
             } else if report.joined {
@@ -140,7 +142,9 @@ struct Init: AsyncParsableCommand {
                 report.columns.isEmpty
                 ? report.identity : "\(report.identity): \(report.columns.joined(separator: ", "))"
             let references = report.references.sorted { $0.key < $1.key }.map { "\($0.key) → \($0.value)" }
-            table.add(report.table, String(report.rows), identity, references.joined(separator: ", "))
+            // Rows that are not replicated are not counted.
+            let rows = ["local", "skipped"].contains(report.identity) ? "-" : String(report.rows)
+            table.add(report.table, rows, identity, references.joined(separator: ", "))
         }
         let suggestions = tables.flatMap { report in report.suggestions.map { "\(report.table): \($0)" } }
         let local = tables.filter { $0.identity == "surrogate" || $0.identity == "columns" }

@@ -73,6 +73,11 @@ struct Leave: AsyncParsableCommand {
         if !dryRun, !report.published {
             lines.append("The container was not there: what was not yet published is in this database only.")
         }
+        if !dryRun {
+            lines.append(
+                "To take part again, make a new store with logsync clone: logsync init would add these rows to the others' "
+                    + "a second time.")
+        }
         return lines.map(Terminal.printable)
     }
 }

@@ -58,7 +58,8 @@ struct Migrate: AsyncParsableCommand {
             return text
         } catch let error as CocoaError {
             throw LogSyncError(
-                .noStore, "\(sql) could not be read: \(error.localizedDescription); nothing was changed",
+                error.code == .fileReadNoPermission ? .noPermission : .noStore,
+                "\(sql) could not be read: \(error.localizedDescription); nothing was changed",
                 help: "Give the path of the script, or - to read it from stdin")
         }
     }

@@ -135,7 +135,9 @@ struct AppTriggers {
     private func tablesWritten() throws -> [String: Set<String>] {
         var handle: OpaquePointer?
         defer { sqlite3_close_v2(handle) }
-        guard sqlite3_open_v2(connection.path, &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK, let handle else { return [:] }
+        guard sqlite3_open_v2(connection.path, &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK, let handle else {
+            return [:]
+        }
         try Connection.defend(handle, trustsSchema: true)
         let observed = Observed()
         let context = Unmanaged.passUnretained(observed).toOpaque()

@@ -59,7 +59,7 @@ public struct StoreStatus: Sendable, Encodable {
     public var peers: [Peer]
     public var held: [HeldItem]
     /// When transactions of other peers were last imported, by this machine's clock; nil where none were.
-    public var lastImport: Timestamp?
+    @NullWhereNone public var lastImport: Timestamp?
     public var conflicts: Int
     public var parked: Int
     /// Of the replicated state; the same on peers with the same vector.
@@ -78,7 +78,7 @@ public struct StoreStatus: Sendable, Encodable {
     /// What of the content's schema this store does not make or does not run, and settings that it cannot follow.
     public var unmade: [UnmadeObject]
     /// The recipe for its application that the content goes by; nil where there is none.
-    public var recipe: String?
+    @NullWhereNone public var recipe: String?
     /// The merge policies of the content that this process lacks: where it merges, `last-writer` is shown.
     public var missingPolicies: [PolicyEntry]
     /// The peers that take part whose schemas differ from this store's, as far as they have arrived.

@@ -15,7 +15,7 @@ public struct InitializeReport: Sendable, Encodable {
     /// The content was there already, and what it holds was merged.
     public var joined = false
     /// The recipe for its application that the content goes by; nil where there is none.
-    public var recipe: String?
+    @NullWhereNone public var recipe: String?
     /// What the recipe says to the database's owner.
     public var note: String?
     public var tables: [TableReport] = []
