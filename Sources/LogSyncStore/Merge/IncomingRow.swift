@@ -105,6 +105,30 @@ struct GroupTarget {
         hasWholeKey = given.isSuperset(of: keys)
     }
 
+    /// - Throws: ``UnreadyTable`` where a column refers to other rows at the author, and not here.
+    func check(_ group: RowGroup, _ catalog: Catalog) throws {
+        guard let table else { return }
+        guard table.name == "logsync_setting" else {
+            for (column, position) in zip(group.columns, positions) {
+                guard let parent = column.referencedTable, let position else { continue }
+                try UnreadyTable.check(table.columns[position], in: table, refersTo: parent, catalog)
+            }
+            return
+        }
+        guard group.kind != .delete, let value = group.columns.first(where: { $0.name == "value" }) else { return }
+        for (index, identity) in group.identities.enumerated() {
+            try UnreadyTable.check(identity, value.values[index], catalog)
+        }
+    }
+
+    /// Whether a row of the group has a number in a column of references: what the table shows does not say it.
+    func hasNumbers(_ group: RowGroup, at index: Int) -> Bool {
+        guard let table else { return false }
+        return zip(group.columns, positions).contains { column, position in
+            position.map { table.isUntranslated(column.values[index], at: $0) } ?? false
+        }
+    }
+
     /// Whether every table is here whose rows the group's references name. What refers to another shows nothing, and is
     /// kept for when that table comes.
     func hasParents(in catalog: Catalog) -> Bool {

@@ -69,6 +69,14 @@ struct ClockLayoutChange {
         var moved: Set<Int64> = []
         /// Rows whose former keys lead to no record.
         var left: [(rowid: Int64?, row: TableReader.Row)] = []
+        func spelled(_ row: TableReader.Row) throws -> RowIdentity? {
+            guard table.kind != .surrogate else { return nil }
+            return try reader.naturalIdentity { position in
+                isNumber(position)
+                    ? try shownRows.identityValue(row.values[position], position, in: table)
+                    : try shownRows.knownValue(row.values[position], position, in: table)
+            }
+        }
         func move(
             _ origin: Int64, _ given: RowIdentity?, _ row: TableReader.Row, _ natural: RowIdentity?, _ rowid: Int64?
         ) throws {
@@ -83,9 +91,7 @@ struct ClockLayoutChange {
         }
         try reader.forEachRow { rowid, values in
             let row = TableReader.Row(values: values, of: table)
-            let natural =
-                table.kind == .surrogate
-                ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
+            let natural = try spelled(row)
             let found =
                 try former == nil
                 ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid).map { ($0, natural) }
@@ -97,13 +103,16 @@ struct ClockLayoutChange {
             for (index, origin) in try matchByContent(left.map(\.row), except: moved, formerly) {
                 moved.insert(origin)
                 let row = left[index].row
-                let natural =
-                    table.kind == .surrogate
-                    ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
+                let natural = try spelled(row)
                 try move(origin, nil, row, natural, left[index].rowid)
             }
         }
         try moveOrphans(except: moved, formerly, clock, byDigest: byDigest)
+    }
+
+    /// Whether a column of the key held numbers until now, and references from now on.
+    private func isNumber(_ position: Int) -> Bool {
+        former?.numbers.contains(table.columns[position].name.folded) ?? false
     }
 
     /// The record of a row by its former key, with the identity that this spells.
@@ -116,7 +125,8 @@ struct ClockLayoutChange {
         }
         let names = try former.identities { name -> Value? in
             guard let position = table.positions[name.folded] else { return nil }
-            return try shownRows.knownValue(row.values[position], position, in: table)
+            return try isNumber(position)
+                ? row.values[position] : shownRows.knownValue(row.values[position], position, in: table)
         }
         for identity in names {
             if let record = try connection.integer("SELECT row FROM \(old) WHERE identity = ?", .blob(identity.bytes)) {
