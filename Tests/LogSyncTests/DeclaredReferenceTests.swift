@@ -138,7 +138,7 @@ struct DeclaredReferenceTests {
         let a = try world.machine("a")
         try a.execute(story.schema)
         var options = InitializeOptions()
-        if story.isNamed { options.reference("t", "p_id", to: "p") }
+        if story.isNamed { try options.addReference("t.p_id=p") }
         try await a.initialize(options)
         let b = try await world.clone("b")
         try await settle(a, b)
