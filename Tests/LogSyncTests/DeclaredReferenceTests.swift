@@ -33,9 +33,9 @@ struct DeclaredReferenceTests {
     private static let parents = "CREATE TABLE p(id INTEGER PRIMARY KEY, uid TEXT); INSERT INTO p VALUES(1,'p1');"
 
     private static func rebuild(_ table: String, _ declaration: String, _ columns: String) -> String {
-        "BEGIN; CREATE TABLE n(\(declaration));"
+        "CREATE TABLE n(\(declaration));"
             + " INSERT INTO n(\(columns)) SELECT \(columns) FROM \(table); DROP TABLE \(table);"
-            + " ALTER TABLE n RENAME TO \(table); COMMIT;"
+            + " ALTER TABLE n RENAME TO \(table);"
     }
 
     private static let children =
@@ -123,9 +123,9 @@ struct DeclaredReferenceTests {
                 + "CREATE TABLE t(a INT NOT NULL, b INT NOT NULL, PRIMARY KEY(a,b))\(suffix); INSERT INTO t VALUES(1,1);",
             first: "INSERT INTO p VALUES(2,'pa'); INSERT INTO q VALUES(5,'qa'); INSERT INTO t VALUES(2,5)",
             second: "INSERT INTO p VALUES(2,'pb'); INSERT INTO q VALUES(6,'qb'); INSERT INTO t VALUES(2,6)",
-            migration: "BEGIN; CREATE TABLE n(a INT NOT NULL REFERENCES p(id), b INT NOT NULL REFERENCES q(id),"
+            migration: "CREATE TABLE n(a INT NOT NULL REFERENCES p(id), b INT NOT NULL REFERENCES q(id),"
                 + " PRIMARY KEY(a,b))\(suffix); INSERT INTO n SELECT a, b FROM t; DROP TABLE t;"
-                + " ALTER TABLE n RENAME TO t; COMMIT;",
+                + " ALTER TABLE n RENAME TO t;",
             new: "INSERT INTO t SELECT p.id, q.id FROM p, q WHERE p.uid = 'pa' AND q.uid = 'q1'",
             last: "DELETE FROM t WHERE a = (SELECT id FROM p WHERE uid = 'pa') AND b = (SELECT id FROM q WHERE uid = 'qa')",
             query: "SELECT p.uid||' '||q.uid FROM t JOIN p ON p.id = a JOIN q ON q.id = b ORDER BY 1",
@@ -145,14 +145,14 @@ struct DeclaredReferenceTests {
         try a.execute(story.first)
         try b.execute(story.second)
         try await settle(a, b)
-        try a.execute(story.migration)
+        try migrate(story.migration, a)
         if secondSyncsFirst { try await a.sync() }
         try a.execute(story.new)
         try b.execute(story.old)
         for machine in secondSyncsFirst ? [b, a, b, a] : [a, b, a, b] {
             #expect(try await machine.sync().held.isEmpty)
         }
-        if let later = story.later { try b.execute(later.isEmpty ? story.migration : later) }
+        if let later = story.later { try migrate(later.isEmpty ? story.migration : later, b) }
         try await settle(a, b)
         try b.execute(story.last)
         try await settle(a, b)
@@ -169,6 +169,15 @@ struct DeclaredReferenceTests {
         #expect(try rows(story.query, try await world.clone("c")) == story.expected)
         try await b.snapshot()
         #expect(try rows(story.query, try await world.clone("d")) == story.expected)
+    }
+
+    /// As most programs migrate: a table goes for a moment to which others refer.
+    private func migrate(_ sql: String, _ machine: Machine) throws {
+        var configuration = GRDB.Configuration()
+        configuration.foreignKeysEnabled = false
+        let database = try DatabaseQueue(path: machine.path, configuration: configuration)
+        defer { try? database.close() }
+        try database.write { try $0.execute(sql: sql) }
     }
 
     private func rows(_ query: String, _ machine: Machine) throws -> [String] {

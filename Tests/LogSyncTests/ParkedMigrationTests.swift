@@ -10,8 +10,8 @@ struct ParkedMigrationTests {
     /// As Django writes it: the program fills the column, and the schema has no default.
     private static func rebuild(_ fill: String) -> String {
         """
-        BEGIN; CREATE TABLE n(id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, title TEXT, sub TEXT NOT NULL);
-        INSERT INTO n SELECT id, slug, title, \(fill) FROM p; DROP TABLE p; ALTER TABLE n RENAME TO p; COMMIT;
+        CREATE TABLE n(id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, title TEXT, sub TEXT NOT NULL);
+        INSERT INTO n SELECT id, slug, title, \(fill) FROM p; DROP TABLE p; ALTER TABLE n RENAME TO p;
         """
     }
 
