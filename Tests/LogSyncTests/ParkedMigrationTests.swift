@@ -37,7 +37,8 @@ struct ParkedMigrationTests {
         let world = try World()
         let (a, b) = try await pair(world)
         try a.execute(Self.rebuild("'none'"))
-        // What the program writes after the migration is no fill.
+        // What the program writes later is no fill.
+        try await a.sync()
         try a.execute("UPDATE p SET sub = 'written' WHERE slug = 'other'")
         if laterFirst { try b.execute(Self.rebuild("'none'")) }
         try await settle(a, b)

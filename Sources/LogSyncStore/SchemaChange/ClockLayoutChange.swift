@@ -63,6 +63,7 @@ struct ClockLayoutChange {
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
         let formerly = FormerRecords(table: table, name: old, keepsKey: byDigest)
+        let spelledBefore = try keysBefore()
         if table.mapsKeys {
             try connection.run("DELETE FROM logsync_shown WHERE table_id = ?", .integer(table.id))
         }
@@ -95,7 +96,7 @@ struct ClockLayoutChange {
             let found =
                 try former == nil
                 ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid).map { ($0, natural) }
-                : origin(of: row, rowid: rowid, byDigest: byDigest, shownRows)
+                : origin(of: row, rowid: rowid, byDigest: byDigest, spelledBefore, shownRows)
             guard let found, moved.insert(found.0).inserted else { return left.append((rowid, row)) }
             try move(found.0, found.1, row, natural, rowid)
         }
@@ -115,9 +116,22 @@ struct ClockLayoutChange {
         former?.numbers.contains(table.columns[position].name.folded) ?? false
     }
 
+    /// The records of rows whose keys spelled something else than their identities, by what they spelled.
+    private func keysBefore() throws -> [RowIdentity: Int64] {
+        guard former != nil else { return [:] }
+        var records: [RowIdentity: Int64] = [:]
+        for found in try connection.rows(
+            "SELECT identity, row FROM logsync_shown WHERE table_id = ?", .integer(table.id))
+        {
+            if case .blob(let bytes) = found[0] { records[RowIdentity(unchecked: bytes)] = found[1].asInteger }
+        }
+        return records
+    }
+
     /// The record of a row by its former key, with the identity that this spells.
     private func origin(
-        of row: TableReader.Row, rowid: Int64?, byDigest: Bool, _ shownRows: ShownRows
+        of row: TableReader.Row, rowid: Int64?, byDigest: Bool, _ spelledBefore: [RowIdentity: Int64],
+        _ shownRows: ShownRows
     ) throws -> (Int64, RowIdentity?)? {
         guard let former else { return nil }
         func exists(_ record: Int64) throws -> Bool {
@@ -129,6 +143,7 @@ struct ClockLayoutChange {
                 ? row.values[position] : shownRows.knownValue(row.values[position], position, in: table)
         }
         for identity in names {
+            if let record = spelledBefore[identity], try exists(record) { return (record, nil) }
             if let record = try connection.integer("SELECT row FROM \(old) WHERE identity = ?", .blob(identity.bytes)) {
                 return (record, identity)
             }
