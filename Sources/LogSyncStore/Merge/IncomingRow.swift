@@ -55,6 +55,17 @@ struct IncomingRow {
         return cells
     }
 
+    /// Whether it has a number in a column of references: what the table shows does not say it.
+    var hasNumbers: Bool {
+        guard let table else { return false }
+        return zip(group.columns, target.positions).contains { column, position in
+            position.map { table.isUntranslated(column.values[index], at: $0) } ?? false
+        }
+            || table.key.contains { key in
+                keyPart(at: key.index, in: table).map { table.isUntranslated($0.value, at: key.index) } ?? false
+            }
+    }
+
     /// The part of the identity that a column of the table's key holds; nil for any other column.
     func keyPart(at position: Int, in table: TrackedTable) -> KeyPart? {
         guard let parts = identity.naturalParts, let key = table.key.firstIndex(where: { $0.index == position }),
@@ -118,14 +129,6 @@ struct GroupTarget {
         guard group.kind != .delete, let value = group.columns.first(where: { $0.name == "value" }) else { return }
         for (index, identity) in group.identities.enumerated() {
             try UnreadyTable.check(identity, value.values[index], catalog)
-        }
-    }
-
-    /// Whether a row of the group has a number in a column of references: what the table shows does not say it.
-    func hasNumbers(_ group: RowGroup, at index: Int) -> Bool {
-        guard let table else { return false }
-        return zip(group.columns, positions).contains { column, position in
-            position.map { table.isUntranslated(column.values[index], at: $0) } ?? false
         }
     }
 

@@ -263,7 +263,7 @@ struct RowMerge {
 
     /// Inserts a row of which nothing is here. Its record is its base where every column has a value of this insert.
     private func insertNew(_ table: TrackedTable) throws {
-        guard row.target.isComplete, row.target.hasParents(in: store.catalog), !hasNumbers(table),
+        guard row.target.isComplete, row.target.hasParents(in: store.catalog), !row.hasNumbers,
             row.group.columns.allSatisfy({ $0.times.isEmpty && $0.operation == .set })
         else { return try change(.nowhere, table) }
         let values = try values(table)
@@ -285,14 +285,6 @@ struct RowMerge {
         try shownRows.keepKey(identity, shownAs: present, at: place, in: table)
         store.count(1, state, row: store.rowDigest(table, identity), table: table)
         notes.note(table.name, .insert, table.primaryKey(of: present, at: written.rowid))
-    }
-
-    /// Whether a column of references is given a number.
-    private func hasNumbers(_ table: TrackedTable) -> Bool {
-        row.target.hasNumbers(row.group, at: row.index)
-            || table.key.contains { key in
-                row.keyPart(at: key.index, in: table).map { table.isUntranslated($0.value, at: key.index) } ?? false
-            }
     }
 
     /// The row's values by column position, as this store has them.
@@ -334,8 +326,7 @@ struct RowMerge {
             return try deleteDirectly(table, record, at: position)
         case .update:
             guard row.target.isKnown, row.target.hasNoKey, row.target.hasParents(in: store.catalog),
-                !record.isReplaced, !record.breaksCheck, !isNamedByWhatChanges(table),
-                !row.target.hasNumbers(row.group, at: row.index),
+                !record.isReplaced, !record.breaksCheck, !row.hasNumbers, !isNamedByWhatChanges(table),
                 row.group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }
             return try updateDirectly(table, record, at: position)

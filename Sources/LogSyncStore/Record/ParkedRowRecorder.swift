@@ -43,7 +43,8 @@ struct ParkedRowRecorder {
                         value != store.defaultValue(of: table, position)
                     {
                         given.append(
-                            Given(column: column, value: try recorder.translated(value, position, in: table), time: nil))
+                            Given(column: column, value: try recorder.translated(value, position, in: table), time: nil)
+                        )
                     } else if references.contains(column.id), let cell,
                         let reference = try reference(cell, position, in: table, own)
                     {

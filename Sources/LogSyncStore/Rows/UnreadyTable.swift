@@ -17,7 +17,9 @@ package struct UnreadyTable: Error, Hashable {
 
 extension UnreadyTable {
     /// - Throws: where a column is to refer to a table's rows from here on, and does not yet.
-    static func check(_ column: TrackedTable.Column, in table: TrackedTable, refersTo parent: String, _ catalog: Catalog)
+    static func check(
+        _ column: TrackedTable.Column, in table: TrackedTable, refersTo parent: String, _ catalog: Catalog
+    )
         throws
     {
         guard column.reference == nil, let parent = catalog[parent], table.mayRefer(column, to: parent) else { return }

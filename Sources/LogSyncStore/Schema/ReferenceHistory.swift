@@ -12,6 +12,9 @@ struct ReferenceHistory {
     /// made it.
     static let known = "reference "
 
+    /// Before a column whose foreign key was dropped here.
+    static let dropped = "dropped key "
+
     /// By table and column id; empty for a column that is no reference.
     private let parents: [Int64: [String]]
 

@@ -167,7 +167,8 @@ extension SchemaReconciliation {
     ///   - keys: takes up how such tables' records were found until now.
     func keepIdentities(where references: ReferenceChange.Former, _ keys: inout [Int64: FormerKey]) throws {
         for table in try registered() where table.kind == .natural {
-            guard let former = references[table.id], let tracked = store.catalog.tables.first(where: { $0.id == table.id })
+            guard let former = references[table.id],
+                let tracked = store.catalog.tables.first(where: { $0.id == table.id })
             else { continue }
             let names = tracked.columns.filter { former[$0.id] != nil && $0.isKey }.map { $0.name.folded }
             guard !names.isEmpty else { continue }

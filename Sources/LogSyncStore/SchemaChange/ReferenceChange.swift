@@ -57,6 +57,7 @@ struct ReferenceChange {
                     now[column.id] = .some(declared)
                     try Settings(store).set("reference", name, declared)
                 } else if let parent = column.reference {
+                    try store.facts.set(ReferenceHistory.dropped + name, .text(parent))
                     try Settings(store).set("reference", name, parent)
                 } else if let noted, store.catalog[noted] != nil {
                     // Its rows have no integers any more.
@@ -121,15 +122,5 @@ struct ReferenceChange {
         if integer > 0 { return value }
         let parent = table.columns[place].reference.flatMap { store.catalog[$0] }
         return try parent.flatMap { try identities.knownIdentity(of: integer, in: $0) } == nil ? nil : value
-    }
-}
-
-extension OpenStore {
-    /// This peer, and those that it was before it was restored from a backup, by their numbers here.
-    func formerSelves() throws -> Set<Int64> {
-        let former = (try facts.text("succeeds") ?? "").split(separator: ",").map(String.init)
-        let retired = try Settings(self).values("retired")
-        let numbers = former.filter { retired[$0] != nil }.compactMap { PeerID($0) }.compactMap { peers[$0]?.number }
-        return Set(numbers + [own])
     }
 }

@@ -25,6 +25,7 @@ struct RecordStep {
     /// Whether there may be anything to do; a look without the write lock, because most of the time there is nothing.
     static func isNeeded(_ store: OpenStore) throws -> Bool {
         try SchemaReconciliation.isNeeded(store) || Recorder.hasPending(store)
+            || UndecidedColumns(store.connection).areDecided()
             || store.facts.value(StoreFacts.unsettled) == .integer(1) || store.isDecidedOtherwise
             || DigestKeyChange.isNeeded(store)
     }
@@ -66,7 +67,8 @@ struct RecordStep {
 
     private func record() throws -> (recorded: RecordedTransaction?, adopted: Bool) {
         var findings = findings
-        let isReconciled = try reconciles || SchemaReconciliation.isNeeded(store)
+        let isReconciled =
+            try reconciles || SchemaReconciliation.isNeeded(store) || UndecidedColumns(store.connection).areDecided()
         if isReconciled { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
         let adopted = isReconciled && (store.hasHidden || store.hasReplaced)
         try ForgottenColumns(store).begin()
