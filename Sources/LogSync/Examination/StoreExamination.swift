@@ -167,7 +167,7 @@ struct StoreExamination {
                     at: "\(path): \(column)",
                     why: "they were written before a foreign key was declared, by peers that have not said since which "
                         + "rows they meant",
-                    help: "let those peers sync; write the values anew here where a peer will not come back"))
+                    help: "let those peers sync; a row that is given another parent here names that one"))
         }
         for table in health.untracked {
             findings.append(
