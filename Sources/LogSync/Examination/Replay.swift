@@ -175,9 +175,9 @@ struct Replay {
                 defer { incoming = nil }
                 return incoming
             }
-        } catch let other as OtherKey {
+        } catch let unready as UnreadyTable {
             // The next call finds the table ready for it.
-            try replica.store.keepIdentities(of: other.table)
+            try replica.store.prepare(unready)
         }
         return true
     }

@@ -153,6 +153,22 @@ struct StoreExamination {
                     why: "a program wrote with foreign_keys off; such a key is not enforced by logsync any more",
                     help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them"))
         }
+        for (column, parent) in health.remainingReferences.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "kept-reference", .note, "it goes on referring to \(parent)", at: "\(path): \(column)",
+                    why: "its foreign key was dropped; the rows of every peer go on naming the rows that they named",
+                    help: "nothing has to be done"))
+        }
+        for (column, count) in health.untranslated.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "untranslated-numbers", .note, "\(count) rows have numbers there that name no row yet",
+                    at: "\(path): \(column)",
+                    why: "they were written before a foreign key was declared, by peers that have not said since which "
+                        + "rows they meant",
+                    help: "let those peers sync; a row that is given another parent here names that one"))
+        }
         for table in health.untracked {
             findings.append(
                 Finding(
@@ -211,6 +227,16 @@ struct StoreExamination {
         add(
             "kept-for-schema", .trouble, status.keptForSchema, "cells are kept for tables and columns not here yet",
             why: "another peer has a newer schema", help: "let the app migrate this store as well")
+        for undecided in status.undecided {
+            findings.append(
+                Finding(
+                    "undecided-columns", .trouble, "nothing tells whether columns were renamed",
+                    at: "\(path): \(undecided.table)",
+                    why:
+                        "what is written to \(undecided.columns.map(\.name).joined(separator: ", ")) is not recorded, and "
+                        + "what comes of them is kept beside the table, until that is known",
+                    help: "run \(undecided.renamed) where they were; \(undecided.notRenamed) where they were not"))
+        }
         for key in status.unenforced {
             findings.append(
                 Finding(

@@ -42,8 +42,8 @@ extension Inbox {
         } catch let reason as NotReady {
             plan.wait(reason, at: try store.vector())
             return .undone
-        } catch let other as OtherKey {
-            try store.keepIdentities(of: other.table)
+        } catch let unready as UnreadyTable {
+            try store.prepare(unready)
             try owner.identity.noteRecorded()
             return .undone
         } catch let gone as RowGone {

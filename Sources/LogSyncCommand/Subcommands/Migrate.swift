@@ -19,12 +19,12 @@ struct Migrate: AsyncParsableCommand {
     @Argument(help: "The store.")
     var store: String
 
-    @Option(help: ArgumentHelp("The script; - reads it from stdin.", valueName: "file"))
-    var sql: String
+    @Option(help: ArgumentHelp("The script; - reads it from stdin. May be left out with --rename.", valueName: "file"))
+    var sql: String?
 
     @Option(
         help: ArgumentHelp(
-            "A column, or a table, that the script renames by rebuilding it; may be repeated.",
+            "A column, or a table, that the script renames by rebuilding it, or that a program's migration has renamed; may be repeated.",
             valueName: "table.old=new"))
     var rename: [String] = []
 
@@ -45,7 +45,12 @@ struct Migrate: AsyncParsableCommand {
         }
     }
 
+    func validate() throws {
+        if sql == nil && rename.isEmpty { throw ValidationError("Give a script with --sql, or --rename.") }
+    }
+
     private func script() throws -> String {
+        guard let sql else { return "" }
         do {
             let bytes =
                 sql == "-"

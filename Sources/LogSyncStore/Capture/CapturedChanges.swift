@@ -119,12 +119,16 @@ struct CapturedChanges {
         touched[key] = row
     }
 
-    /// Adds a row whose references are to be recorded again, though no pending row named it.
+    /// Adds a row that no pending row named.
+    mutating func add(_ key: RowKey, rowid: Int64?, milliseconds: Int64) throws {
+        guard touched[key] == nil else { return }
+        sorted = nil
+        try touch(key, rowid: rowid, number: 0, milliseconds: milliseconds)
+    }
+
+    /// Lets the references of a row be recorded again, though no pending row named it.
     mutating func recordReferences(of key: RowKey, rowid: Int64?, milliseconds: Int64) throws {
-        if touched[key] == nil {
-            sorted = nil
-            try touch(key, rowid: rowid, number: 0, milliseconds: milliseconds)
-        }
+        try add(key, rowid: rowid, milliseconds: milliseconds)
         touched[key]?.recordsReferences = true
     }
 

@@ -33,6 +33,34 @@ struct ClockRecord {
 }
 
 extension ClockRecord {
+    /// Whether a row shows, in a column of references, a number of which its author has not said what it means.
+    ///
+    /// - Parameter row: by column position.
+    func showsNumber(_ row: [Value], _ position: Int, in table: TrackedTable) -> Bool {
+        table.isUntranslated(row[position], at: position)
+            && state.cell(table.columns[position].id).versions.contains { $0.value == row[position] }
+    }
+}
+
+extension ClockTable {
+    /// The columns, by position, in which rows may show such numbers, by the rows' records.
+    func shownNumbers() throws -> [Int64: [Int]] {
+        var numbers: [Int64: [Int]] = [:]
+        guard table.columns.contains(where: { $0.reference != nil }) else { return [:] }
+        for row in try connection.rows("SELECT row FROM \(table.clock) WHERE extra IS NOT NULL") {
+            guard let state = try record(at: row[0].asInteger)?.state else { continue }
+            let places = table.columns.indices.filter { place in
+                state.cell(table.columns[place].id).versions.contains { version in
+                    version.value.map { table.isUntranslated($0, at: place) } ?? false
+                }
+            }
+            if !places.isEmpty { numbers[row[0].asInteger] = places }
+        }
+        return numbers
+    }
+}
+
+extension ClockRecord {
     /// The record of a row that stands as `row`.
     init(_ state: RowClock, of identity: RowIdentity, shownAs row: TableReader.Row, _ reader: TableReader) {
         let table = reader.table

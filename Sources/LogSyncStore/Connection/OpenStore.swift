@@ -60,6 +60,8 @@ final class OpenStore {
     var hasHistory = false
     /// Whether there are subscriptions, which have to be served.
     var hasSubscriptions = false
+    /// Whether the store is a clone that no program has seen: none of its integers has been given to anybody.
+    var isBeingFilled = false
     /// The columns of which deleted rows' values are kept, by table id, once it was asked for.
     var tombstones: [Int64: [Int]] = [:]
 
@@ -89,6 +91,7 @@ final class OpenStore {
         policies = try Policies(on: connection, custom: configuration.policies)
         schemaVersion = try facts.value("schema_version")?.asInteger ?? -1
         absentKeys = try KeyNames.read(on: connection)
+        isBeingFilled = try facts.value(StoreFacts.isBeingFilled) == .integer(1)
         hasSubscriptions = try Subscriptions.areThere(self)
     }
 

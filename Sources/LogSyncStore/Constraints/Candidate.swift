@@ -120,10 +120,11 @@ final class Candidate {
         return values
     }
 
-    /// The values by which a rule names its parent; nil where one is NULL, so that it names none.
+    /// The values by which a rule names its parent; nil where it names none, one being NULL, or a number that stands for
+    /// itself.
     func reference(_ rule: ReferenceRule) -> [Value]? {
         let values = rule.columns.map { intact[$0] }
-        return values.contains(.null) ? nil : values
+        return values.contains(.null) || rule.isUntranslated(values) ? nil : values
     }
 }
 

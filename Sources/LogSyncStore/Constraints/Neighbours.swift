@@ -100,7 +100,7 @@ struct Neighbours {
                 isSatisfied = nil
                 continue
             }
-            if reference.contains(.null) { continue }
+            if reference.contains(.null) || rule.isUntranslated(reference) { continue }
             if store.hasFolded, let identity = rule.named(by: reference),
                 try HiddenRows(store).winner(of: identity, in: rule.parent) != nil
             {

@@ -14,6 +14,8 @@ final class IntegerAllocator {
     private let store: OpenStore
     /// The greatest integer that a table has or has given out, by table id, once it is known.
     private var highest: [Int64: Int64] = [:]
+    /// The greatest integer that a table had given out when this transaction began, by table id.
+    private var before: [Int64: Int64] = [:]
     /// The integer that was free when one was last looked for, by table id.
     private var searched: [Int64: Int64] = [:]
     /// Integers of rows that this transaction took away, by table id.
@@ -39,7 +41,7 @@ final class IntegerAllocator {
         let highest = try highest(of: table)
         if let hint, hint <= Self.greatest, try !isStillReferredTo(hint, in: table), try !meansNone(hint, in: table) {
             if hint > highest, try identities.reservedIdentity(of: hint, in: table) == nil { return hint }
-            if !table.schema.isAutoincrement, try !exists(hint, in: table),
+            if mayGive(hint, in: table), try !exists(hint, in: table),
                 try identities.reservedIdentity(of: hint, in: table) == nil
             {
                 return hint
@@ -77,6 +79,12 @@ final class IntegerAllocator {
         return integer
     }
 
+    /// Whether an integer that no row has may be given to one, though greater ones have been. AUTOINCREMENT promises that
+    /// none comes twice: it may where this transaction alone has gone beyond it.
+    func mayGive(_ integer: Int64, in table: TrackedTable) -> Bool {
+        !table.schema.isAutoincrement || store.isBeingFilled || before[table.id].map { integer > $0 } ?? false
+    }
+
     /// Notes that a row is shown under an integer that was free.
     func take(_ integer: Int64, in table: TrackedTable) {
         if let known = highest[table.id] { highest[table.id] = max(known, integer) }
@@ -89,7 +97,9 @@ final class IntegerAllocator {
         guard table.schema.isAutoincrement else { return present }
         let given = try connection.integer(
             "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(table.schema.name))
-        return max(present, given ?? 0)
+        let highest = max(present, given ?? 0)
+        if before[table.id] == nil { before[table.id] = highest }
+        return highest
     }
 
     private func highestPresent(in table: TrackedTable) throws -> Int64 {

@@ -55,6 +55,17 @@ struct IncomingRow {
         return cells
     }
 
+    /// Whether it has a number in a column of references: what the table shows does not say it.
+    var hasNumbers: Bool {
+        guard let table else { return false }
+        return zip(group.columns, target.positions).contains { column, position in
+            position.map { table.isUntranslated(column.values[index], at: $0) } ?? false
+        }
+            || table.key.contains { key in
+                keyPart(at: key.index, in: table).map { table.isUntranslated($0.value, at: key.index) } ?? false
+            }
+    }
+
     /// The part of the identity that a column of the table's key holds; nil for any other column.
     func keyPart(at position: Int, in table: TrackedTable) -> KeyPart? {
         guard let parts = identity.naturalParts, let key = table.key.firstIndex(where: { $0.index == position }),
@@ -103,6 +114,22 @@ struct GroupTarget {
             } ?? false
         hasNoKey = given.isDisjoint(with: keys)
         hasWholeKey = given.isSuperset(of: keys)
+    }
+
+    /// - Throws: ``UnreadyTable`` where a column refers to other rows at the author, and not here.
+    func check(_ group: RowGroup, _ catalog: Catalog) throws {
+        guard let table else { return }
+        guard table.name == "logsync_setting" else {
+            for (column, position) in zip(group.columns, positions) {
+                guard let parent = column.referencedTable, let position else { continue }
+                try UnreadyTable.check(table.columns[position], in: table, refersTo: parent, catalog)
+            }
+            return
+        }
+        guard group.kind != .delete, let value = group.columns.first(where: { $0.name == "value" }) else { return }
+        for (index, identity) in group.identities.enumerated() {
+            try UnreadyTable.check(identity, value.values[index], catalog)
+        }
     }
 
     /// Whether every table is here whose rows the group's references name. What refers to another shows nothing, and is

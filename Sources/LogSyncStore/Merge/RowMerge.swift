@@ -263,7 +263,7 @@ struct RowMerge {
 
     /// Inserts a row of which nothing is here. Its record is its base where every column has a value of this insert.
     private func insertNew(_ table: TrackedTable) throws {
-        guard row.target.isComplete, row.target.hasParents(in: store.catalog),
+        guard row.target.isComplete, row.target.hasParents(in: store.catalog), !row.hasNumbers,
             row.group.columns.allSatisfy({ $0.times.isEmpty && $0.operation == .set })
         else { return try change(.nowhere, table) }
         let values = try values(table)
@@ -326,7 +326,7 @@ struct RowMerge {
             return try deleteDirectly(table, record, at: position)
         case .update:
             guard row.target.isKnown, row.target.hasNoKey, row.target.hasParents(in: store.catalog),
-                !record.isReplaced, !record.breaksCheck, !isNamedByWhatChanges(table),
+                !record.isReplaced, !record.breaksCheck, !row.hasNumbers, !isNamedByWhatChanges(table),
                 row.group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }
             return try updateDirectly(table, record, at: position)

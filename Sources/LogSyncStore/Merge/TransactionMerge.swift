@@ -105,6 +105,7 @@ final class TransactionMerge {
             updated: group.kind == .update ? group.rowCount : 0,
             deleted: group.kind == .delete ? group.rowCount : 0)
         let target = GroupTarget(group, store.catalog[group.table])
+        try target.check(group, store.catalog)
         for index in try applyBatch(group, target) {
             try apply(IncomingRow(group, index, target, stamp), mayDefer: true)
         }

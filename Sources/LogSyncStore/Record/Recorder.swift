@@ -40,6 +40,8 @@ final class Recorder {
     /// The integers of rows that have gone, which rows may still refer to.
     let dangling: DanglingReferences
     private var writer: TransactionWriter?
+    /// What migrations have put into new columns, by table and column id.
+    private(set) var fills: [Int64: [Int: MigrationFill]] = [:]
     /// Rows of tables that came with rows in them.
     private lazy var found = FoundIdentities(
         store, self,
@@ -82,12 +84,16 @@ final class Recorder {
 
     /// Records what was captured; nil where nothing differs from what is recorded already.
     func record() throws -> RecordedTransaction? {
-        guard try !findings.orphanScans.isEmpty || Self.hasPending(store) else { return nil }
+        guard
+            try !findings.orphanScans.isEmpty || findings.newReferences.values.contains(where: { !$0.rows.isEmpty })
+                || ParkedRowRecorder.isNeeded(store, findings) || Self.hasPending(store)
+        else { return nil }
         // Which record a row had is asked by its place and its key: first of all, while records are as they were.
         try readPendingRows()
         // A displaced row has no pending row of its own. Added now, it is deleted like other rows, or goes on as the
         // row that displaced it.
         for table in tables { try table.addDisplacedRows() }
+        for table in tables { try table.addNewReferences() }
         // A setting says that a reference is enforced no more, and is a row to be recorded like other rows.
         try stopEnforcingBrokenReferences()
         // From here on records change their places: keys made of integers are looked up by what these meant.
@@ -108,6 +114,7 @@ final class Recorder {
         try writer?.flush()
         // What is left differs from its record or does not.
         for table in tables { try table.writeInsertsAndUpdates() }
+        try ParkedRowRecorder(recorder: self).record()
         // A value that is written back may refer to any row, so when all have their records.
         for table in tables { try table.writeBack() }
         // Last, since simple rows were read from them twice.
@@ -131,6 +138,11 @@ final class Recorder {
 
     /// Encodes the changes collected so far; a table's changes stay together.
     func flush() throws { try writer?.flush() }
+
+    /// Notes what a migration has put into a row.
+    func noteFill(_ value: Value, of column: Int, in table: TrackedTable) {
+        fills[table.id, default: [:]][column, default: MigrationFill(value)].add(value)
+    }
 
     // MARK: Phases of all tables
 

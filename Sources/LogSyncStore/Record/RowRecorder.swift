@@ -135,7 +135,8 @@ struct RowRecorder {
         let digests = reader.columnDigests(row.values.digests)
         // Both, because a dropped column renews the digests of rows that were changed before it went.
         let isSame = digest == former.digest && digests == former.digests
-        if isSame && !row.touched.recordsReferences { return }
+        let references = try newReferences(of: row, former)
+        if isSame && !row.touched.recordsReferences && references.isEmpty { return }
         var changed = changedColumns(of: row, digest, former)
         var record = former
         record.state.extend(to: table.columnCount)
@@ -149,8 +150,9 @@ struct RowRecorder {
             try (former.breaksCheck || mayBreakCheck)
             && ShownRows(store).breaksCheck(row.values, at: position, in: table)
         let counted = takeCounted(from: &changed, of: row, record)
-        if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty {
-            try write(changed, fills: first.fills, counted, of: row, into: &record, at: position)
+        let renewed = references.filter { !changed.contains($0) }
+        if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty || !renewed.isEmpty {
+            try write(changed, fills: first.fills, counted, renewed, of: row, into: &record, at: position)
         }
         store.spellOutCounters(&record.state, shown: row.values.values, in: table)
         try clock.update(
@@ -169,12 +171,29 @@ struct RowRecorder {
             former.digests[table.columns[index].id] != UInt32(truncatingIfNeeded: row.values.digests[index])
         }
         if row.touched.recordsReferences {
-            changed = Array(Set(changed + known.filter { table.columns[$0].reference != nil })).sorted()
+            let references = known.filter {
+                table.columns[$0].reference != nil && !former.showsNumber(row.values.values, $0, in: table)
+            }
+            changed = Array(Set(changed + references)).sorted()
         } else if changed.isEmpty && digest != former.digest && former.digests.count == table.columnCount {
             // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
             changed = Array(table.columns.indices)
         }
         return !changed.isEmpty && store.policies.recordsWholeRows(table.name) ? known : changed
+    }
+
+    /// The columns, by position, that have come to be references, and in which the row shows a number that this peer wrote:
+    /// what others wrote the record spells out (``ReferenceChange``).
+    private func newReferences(of row: Row, _ former: ClockRecord) throws -> [Int] {
+        guard let columns = recorder.findings.newReferences[table.id]?.columns else { return [] }
+        return try table.columns.indices.filter { position in
+            let id = table.columns[position].id
+            guard columns.contains(id), id < former.digests.count,
+                former.digests[id] == UInt32(truncatingIfNeeded: row.values.digests[position]),
+                former.state.cell(id).versions.contains(where: { $0.value == nil })
+            else { return false }
+            return try recorder.translated(row[position], position, in: table) != row[position]
+        }
     }
 
     /// Columns that came after a row's record: values that other peers have given to them meanwhile were kept and take
@@ -197,8 +216,10 @@ struct RowRecorder {
                 isWritten = !cell.isFilled(record.state)
                 isKept = true
             }
+            let isFilled = try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)
+            if isFilled && !isWritten { recorder.noteFill(row[index], of: column.id, in: table) }
             guard row[index] != shown && !isDefault(row[index], index) else { continue }
-            if try isNew.contains(column.id) && recording.isFilledByMigration(row.touched) {
+            if isFilled {
                 if !isWritten { fills.append(index) }
             } else {
                 changed.append(index)
@@ -211,10 +232,17 @@ struct RowRecorder {
         value == store.defaultValue(of: table, position)
     }
 
+    /// - Parameter renewed: the columns, by position, whose references are recorded at the time of what they showed.
     private func write(
-        _ changed: [Int], fills: [Int], _ counted: [CountedCell], of row: Row, into record: inout ClockRecord,
-        at position: Int64
+        _ changed: [Int], fills: [Int], _ counted: [CountedCell], _ renewed: [Int], of row: Row,
+        into record: inout ClockRecord, at position: Int64
     ) throws {
+        if !renewed.isEmpty && changed.isEmpty && fills.isEmpty && counted.isEmpty {
+            // Nothing else has a time to say.
+            var row = row
+            row.touched.milliseconds = 0
+            return try write(renewed, fills: [], [], [], of: row, into: &record, at: position)
+        }
         let transaction = try recorder.transaction()
         let rowDigest = store.rowDigest(table, row.identity)
         let former = changed.map { record.state.cell(table.columns[$0].id) }
@@ -241,10 +269,22 @@ struct RowRecorder {
             record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: filled[index].value)]))
             store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
         }
+        var references = try recorder.cells(of: row.values, row.identity, at: renewed, in: table)
+        for (index, position) in renewed.enumerated() {
+            let id = table.columns[position].id
+            let former = record.state.cell(id)
+            let time = recorder.time(captured: 0, above: former.stamps)
+            let stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: time)
+            references[index].time = time
+            store.count(-1, former, row: rowDigest, column: table.columnDigests[id])
+            store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
+            record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: nil)]))
+        }
         try transaction.append(
             table, .update, row.identity, time: time, integer: table.localInteger == nil ? nil : position,
-            cells: try recorder.cells(of: row.values, row.identity, at: changed, in: table) + filled + added)
-        let positions = changed + fills + counted.map(\.position)
+            cells: try recorder.cells(of: row.values, row.identity, at: changed, in: table) + filled + added
+                + references)
+        let positions = changed + fills + counted.map(\.position) + renewed
         transaction.notes.note(
             table.name, .update, table.primaryKey(of: row.values, at: position),
             columns: positions.map { table.columns[$0].local })

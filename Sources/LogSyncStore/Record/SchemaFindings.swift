@@ -12,6 +12,17 @@ package struct SchemaFindings: Sendable, Equatable {
     /// Columns, by table and column id, that have just appeared: what they hold counts as a fill.
     var newColumns: [Int64: Set<Int>] = [:]
 
+    /// Columns that have come to be references, by table id.
+    var newReferences: [Int64: NewReferences] = [:]
+
+    /// Columns of one table that refer to another's rows now, and did not.
+    struct NewReferences: Equatable {
+        /// By id.
+        var columns: Set<Int> = []
+        /// The clock records of rows that show a number there which this peer wrote.
+        var rows: [Int64] = []
+    }
+
     package init() {}
 
     mutating func formUnion(_ other: SchemaFindings) {
@@ -24,5 +35,8 @@ package struct SchemaFindings: Sendable, Equatable {
         orphanScans.formUnion(other.orphanScans)
         newTables.formUnion(other.newTables)
         newColumns.merge(other.newColumns) { $0.union($1) }
+        newReferences.merge(other.newReferences) {
+            NewReferences(columns: $0.columns.union($1.columns), rows: $0.rows + $1.rows)
+        }
     }
 }

@@ -77,6 +77,7 @@ final class TableRecording {
         // A row of a table that is recorded for the first time may have the identity that founders give to it; and
         // where rows may have gone unseen, their records are still there.
         guard store.batching(of: table).isSuperset(of: .recording), !findings.orphanScans.contains(table.id),
+            findings.newReferences[table.id] == nil,
             table.kind != .surrogate || !findings.newTables.contains(table.id)
         else { return false }
         return try !store.isContested(table)
@@ -129,6 +130,22 @@ final class TableRecording {
 
     /// Phase `addDisplacedRows`.
     func addDisplacedRows() throws { try DisplacedRows(self).add() }
+
+    /// Phase `addNewReferences`: rows that no program has touched, and that show a number which means a row now.
+    func addNewReferences() throws {
+        guard let found = recorder.findings.newReferences[table.id] else { return }
+        for position in found.rows {
+            let identity = try clock.identity(at: position)
+            let row =
+                try identity.map { try ShownRows(store).currentRow($0, at: position, in: table) }
+                ?? (table.hasRowid ? reader.row(at: position) : nil)
+            guard let row,
+                let key = CapturedChanges.key(
+                    in: table, rowid: table.hasRowid ? position : nil, value: { row.values[table.key[$0].index] })
+            else { continue }
+            try captured.add(key, rowid: table.hasRowid ? position : nil, milliseconds: 0)
+        }
+    }
 
     /// Phase `writeInsertsAndUpdates`: rows that differ from their records, then the simple ones.
     func writeInsertsAndUpdates() throws {

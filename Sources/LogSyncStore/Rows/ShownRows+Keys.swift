@@ -10,7 +10,7 @@ extension ShownRows {
 
     /// Sees to it that a row is found by its identity and by its key, where these are two things.
     ///
-    /// - Throws: ``OtherKey`` where they are and the table is none of which that is known.
+    /// - Throws: ``UnreadyTable`` where they are and the table is none of which that is known.
     func keepKey(
         _ identity: RowIdentity, shownAs row: TableReader.Row, at place: Int64?, in table: TrackedTable,
         replacing replaced: [Int: Value] = [:]
@@ -23,28 +23,34 @@ extension ShownRows {
         }
         if identity.isSurrogate {
             // Of a row with a NULL in its key, or of one that had none when it was inserted.
-            if try spelledIdentity(row, in: table) != nil { throw OtherKey(table: table.name) }
+            if try spelledIdentity(row, in: table) != nil { throw Self.otherKey(table) }
             return
         }
         guard !table.key.contains(where: { replaced[$0.index] != nil }) else { return }
         // A reference in the key stands for itself until the rows that it names are all here.
         guard !table.keyHasReference else {
-            if identity.naturalParts?.count != table.key.count { throw OtherKey(table: table.name) }
+            let parts = identity.naturalParts ?? []
+            let isOfNumbers = zip(parts, table.key).contains { table.isUntranslated($0.value, at: $1.index) }
+            if parts.count != table.key.count || isOfNumbers { throw Self.otherKey(table) }
             return
         }
         let spelled = reader(table).naturalIdentity { row.values[$0] }
-        if spelled != identity { throw OtherKey(table: table.name) }
+        if spelled != identity { throw Self.otherKey(table) }
     }
 
     /// A row that was refused may be so for its key, which is no constraint where it says nothing but which row it is.
     ///
-    /// - Throws: ``OtherKey`` where it says something else.
+    /// - Throws: ``UnreadyTable`` where it says something else.
     func checkKey(_ identity: RowIdentity, _ values: [Value?], in table: TrackedTable) throws {
         guard table.kind != .surrogate, !table.keepsIdentities,
             !(table.keyHasReference && identity.naturalParts?.count == table.key.count),
             let spelled = try reader(table).naturalIdentity({ try identityValue(values[$0] ?? .null, $0, in: table) }),
             spelled != identity
         else { return }
-        throw OtherKey(table: table.name)
+        throw Self.otherKey(table)
+    }
+
+    private static func otherKey(_ table: TrackedTable) -> UnreadyTable {
+        UnreadyTable(table: table.name, need: .identities)
     }
 }

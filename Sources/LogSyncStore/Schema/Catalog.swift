@@ -41,7 +41,9 @@ struct Catalog {
             }
             sorted.append(table)
         }
-        for table in tables.sorted(by: { $0.name < $1.name }) { visit(table) }
+        // What the settings say has to be known before the rows of other tables come.
+        let settings = tables.filter { $0.name == "logsync_setting" }
+        for table in settings + tables.sorted(by: { $0.name < $1.name }) { visit(table) }
         return sorted
     }
 }
@@ -70,11 +72,15 @@ extension Catalog {
             aliases: Dictionary(
                 registered.map { ($0.name.folded, $0.local) }, uniquingKeysWith: { first, _ in first }),
             declared: try declaredReferences(among: registered, on: connection))
-        let names = Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first })
+        let references = ColumnReferences(
+            resolver: resolver,
+            names: Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first }),
+            history: try ReferenceHistory(connection),
+            numbered: Set(
+                registered.filter { $0.kind != .natural && $0.schema.integerKey != nil }.map { $0.name.folded }))
         let keys = try KeyHistory(connection)
         let digest = try DigestKey.read(on: connection)
-        return Catalog(
-            registered.map { table($0, resolver: resolver, names: names, keys: keys, valueDigest: digest) }, keys)
+        return Catalog(registered.map { table($0, references, keys: keys, valueDigest: digest) }, keys)
     }
 
     /// Registered tables that are not there any more, as far as their registration says what they were: which columns they
@@ -124,10 +130,8 @@ extension Catalog {
         var local: String { schema.name.folded }
     }
 
-    /// - Parameter names: tables' names in logs, by their lower-case names in the database.
     private static func table(
-        _ row: Registered, resolver: ReferenceResolver, names: [String: String], keys: KeyHistory,
-        valueDigest: ValueDigest
+        _ row: Registered, _ references: ColumnReferences, keys: KeyHistory, valueDigest: ValueDigest
     ) -> TrackedTable {
         // By bytes: two names may be the same letters.
         var ids: [[UInt8]: Int] = [:]
@@ -140,10 +144,11 @@ extension Catalog {
             if row.kind != .natural && column.name == row.schema.integerKey { continue }
             guard let id = ids[Array(column.name.folded.utf8)] else { continue }
             let name = row.columns[id].name
+            let reference = references.of(column.name, id, in: row.schema.name, row.id)
             columns.append(
                 TrackedTable.Column(
-                    id: id, name: name, local: column.name,
-                    reference: resolver.parent(of: column.name, in: row.schema.name).flatMap { names[$0.folded] },
+                    id: id, name: name, local: column.name, reference: reference.noted,
+                    declaredReference: reference.declared,
                     collation: Collation(rawValue: column.collation) ?? .binary,
                     isKey: keySet.contains(name.folded)))
         }
@@ -197,7 +202,7 @@ extension Catalog {
         let rows = try connection.rows(
             """
             SELECT target, value FROM logsync_setting WHERE kind = 'reference'
-            UNION SELECT substr(key, 11), value FROM logsync_store WHERE key LIKE 'reference %'
+            UNION SELECT substr(key, 11), value FROM logsync_store WHERE key LIKE '\(ReferenceHistory.known)%'
             """)
         for row in rows {
             let (target, parent) = (String(text: row[0]).folded, String(text: row[1]).folded)
@@ -211,6 +216,28 @@ extension Catalog {
             }
         }
         return declared
+    }
+}
+
+/// What columns refer to, by names in logs: as records mean it, and as the schema and settings say.
+private struct ColumnReferences {
+    var resolver: ReferenceResolver
+    /// Tables' names in logs, by their lower-case names in the database.
+    var names: [String: String]
+    var history: ReferenceHistory
+    /// The tables with integers of their own, by lower-case name in logs.
+    var numbered: Set<String>
+
+    func of(
+        _ column: String, _ id: Int, in table: String, _ tableID: Int64
+    ) -> (noted: String?, declared: String?) {
+        let declared = resolver.parent(of: column, in: table).flatMap { names[$0.folded] }
+        guard history.contains(id, of: tableID) else { return (declared, declared) }
+        guard let noted = history.parent(of: id, in: tableID), noted != declared else {
+            return (history.parent(of: id, in: tableID), declared)
+        }
+        // Of a table that has gone, or whose key is no integer any more, there are no integers to mean.
+        return (numbered.contains(noted.folded) ? noted : nil, declared)
     }
 }
 
@@ -230,7 +257,6 @@ struct ReferenceResolver {
 
     private func parent(of column: String, in table: String, visited: inout Set<String>) -> String? {
         guard visited.insert("\(table).\(column)").inserted, let schema = schemas[table] else { return nil }
-        if let parent = declared["\(table).\(column)"] { return schemas[parent.folded]?.name }
         for foreignKey in schema.foreignKeys {
             let name = foreignKey.parent.folded
             guard let parent = schemas[name] ?? aliases[name].flatMap({ schemas[$0] }) else { continue }
@@ -244,7 +270,7 @@ struct ReferenceResolver {
                 if let found = self.parent(of: to, in: parent.name.folded, visited: &visited) { return found }
             }
         }
-        return nil
+        return declared["\(table).\(column)"].flatMap { schemas[$0.folded]?.name }
     }
 }
 

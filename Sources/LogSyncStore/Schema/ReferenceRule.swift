@@ -95,6 +95,11 @@ struct ReferenceRule {
         return RowIdentity(natural: named)
     }
 
+    /// Whether one of a reference's values is a number of which its author has not said what it means.
+    func isUntranslated(_ reference: [Value]) -> Bool {
+        zip(reference, columns).contains { child.isUntranslated($0, at: $1) }
+    }
+
     /// Whether rows are found by the parent's integer alone.
     var isByInteger: Bool {
         if parts.count == 1, case .integer = parts[0] { return true }

@@ -32,6 +32,9 @@ struct Renames {
         try setting("\(table).\(local)") ?? local
     }
 
+    /// The name in logs that a setting gives to a column; nil where none does.
+    func told(_ local: String, in table: String) throws -> String? { try setting("\(table).\(local)") }
+
     /// The name for a column that comes to a registered table, where another may have its first name.
     func logName(ofNewColumn local: String, in table: String, id: Int64) throws -> String {
         func isFree(_ name: String) throws -> Bool {

@@ -15,6 +15,9 @@ struct StoreFacts {
     /// The key of the fact that says which schema stands for the store's: what it was settled for, and its fingerprint.
     static let schema = "schema"
 
+    /// The key of the fact that a clone is being filled, which no program has seen.
+    static let isBeingFilled = "being_filled"
+
     let connection: Connection
 
     init(_ connection: Connection) { self.connection = connection }

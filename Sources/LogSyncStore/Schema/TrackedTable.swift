@@ -20,6 +20,8 @@ final class TrackedTable {
         var local: String
         /// The table whose rows this column's integers name.
         var reference: String?
+        /// The same by what the schema and settings say now: another one until ``ReferenceChange`` has seen to it.
+        var declaredReference: String?
         var collation: Collation
         var isKey: Bool
     }
@@ -124,6 +126,15 @@ final class TrackedTable {
     /// The INTEGER PRIMARY KEY where its integers are local to this store.
     var localInteger: String? { kind == .natural ? nil : schema.integerKey }
     var keyHasReference: Bool { key.contains { columns[$0.index].reference != nil } }
+    /// Whether a column may come to refer to a table's rows: these have integers of their own, and no identities that were
+    /// chosen would become others by it.
+    func mayRefer(_ column: Column, to parent: TrackedTable) -> Bool {
+        parent.localInteger != nil && !(kind == .columns && column.isKey)
+    }
+    /// Whether a value is a number in a column of references, of which its author has not said yet what it means.
+    func isUntranslated(_ value: Value, at position: Int) -> Bool {
+        if columns[position].reference != nil, case .integer(let integer) = value { integer > 0 } else { false }
+    }
     var hasSecondaryUnique: Bool { !uniqueSlots.isEmpty || hasOpaqueUnique }
 
     /// Whether clock records keep the identity; otherwise the key columns say it.

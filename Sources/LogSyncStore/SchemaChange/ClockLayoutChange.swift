@@ -63,12 +63,21 @@ struct ClockLayoutChange {
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
         let formerly = FormerRecords(table: table, name: old, keepsKey: byDigest)
+        let spelledBefore = try keysBefore()
         if table.mapsKeys {
             try connection.run("DELETE FROM logsync_shown WHERE table_id = ?", .integer(table.id))
         }
         var moved: Set<Int64> = []
         /// Rows whose former keys lead to no record.
         var left: [(rowid: Int64?, row: TableReader.Row)] = []
+        func spelled(_ row: TableReader.Row) throws -> RowIdentity? {
+            guard table.kind != .surrogate else { return nil }
+            return try reader.naturalIdentity { position in
+                isNumber(position)
+                    ? try shownRows.identityValue(row.values[position], position, in: table)
+                    : try shownRows.knownValue(row.values[position], position, in: table)
+            }
+        }
         func move(
             _ origin: Int64, _ given: RowIdentity?, _ row: TableReader.Row, _ natural: RowIdentity?, _ rowid: Int64?
         ) throws {
@@ -83,13 +92,11 @@ struct ClockLayoutChange {
         }
         try reader.forEachRow { rowid, values in
             let row = TableReader.Row(values: values, of: table)
-            let natural =
-                table.kind == .surrogate
-                ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
+            let natural = try spelled(row)
             let found =
                 try former == nil
                 ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid).map { ($0, natural) }
-                : origin(of: row, rowid: rowid, byDigest: byDigest, shownRows)
+                : origin(of: row, rowid: rowid, byDigest: byDigest, spelledBefore, shownRows)
             guard let found, moved.insert(found.0).inserted else { return left.append((rowid, row)) }
             try move(found.0, found.1, row, natural, rowid)
         }
@@ -97,18 +104,34 @@ struct ClockLayoutChange {
             for (index, origin) in try matchByContent(left.map(\.row), except: moved, formerly) {
                 moved.insert(origin)
                 let row = left[index].row
-                let natural =
-                    table.kind == .surrogate
-                    ? nil : try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
+                let natural = try spelled(row)
                 try move(origin, nil, row, natural, left[index].rowid)
             }
         }
         try moveOrphans(except: moved, formerly, clock, byDigest: byDigest)
     }
 
+    /// Whether a column of the key held numbers until now, and references from now on.
+    private func isNumber(_ position: Int) -> Bool {
+        former?.numbers.contains(table.columns[position].name.folded) ?? false
+    }
+
+    /// The records of rows whose keys spelled something else than their identities, by what they spelled.
+    private func keysBefore() throws -> [RowIdentity: Int64] {
+        guard former != nil else { return [:] }
+        var records: [RowIdentity: Int64] = [:]
+        for found in try connection.rows(
+            "SELECT identity, row FROM logsync_shown WHERE table_id = ?", .integer(table.id))
+        {
+            if case .blob(let bytes) = found[0] { records[RowIdentity(unchecked: bytes)] = found[1].asInteger }
+        }
+        return records
+    }
+
     /// The record of a row by its former key, with the identity that this spells.
     private func origin(
-        of row: TableReader.Row, rowid: Int64?, byDigest: Bool, _ shownRows: ShownRows
+        of row: TableReader.Row, rowid: Int64?, byDigest: Bool, _ spelledBefore: [RowIdentity: Int64],
+        _ shownRows: ShownRows
     ) throws -> (Int64, RowIdentity?)? {
         guard let former else { return nil }
         func exists(_ record: Int64) throws -> Bool {
@@ -116,9 +139,11 @@ struct ClockLayoutChange {
         }
         let names = try former.identities { name -> Value? in
             guard let position = table.positions[name.folded] else { return nil }
-            return try shownRows.knownValue(row.values[position], position, in: table)
+            return try isNumber(position)
+                ? row.values[position] : shownRows.knownValue(row.values[position], position, in: table)
         }
         for identity in names {
+            if let record = spelledBefore[identity], try exists(record) { return (record, nil) }
             if let record = try connection.integer("SELECT row FROM \(old) WHERE identity = ?", .blob(identity.bytes)) {
                 return (record, identity)
             }

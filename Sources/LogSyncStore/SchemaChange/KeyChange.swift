@@ -36,6 +36,8 @@ struct FormerKey {
     var collations: [Collation]
     /// Whether records stood under the integers of their rows.
     var isInteger: Bool
+    /// The columns, by lower-case names, whose values were numbers, and are references now.
+    var numbers: Set<String> = []
 }
 
 extension SchemaReconciliation {
@@ -156,6 +158,23 @@ extension SchemaReconciliation {
             try change(table, to: .natural, key: key)
         }
         return changes
+    }
+
+    /// Tables whose rows are called by the rows that they refer to now, and were called by numbers.
+    ///
+    /// - Parameters:
+    ///   - references: what columns referred to until now.
+    ///   - keys: takes up how such tables' records were found until now.
+    func keepIdentities(where references: ReferenceChange.Former, _ keys: inout [Int64: FormerKey]) throws {
+        for table in try registered() where table.kind == .natural {
+            guard let former = references[table.id],
+                let tracked = store.catalog.tables.first(where: { $0.id == table.id })
+            else { continue }
+            let names = tracked.columns.filter { former[$0.id] != nil && $0.isKey }.map { $0.name.folded }
+            guard !names.isEmpty else { continue }
+            keys[table.id, default: table.former].numbers = Set(names)
+            try KeyHistory.keepIdentities(of: table.id, on: connection)
+        }
     }
 
     /// Whether a column of the key makes something else of its values than it did.

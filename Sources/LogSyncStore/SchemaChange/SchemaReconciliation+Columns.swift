@@ -7,10 +7,12 @@ struct ColumnChanges {
     /// By column id.
     var added: [Int] = []
     var dropped: [Int] = []
+    /// Of which it has been decided what they are (``UndecidedColumns``).
+    var decided: [Int] = []
 }
 
 extension SchemaReconciliation {
-    private struct KnownColumn {
+    struct KnownColumn {
         var id: Int64
         var name: String
         var type: String
@@ -30,10 +32,19 @@ extension SchemaReconciliation {
 
     private func reconcileColumns(_ table: TrackedTable, _ schema: TableSchema) throws -> ColumnChanges {
         var changes = ColumnChanges()
-        let present = schema.columns.enumerated().filter { _, column in
+        var present = schema.columns.enumerated().filter { _, column in
             !column.isGenerated && !(table.kind != .natural && column.name == schema.integerKey)
         }
-        try renameShifted(columns(of: table), present, in: table, schema)
+        var undecided = try decide(present, in: table, &changes)
+        func leaveOut() {
+            present.removeAll { column in
+                undecided.contains { $0.name.folded == column.element.name.folded }
+            }
+        }
+        leaveOut()
+        undecided += try renameShifted(columns(of: table), present, in: table, schema)
+        leaveOut()
+        var held = try hold(undecided, in: table)
         let known = try columns(of: table)
         let presentNames = Set(present.map { $0.element.name.folded })
         let knownNames = Set(known.map { $0.name.folded })
@@ -52,6 +63,8 @@ extension SchemaReconciliation {
         let missing = known.filter { !presentNames.contains($0.name.folded) }.count
         let isRenamed =
             try added.count { $0.offset < lastKept } == missing && Capture.isInstalled(table, on: connection)
+        /// New columns that values tell from those which were at their places.
+        var distinct: [String] = []
         for column in known where !presentNames.contains(column.name.folded) {
             if let index = try added.firstIndex(where: { try isToldRename(of: column, to: $0.element.name, table) })
                 ?? added.firstIndex(where: {
@@ -62,17 +75,36 @@ extension SchemaReconciliation {
                                 schema))
                 })
             {
-                try rename(column, to: added[index].element, in: table)
+                if let new = try undecidable(column, added[index], in: table, schema) {
+                    undecided.append(new)
+                    held += try hold([new], in: table)
+                } else {
+                    try rename(column, to: added[index].element, in: table)
+                }
                 added.remove(at: index)
             } else {
                 try connection.run(
                     "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
                     .integer(column.id))
                 changes.dropped.append(Int(column.id))
+                distinct += added.filter { $0.offset == column.ordinal && $0.element.declaredType == column.type }
+                    .map(\.element.name)
             }
         }
         try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: changes.dropped, in: table))
+        changes.dropped += held
+        leaveOut()
+        if try UndecidedColumns(connection).of(table.id) != undecided {
+            try UndecidedColumns(connection).set(undecided, of: table.id)
+        }
         for column in added { changes.added.append(try add(column.element, at: column.offset, to: table)) }
+        for name in distinct where added.contains(where: { $0.element.name == name }) {
+            // Another peer may have no values that tell.
+            let logName = try connection.scalar(
+                "SELECT log_name FROM logsync_column WHERE table_id = ? AND name = ? AND NOT dropped",
+                .integer(table.id), .text(name))
+            if let logName { try Settings(store).set("rename", "\(table.name).\(name)", String(text: logName)) }
+        }
         for (_, column) in present {
             guard let known = known.first(where: { $0.name.folded == column.name.folded }),
                 !known.name.utf8.elementsEqual(column.name.utf8)
@@ -88,7 +120,7 @@ extension SchemaReconciliation {
     }
 
     /// The columns that are not known to be dropped.
-    private func columns(of table: TrackedTable) throws -> [KnownColumn] {
+    func columns(of table: TrackedTable) throws -> [KnownColumn] {
         try connection.rows(
             "SELECT id, name, type, ordinal FROM logsync_column WHERE table_id = ? AND NOT dropped ORDER BY id",
             .integer(table.id)
@@ -104,11 +136,13 @@ extension SchemaReconciliation {
     ///
     /// ALTER TABLE leaves columns where they are unless it drops one. So where columns at their old places have other names,
     /// the values tell which of both is meant: more of them are as the records have them by the places, or by the names.
+    ///
+    /// - Returns: the columns of which nothing tells.
     private func renameShifted(
         _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
         _ schema: TableSchema
-    ) throws {
-        guard present.count >= known.count, try Capture.isInstalled(table, on: connection) else { return }
+    ) throws -> [UndecidedColumns.Column] {
+        guard present.count >= known.count, try Capture.isInstalled(table, on: connection) else { return [] }
         let byPlace = known.compactMap { column in
             present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
                 (column, $0.element)
@@ -123,7 +157,7 @@ extension SchemaReconciliation {
                 && (byName.contains { $0.1.name.folded == new.name.folded }
                     || byName.contains { $0.0.id == column.id })
         }
-        guard byPlace.count == known.count, isShifted else { return }
+        guard byPlace.count == known.count, isShifted else { return [] }
         func score(_ pairs: [(KnownColumn, TableSchema.Column)]) throws -> Int {
             try pairs.reduce(0) { try $0 + agreement(of: $1.0, with: $1.1.name, in: table, schema).same }
         }
@@ -131,11 +165,37 @@ extension SchemaReconciliation {
         if places == names {
             // Nothing is in them: what another peer has said.
             (places, names) = (try told(byPlace, table), try told(byName, table))
+            let moved = byPlace.filter { $1.name.folded != $0.name.folded }
+            let isExchange = Set(moved.map { $0.0.name.folded }) == Set(moved.map { $0.1.name.folded })
+            if places == names, isExchange, moved.allSatisfy({ !isKey($0.0, of: table) }) {
+                return moved.map { column, new in
+                    let named = known.first { $0.name.folded == new.name.folded }
+                    return UndecidedColumns.Column(
+                        name: new.name, former: column.name, place: table.columnNames[Int(column.id)],
+                        named: named.map { table.columnNames[Int($0.id)] })
+                }
+            }
+            // A new column comes last: one before a column that was there has been renamed.
+            if places == names, !isExchange { places += 1 }
         }
-        guard places > names else { return }
+        guard places > names else {
+            // Another peer may have no values that tell.
+            for (column, new) in byName where !isKey(column, of: table) {
+                guard byPlace.contains(where: { $0.1.name == new.name && $0.0.id != column.id }) else { continue }
+                try Settings(store).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
+            }
+            // One of them was dropped and came anew, without its values.
+            try Capture.noteEverything(table, on: connection)
+            return []
+        }
         for (column, new) in byPlace where new.name.folded != column.name.folded {
             try rename(column, to: new, in: table)
         }
+        return []
+    }
+
+    func isKey(_ column: KnownColumn, of table: TrackedTable) -> Bool {
+        table.orderedKeyNames.contains { $0.folded == table.columnNames[Int(column.id)].folded }
     }
 
     /// How many of these pairs another peer or `logsync migrate` has named.
@@ -143,7 +203,7 @@ extension SchemaReconciliation {
         try pairs.count { try isToldRename(of: $0.0, to: $0.1.name, table) }
     }
 
-    private func add(_ column: TableSchema.Column, at ordinal: Int, to table: TrackedTable) throws -> Int {
+    func add(_ column: TableSchema.Column, at ordinal: Int, to table: TrackedTable) throws -> Int {
         let id =
             try connection.integer(
                 "SELECT coalesce(max(id), -1) + 1 FROM logsync_column WHERE table_id = ?", .integer(table.id)) ?? 0
@@ -164,7 +224,7 @@ extension SchemaReconciliation {
     }
 
     /// Whether another peer or `logsync migrate` has said that a column has this name now, of whatever type it is.
-    private func isToldRename(of column: KnownColumn, to name: String, _ table: TrackedTable) throws -> Bool {
+    func isToldRename(of column: KnownColumn, to name: String, _ table: TrackedTable) throws -> Bool {
         let told = try Renames(connection).logName(ofColumn: name, in: table.name)
         return told != name && told == table.columnNames[Int(column.id)]
     }
@@ -175,37 +235,44 @@ extension SchemaReconciliation {
         _ schema: TableSchema
     ) throws -> Bool {
         // A name that is known to be another column's is not this one's.
-        guard try Renames(connection).logName(ofColumn: name, in: table.name) == name else { return false }
+        guard try Renames(connection).told(name, in: table.name) == nil else { return false }
         guard isAsMany, ordinal == column.ordinal else { return false }
-        let (same, rows, records) = try agreement(of: column, with: name, in: table, schema)
-        return same * 2 >= min(rows, records)
+        let (same, rows, records, isEmpty) = try agreement(of: column, with: name, in: table, schema)
+        return isEmpty || records == 0 || same > 0 && same * 2 >= min(rows, records)
     }
 
-    /// How many values of a column are what the records have of a known one, in any order.
-    private func agreement(
+    /// How many values of a column are what the records have of a known one, in any order. That both have no value in a
+    /// row says nothing.
+    func agreement(
         of column: KnownColumn, with name: String, in table: TrackedTable, _ schema: TableSchema
-    ) throws -> (same: Int, rows: Int, records: Int) {
+    ) throws -> (same: Int, rows: Int, records: Int, isEmpty: Bool) {
         var former: [UInt32: Int] = [:]
+        let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
         let clock = ClockTable(table: table, connection: connection)
         var records = 0
         for row in try connection.rows("SELECT row FROM \(table.clock) LIMIT 100000") {
             guard let record = try clock.record(at: row[0].asInteger), record.digests.indices.contains(Int(column.id))
             else { continue }
-            former[record.digests[Int(column.id)], default: 0] += 1
+            let digest = record.digests[Int(column.id)]
+            guard digest != none else { continue }
+            former[digest, default: 0] += 1
             records += 1
         }
         var rows = 0
         var same = 0
+        var isEmpty = true
         let statement = try Statement(
             "SELECT \(SQL.name(name)) FROM \(SQL.name(schema.name)) LIMIT 100000", on: connection)
         while try statement.step() {
+            isEmpty = false
+            guard !statement.isNull(0) else { continue }
             rows += 1
             let digest = UInt32(truncatingIfNeeded: statement.digest(0, by: table.valueDigest))
             guard let left = former[digest], left > 0 else { continue }
             former[digest] = left - 1
             same += 1
         }
-        return (same, rows, records)
+        return (same, rows, records, isEmpty)
     }
 
     // MARK: Cells
@@ -213,6 +280,8 @@ extension SchemaReconciliation {
     /// Takes dropped columns out of the rows' digests, and lets rows be recorded for which a new column's cells
     /// were kept.
     func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
+        // What was written meanwhile is in the rows alone.
+        if !changes.decided.isEmpty { try Capture.noteEverything(table, on: connection) }
         guard !changes.added.isEmpty || !changes.dropped.isEmpty else { return }
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)

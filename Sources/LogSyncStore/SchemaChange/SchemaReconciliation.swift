@@ -23,10 +23,16 @@ struct SchemaReconciliation {
         if !kinds.isEmpty { try store.reloadCatalog() }
         let columns = try reconcileColumns()
         try store.reloadCatalog()
-        let keys = try reconcileKeys(kinds)
+        var keys = try reconcileKeys(kinds)
         if !keys.isEmpty { try store.reloadCatalog() }
         findings.newColumns = columns.mapValues { Set($0.added) }
         findings.newTables = try trackNewTables()
+        let references = try ReferenceChange(store: store).note()
+        if !references.isEmpty {
+            try store.reloadCatalog()
+            try keepIdentities(where: references, &keys)
+            try store.reloadCatalog()
+        }
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
             if try ClockLayoutChange(store: store, table: table, former: keys[table.id]).applyIfNeeded() {
                 findings.orphanScans.insert(table.id)
@@ -38,7 +44,11 @@ struct SchemaReconciliation {
             }
             if try matchRowids(table) { findings.orphanScans.insert(table.id) }
             try reconcileCells(of: table, columns[table.id] ?? ColumnChanges())
+            if let former = references[table.id] {
+                findings.newReferences[table.id] = try ReferenceChange(store: store).translate(table, former)
+            }
         }
+        try ReferenceHistory.note(store.catalog, on: connection)
         try adoptHiddenRows()
         try reconsiderReferences(to: findings.newTables)
         try store.acceptSchemaVersion()
@@ -143,6 +153,7 @@ struct SchemaReconciliation {
                 try connection.run("DELETE FROM \(name) WHERE table_id = ?", .integer(table.id))
             }
             try connection.run("DELETE FROM logsync_table WHERE id = ?", .integer(table.id))
+            try ReferenceHistory.forget(table.id, on: connection)
         }
     }
 

@@ -56,6 +56,9 @@ final class Joiner {
             return true
         }
         var theirs = theirs.named(as: table)
+        if table.name == "logsync_setting", let value = theirs.state.cellsByName["value"]?.versions.first?.value {
+            try UnreadyTable.check(theirs.identity, value, store.catalog)
+        }
         if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
         theirs = try theirs.whole(blobs)
         if !table.key.isEmpty { spellOutKey(of: &theirs, table.orderedKeyNames) }

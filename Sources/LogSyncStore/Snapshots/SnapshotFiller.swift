@@ -246,6 +246,8 @@ final class SnapshotFiller {
         var values = [Value?](repeating: nil, count: table.columns.count)
         for (place, position) in target.positions.enumerated() {
             let given = try (rows.columns[place].values?[index] ?? .null).whole(joiner.blobs)
+            // The record has to spell it out.
+            if table.isUntranslated(given, at: position) { return .refused }
             guard let value = try joiner.shownRows.local(given, table.columns[position].reference) else {
                 return .waits
             }

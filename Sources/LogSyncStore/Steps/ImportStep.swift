@@ -16,7 +16,7 @@ extension ImportStep {
     /// the caller's write transaction.
     ///
     /// - Throws: ``NotReady`` for a transaction that has to wait, ``RefusedTransaction`` for one that cannot be merged,
-    ///   ``OtherKey``, ``RowGone``, and what `next` and streaming throw; the whole step is then undone.
+    ///   ``UnreadyTable``, ``RowGone``, and what `next` and streaming throw; the whole step is then undone.
     static func run(in store: OpenStore, next: () throws -> IncomingTransaction?) throws -> ImportStep {
         var step = ImportStep()
         step.recorded = try RecordStep(store).run()

@@ -103,6 +103,7 @@ struct Migration {
                     ?? TableSchema.read(renaming.table, on: connection),
                 let new = schema.column(renaming.to)
             else { throw absent(renaming) }
+            if try decide(column, new, in: row) { continue }
             guard schema.column(column) == nil else { throw present(renaming) }
             try rename(column, to: new, in: row)
         }
@@ -125,6 +126,22 @@ struct Migration {
             "UPDATE logsync_column SET name = ?3, type = ?4 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
             known[0], .text(column.name), .text(column.declaredType))
         try Settings(store).set("rename", "\(table.logName).\(column.name)", String(text: known[1]))
+    }
+
+    /// Says of a column of which nothing told it what it was called: another name, or its own.
+    private func decide(_ former: String, _ column: TableSchema.Column, in table: Registered) throws -> Bool {
+        let undecided = try UndecidedColumns(connection).of(table.id)
+        guard let found = undecided.first(where: { $0.name.folded == column.name.folded }) else { return false }
+        let name: String
+        if found.former.folded == former.folded {
+            name = found.place
+        } else if column.name.folded == former.folded {
+            name = found.named ?? found.name
+        } else {
+            return false
+        }
+        try Settings(store).set("rename", "\(table.logName).\(column.name)", name)
+        return true
     }
 
     private func registered(_ name: String) throws -> Registered? {

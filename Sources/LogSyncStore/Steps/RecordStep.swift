@@ -8,11 +8,15 @@ struct RecordStep {
     var context: String?
     /// What is known of the schema beside what the step finds itself.
     private let findings: SchemaFindings
+    /// Whether the schema is looked at though it has not changed: something else says what it means.
+    private let reconciles: Bool
 
     init(
-        _ store: OpenStore, findings: SchemaFindings = SchemaFindings(), author: String? = nil, context: String? = nil
+        _ store: OpenStore, findings: SchemaFindings = SchemaFindings(), reconciles: Bool = false,
+        author: String? = nil, context: String? = nil
     ) {
         self.store = store
+        self.reconciles = reconciles
         self.findings = findings
         self.author = author
         self.context = context
@@ -21,6 +25,7 @@ struct RecordStep {
     /// Whether there may be anything to do; a look without the write lock, because most of the time there is nothing.
     static func isNeeded(_ store: OpenStore) throws -> Bool {
         try SchemaReconciliation.isNeeded(store) || Recorder.hasPending(store)
+            || UndecidedColumns(store.connection).areDecided()
             || store.facts.value(StoreFacts.unsettled) == .integer(1) || store.isDecidedOtherwise
             || DigestKeyChange.isNeeded(store)
     }
@@ -63,11 +68,15 @@ struct RecordStep {
     /// - Parameter prepare: what comes once the schema is known and before any row is written.
     private func record(_ prepare: () throws -> Void = {}) throws -> (recorded: RecordedTransaction?, adopted: Bool) {
         var findings = findings
-        let isReconciled = try SchemaReconciliation.isNeeded(store)
+        let isReconciled =
+            try reconciles || SchemaReconciliation.isNeeded(store) || UndecidedColumns(store.connection).areDecided()
         if isReconciled { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
         let adopted = isReconciled && (store.hasHidden || store.hasReplaced)
         try prepare()
         try ForgottenColumns(store).begin()
+        if try ReferenceHistory(store.connection).isEmpty {
+            try ReferenceHistory.note(store.catalog, on: store.connection)
+        }
         let recorded = try Recorder(store, findings: findings, author: author, context: context).record()
         try store.takeOwnSalt()
         return (recorded, adopted)

@@ -73,7 +73,7 @@ extension Store {
     package func join(
         blobs: BlobSource? = nil, of dot: Dot? = nil, _ open: () throws -> SnapshotReader
     ) throws -> JoinedSnapshot {
-        try keepingIdentities { try joinOnce(blobs, dot, open) }
+        try preparingTables { try joinOnce(blobs, dot, open) }
     }
 
     private func joinOnce(

@@ -77,30 +77,29 @@ extension KeyNames {
 }
 
 extension Store {
-    /// Makes a table ready for rows whose identities are not what their keys spell (``OtherKey``).
-    ///
-    /// - Parameter table: the name in logs.
-    package func keepIdentities(of table: String) throws {
+    /// Makes a table ready for a row that it was not ready for.
+    package func prepare(_ unready: UnreadyTable) throws {
         try database.write { store in
-            guard let id = store.catalog[table]?.id else { return }
-            try KeyHistory.keepIdentities(of: id, on: store.connection)
-            try store.reloadCatalog()
-            var findings = SchemaFindings()
-            for table in store.catalog.tables where table.id == id {
-                if try ClockLayoutChange(store: store, table: table).applyIfNeeded() { findings.orphanScans.insert(id) }
+            guard let table = store.catalog[unready.table] else { return }
+            switch unready.need {
+            case .identities: try KeyHistory.keepIdentities(of: table.id, on: store.connection)
+            case .reference(let column, let parent):
+                // The setting that says so comes with the transaction that waits.
+                try store.facts.set("\(ReferenceHistory.known)\(table.name).\(column)", .text(parent))
             }
-            _ = try RecordStep(store, findings: findings).run()
+            try store.reloadCatalog()
+            _ = try RecordStep(store, reconciles: true).run()
         }
     }
 
-    /// Runs `body` again each time that a table turns out not to be ready for a row; once a table at most.
-    func keepingIdentities<Result>(_ body: () throws -> Result) throws -> Result {
-        var ready: Set<String> = []
+    /// Runs `body` again each time that a table turns out not to be ready for a row; once for each need at most.
+    func preparingTables<Result>(_ body: () throws -> Result) throws -> Result {
+        var ready: Set<UnreadyTable> = []
         while true {
             do {
                 return try body()
-            } catch let other as OtherKey where ready.insert(other.table).inserted {
-                try keepIdentities(of: other.table)
+            } catch let unready as UnreadyTable where ready.insert(unready).inserted {
+                try prepare(unready)
             }
         }
     }

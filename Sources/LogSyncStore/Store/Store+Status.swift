@@ -24,7 +24,12 @@ extension Store {
                 parked: try hidden.count(.parked) - hidden.foldedCount(),
                 hiddenForUnknownSchema: try hidden.count(.unknownTable),
                 digest: store.digestText, lastImport: try store.facts.lastImport,
-                unenforced: try Settings(store).values(ReferenceRule.setting).keys.sorted())
+                unenforced: try Settings(store).values(ReferenceRule.setting).keys.sorted(),
+                undecided: try UndecidedColumns(store.connection).all().sorted { $0.key < $1.key }.compactMap {
+                    id, columns in
+                    guard let table = store.catalog.tables.first(where: { $0.id == id }) else { return nil }
+                    return (table.schema.name, columns.map { ($0.name, $0.former) })
+                })
         }
     }
 

@@ -50,4 +50,6 @@ package struct StoreSummary: Sendable {
     package var lastImport: Int64?
     /// Foreign keys that a peer's own data break, which are therefore not enforced, as `TABLE.COLUMN`.
     package var unenforced: [String]
+    /// The columns of which it has to be said what they were, by table, by names in the database: each now and before.
+    package var undecided: [(table: String, columns: [(name: String, former: String)])]
 }

@@ -194,8 +194,8 @@ final class StoreWorld: World {
                     guard !batch.isEmpty else { return nil }
                     return ledger.incoming(batch.removeFirst())
                 }
-            } catch let other as OtherKey {
-                try peer.store.keepIdentities(of: other.table)
+            } catch let unready as UnreadyTable {
+                try peer.store.prepare(unready)
                 continue
             }
             try harvest(index)

@@ -144,6 +144,7 @@ extension Founder {
         let store = try ReplicatedStore(
             path: temporary, configuration: configuration, stateDirectory: stateDirectory, nonce: "clone")
         defer { closeQuietly(store.store) }
+        try store.store.beginFilling()
         store.library.blobs.update(scan, forgetsDoubts: true)
         if let snapshot { try fill(store, from: snapshot, scan, progress) }
         let plan = try store.inbox.plan(scan)

@@ -68,6 +68,9 @@ public struct StoreStatus: Sendable, Encodable {
     public var keptForSchema: Int
     /// Foreign keys that rows of this store break, as `TABLE.COLUMN`.
     public var unenforced: [String]
+    /// The columns of which nothing tells whether a migration has renamed them, table by table: they are left alone until
+    /// `logsync migrate --rename` says it, or another peer that can tell.
+    public var undecided: [UndecidedTable]
     /// The peers this store was before it was copied or restored, newest last.
     public var succeeds: [PeerName]
     /// What was last found out about who this store is: that it was moved, copied or restored; nil where nothing was.
@@ -86,7 +89,8 @@ public struct StoreStatus: Sendable, Encodable {
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, succeeds, identity, lacks, unmade, missingPolicies, lastImport, recipe
+        case keptForSchema, unenforced, undecided, succeeds, identity, lacks, unmade, missingPolicies, lastImport,
+            recipe
         case schemas
     }
 }

@@ -87,7 +87,7 @@ final class BatchInserter {
     func expect(_ hints: [Int64?]) throws {
         let hints = hints.compactMap { $0 }
         areTaken = nil
-        guard !table.schema.isAutoincrement, let first = hints.min(), let last = hints.max(), first > 0,
+        guard let first = hints.min(), let last = hints.max(), first > 0,
             last <= highest, last - first < 2 * Int64(hints.count)
         else { return }
         let sql = "SELECT count(*) FROM \(table.quoted) WHERE \(table.rowid) BETWEEN ? AND ?"
@@ -173,7 +173,7 @@ final class BatchInserter {
     private func freeInteger(_ hint: Int64?) throws -> Int64? {
         if let hint, hint <= IntegerAllocator.greatest, try !shownRows.integers.meansNone(hint, in: table) {
             if hint > highest { return hint }
-            if !table.schema.isAutoincrement, areTaken?.contains(hint) != true,
+            if shownRows.integers.mayGive(hint, in: table), areTaken?.contains(hint) != true,
                 !waiting.contains(where: { $0.rowid == hint })
             {
                 exists.reset()

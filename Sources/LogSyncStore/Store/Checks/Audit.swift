@@ -48,6 +48,9 @@ struct Audit {
                 logical[column.name] = try known(present.values[index], column.reference)
             }
             let natural = reader.naturalIdentity { logical[table.columns[$0].name] ?? .null }
+            for index in table.columns.indices where record.showsNumber(present.values, index, in: table) {
+                logical[table.columns[index].name] = present.values[index]
+            }
             guard let identity = stored ?? natural else {
                 problems.append("\(place): no identity")
                 continue

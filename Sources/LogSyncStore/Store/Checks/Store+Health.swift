@@ -13,6 +13,11 @@ package struct StoreHealth: Sendable {
     package var unchecked: [String] = []
     /// Rows with a foreign key that no row answers, by table.
     package var brokenForeignKeys: [String: Int] = [:]
+    /// Columns that are references still, though their foreign keys were dropped: `TABLE.COLUMN` with the parent.
+    package var remainingReferences: [String: String] = [:]
+    /// Rows with a number in a column of references, of which its author has not said which row it means, by
+    /// `TABLE.COLUMN`.
+    package var untranslated: [String: Int] = [:]
     /// Tables whose triggers are gone.
     package var withoutTriggers: [String] = []
     /// Tables that are neither replicated nor said to be left alone.
@@ -28,6 +33,22 @@ extension StoreHealth {
         brokenChecks = integrity.brokenChecks
         unfitValues = integrity.unfitValues
         unchecked = integrity.unchecked
+    }
+}
+
+extension StoreHealth {
+    fileprivate mutating func addReferences(of table: TrackedTable, _ store: OpenStore) throws {
+        for column in table.columns {
+            let name = "\(table.schema.name).\(column.local)"
+            guard let parent = column.reference,
+                try store.facts.value(ReferenceHistory.dropped + "\(table.name).\(column.name)") != nil,
+                !table.schema.foreignKeys.contains(where: { $0.from.contains { $0.folded == column.local.folded } })
+            else { continue }
+            remainingReferences[name] = store.catalog[parent]?.schema.name ?? parent
+        }
+        for places in try ClockTable(table: table, connection: store.connection).shownNumbers().values {
+            for place in places { untranslated["\(table.schema.name).\(table.columns[place].local)", default: 0] += 1 }
+        }
     }
 }
 
@@ -52,6 +73,7 @@ extension Store {
                 guard last <= table.recorded, try !SchemaReconciliation.isNeeded(store) else { continue }
                 let count = try Comparison(store: store, table: table).differing()
                 if count > 0 { health.differing[table.schema.name] = count }
+                try health.addReferences(of: table, store)
             }
             health.untracked = try untracked(store)
             return health

@@ -42,7 +42,7 @@ extension Store {
                 try connection.execute(
                     """
                     INSERT INTO logsync_store(key, value)
-                        SELECT 'reference ' || target, value FROM logsync_setting WHERE kind = 'reference';
+                        SELECT '\(ReferenceHistory.known)' || target, value FROM logsync_setting WHERE kind = 'reference';
                     INSERT INTO logsync_store(key, value)
                         SELECT '\(KeyHistory.known)' || target, value FROM logsync_setting
                         WHERE kind = '\(KeyHistory.setting)';
@@ -78,13 +78,20 @@ extension Store {
         let statement = try Statement(
             "SELECT \(table.hasRowid ? table.rowid : "NULL")\(columns) FROM \(table.quoted)", on: store.connection)
         let names = table.columns.map { Digest.of($0.name) }
+        let numbers = try clock.shownNumbers()
         var rows = 0
         var digest: UInt64 = 0
         while try statement.step() {
-            let values = try table.columns.indices.map {
+            var values = try table.columns.indices.map {
                 try shownRows.knownValue(statement.value($0 + 1), $0, in: table)
             }
-            let stored = try statement.isNull(0) ? nil : clock.identity(at: statement.integer(0))
+            var position = statement.isNull(0) ? nil : statement.integer(0)
+            if position == nil, !numbers.isEmpty {
+                position = try reader.naturalIdentity { values[$0] }
+                    .flatMap { try FoldedKeys(store: store, table: table).row(of: $0) }
+            }
+            let stored = try position.flatMap { try clock.identity(at: $0) }
+            for place in position.flatMap({ numbers[$0] }) ?? [] { values[place] = statement.value(place + 1) }
             let identity = stored ?? reader.naturalIdentity { values[$0] }
             var row = identity.map { store.rowDigest(table, $0) } ?? 0
             for (value, name) in zip(values, names) { row &+= Digest.mix(digests.of(value), name) }

@@ -23,7 +23,7 @@ extension Store {
         _ open: () throws -> SnapshotReader,
         progress: (_ frames: Int) throws -> Void = { _ in }
     ) throws {
-        try keepingIdentities {
+        try preparingTables {
             let reader = try open()
             var place = try database.read { try FillingPlace(of: hash, $0) }
             try reader.skip(place.frames)

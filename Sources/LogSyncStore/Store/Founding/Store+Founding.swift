@@ -99,6 +99,7 @@ extension Store {
         try Capture.equip(catalog.tables, on: connection)
         let store = try OpenStore(connection, configuration: configuration)
         try checkKeys(store.catalog)
+        try ReferenceHistory.note(store.catalog, on: connection)
         try store.acceptSchemaVersion()
         try store.saveDigest()
         return StoreDraft(store: store, registering: registering, left: left, found: report)

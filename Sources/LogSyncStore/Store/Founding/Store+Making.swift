@@ -168,11 +168,22 @@ extension Store {
         }
     }
 
+    /// Lets a clone, which no program has seen yet, give rows any integer that is free, also where AUTOINCREMENT gives none
+    /// twice: none has been given. ``continueSequences()`` ends it.
+    package func beginFilling() throws {
+        try database.write { store in
+            try store.facts.set(StoreFacts.isBeingFilled, .integer(1))
+            store.isBeingFilled = true
+        }
+    }
+
     /// Lets a clone's AUTOINCREMENT go on where the founder's was, so that no number comes twice.
     /// Called when everything has been imported.
     package func continueSequences() throws {
         try database.write { store in
             let connection = store.connection
+            try store.facts.remove(under: StoreFacts.isBeingFilled)
+            store.isBeingFilled = false
             for (name, value) in try Settings(store).values("sequence") {
                 guard let number = Int64(value), let table = store.catalog[name], table.schema.isAutoincrement
                 else { continue }

@@ -1,0 +1,74 @@
+import Foundation
+import LogSyncModel
+import LogSyncSQLite
+
+/// Columns of which nothing says whether a migration has renamed them.
+///
+/// After two columns have exchanged their names in an empty table, or after one went and one came in it, each new name may
+/// be the former column at its place, or what the name says. Until it is known, the columns are left alone: what they hold
+/// stays in the program's table, and what other peers write to them is kept beside it. The setting `rename` decides, of
+/// another peer that could tell, or of `logsync migrate --rename`.
+struct UndecidedColumns {
+    struct Column: Codable, Equatable {
+        /// What the database calls it.
+        var name: String
+        /// What the column at its place was called in the database before.
+        var former: String
+        /// That column's name in logs.
+        var place: String
+        /// The name in logs of the column that was called as this one is; nil where there was none, so that it is new.
+        var named: String?
+    }
+
+    private static let prefix = "undecided columns "
+
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    /// By table id.
+    func all() throws -> [Int64: [Column]] {
+        var all: [Int64: [Column]] = [:]
+        for (table, columns) in try StoreFacts(connection).values(under: Self.prefix) {
+            guard let table = Int64(table) else { continue }
+            all[table] = try JSONDecoder().decode([Column].self, from: Data(String(text: columns).utf8))
+        }
+        return all
+    }
+
+    func of(_ table: Int64) throws -> [Column] { try all()[table] ?? [] }
+
+    /// - Parameter columns: none where all is decided.
+    func set(_ columns: [Column], of table: Int64) throws {
+        guard !columns.isEmpty else {
+            return try connection.run(
+                "DELETE FROM logsync_store WHERE key = ?", .text(Self.prefix + String(table)))
+        }
+        try StoreFacts(connection).set(
+            Self.prefix + String(table), .text(String(decoding: try JSONEncoder().encode(columns), as: UTF8.self)))
+    }
+
+    /// Whether they are the columns at their places under other names, or what their names say; nil where no setting
+    /// tells.
+    ///
+    /// - Parameter table: the name in logs.
+    func areRenamed(_ columns: [Column], in table: String) throws -> Bool? {
+        for column in columns {
+            guard let told = try Renames(connection).told(column.name, in: table) else { continue }
+            if told == column.place { return true }
+            if told == column.named ?? column.name { return false }
+        }
+        return nil
+    }
+
+    /// Whether a setting has come that decides.
+    func areDecided() throws -> Bool {
+        try all().contains { table, columns in
+            guard
+                let name = try connection.scalar(
+                    "SELECT log_name FROM logsync_table WHERE id = ?", .integer(table))
+            else { return true }
+            return try areRenamed(columns, in: String(text: name)) != nil
+        }
+    }
+}

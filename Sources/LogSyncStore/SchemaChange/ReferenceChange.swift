@@ -1,0 +1,126 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+// What becomes of rows when a column comes to refer to other rows (Documentation/model.md, references that are declared
+// later).
+//
+// The problem. As long as nothing says that a column's numbers name rows, logs and records have them as numbers. A
+// program's next release declares a foreign key there. From then on the column is a reference, which is an identity in
+// logs, and a number that stood for itself would mean whatever row has it in this store: another one on each peer.
+//
+// The rule. Only the peer that wrote a number knows which row it meant. So that peer alone says it, once: a version of a
+// time just above the number's, so that every other write wins over it. Until then a number is a number, and shown as
+// that, by every peer; it names no row, and no constraint asks for one.
+//
+// The steps, in the write transaction that meets the declaration:
+//
+//   1. `note` finds the columns, notes what they refer to (`ReferenceHistory`), and makes it a setting of the content, so
+//      that peers without the declaration, and clones of theirs, take it up, too (`UnreadyTable`).
+//   2. A table whose key has such a column keeps its rows' identities (`KeyChange`).
+//   3. `translate` goes through the records. What a row shows that another peer wrote is spelled out as the number that it
+//      is. The rows that show a number of this peer's are recorded (`RowRecorder`, `ParkedRowRecorder`).
+//
+// The exception. A declaration that goes takes nothing with it: the setting stays, the column goes on being a reference,
+// and no value changes its meaning.
+//
+// An example. Peers a and b each have a parent 2 of their own, and a child that names it in a plain column. Both declare
+// the key. To a, b's child shows 2, which a's record has as the number 2; its own child it records as a reference to its
+// parent. When b's record comes, b's child shows the integer that b's parent has at a.
+
+struct ReferenceChange {
+    let store: OpenStore
+
+    private var connection: Connection { store.connection }
+    private var identities: IdentityMap { IdentityMap(store: store) }
+
+    /// What columns referred to until now, by table and column id; nil for nothing.
+    typealias Former = [Int64: [Int: String?]]
+
+    /// Notes what columns are said to refer to. The catalog is the caller's to read again where that is something.
+    ///
+    /// - Returns: the columns of which that is another table than it was.
+    func note() throws -> Former {
+        let history = try ReferenceHistory(connection)
+        var former: Former = [:]
+        for table in store.catalog.tables where table.name != "logsync_setting" {
+            var now: [Int: String?] = [:]
+            for column in table.columns where history.contains(column.id, of: table.id) {
+                let noted = history.parent(of: column.id, in: table.id)
+                guard noted?.folded != column.declaredReference?.folded else { continue }
+                let name = "\(table.name).\(column.name)"
+                if let declared = column.declaredReference {
+                    guard let parent = store.catalog[declared], table.mayRefer(column, to: parent),
+                        noted == nil || !column.isKey
+                    else { continue }
+                    former[table.id, default: [:]][column.id] = .some(noted)
+                    now[column.id] = .some(declared)
+                    try Settings(store).set("reference", name, declared)
+                } else if let parent = column.reference {
+                    try store.facts.set(ReferenceHistory.dropped + name, .text(parent))
+                    try Settings(store).set("reference", name, parent)
+                } else if let noted, store.catalog[noted] != nil {
+                    // Its rows have no integers any more.
+                    now[column.id] = .some(nil)
+                }
+            }
+            if !now.isEmpty { try ReferenceHistory.note(now, of: table.id, on: connection) }
+        }
+        return former
+    }
+
+    /// Lets records say what numbers were that they had left to the rows, and finds the rows of this peer's.
+    ///
+    /// - Parameter former: what the table's columns referred to until now.
+    func translate(_ table: TrackedTable, _ former: [Int: String?]) throws -> SchemaFindings.NewReferences {
+        let clock = ClockTable(table: table, connection: connection)
+        let shownRows = ShownRows(store)
+        let reader = shownRows.reader(table)
+        let own = try store.formerSelves()
+        var found = SchemaFindings.NewReferences(columns: Set(former.keys))
+        for position in try clock.allRows() {
+            guard var record = try clock.record(at: position),
+                let row = try record.identity.map({ try shownRows.currentRow($0, at: position, in: table) })
+                    ?? (table.hasRowid ? reader.row(at: position) : nil)
+            else { continue }
+            var (isSpelledOut, isOwn) = (false, false)
+            for (place, column) in table.columns.enumerated() {
+                // What was written since the last recording is recorded as what it means now.
+                guard let parent = former[column.id], column.id < record.digests.count,
+                    record.digests[column.id] == UInt32(truncatingIfNeeded: row.digests[place]),
+                    let number = try number(row.values[place], of: parent, at: place, in: table)
+                else { continue }
+                var cell = record.state.cell(column.id)
+                let shown = cell.versions.indices.filter { cell.versions[$0].value == nil }
+                if shown.contains(where: { own.contains(cell.versions[$0].stamp.peer) }) {
+                    isOwn = true
+                    continue
+                }
+                for index in shown { cell.versions[index].value = number }
+                record.state.setCell(column.id, cell)
+                isSpelledOut = isSpelledOut || !shown.isEmpty
+            }
+            if isSpelledOut {
+                try clock.update(
+                    record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+            }
+            if isOwn { found.rows.append(position) }
+        }
+        return found
+    }
+
+    /// What an integer was in logs until now; nil for a value that is the same now.
+    ///
+    /// - Parameter parent: what the column referred to.
+    private func number(_ value: Value, of parent: String?, at place: Int, in table: TrackedTable) throws -> Value? {
+        guard case .integer(let integer) = value else { return nil }
+        if let parent = parent.flatMap({ store.catalog[$0] }),
+            let identity = try identities.knownIdentity(of: integer, in: parent)
+        {
+            return .reference(identity)
+        }
+        if integer > 0 { return value }
+        let parent = table.columns[place].reference.flatMap { store.catalog[$0] }
+        return try parent.flatMap { try identities.knownIdentity(of: integer, in: $0) } == nil ? nil : value
+    }
+}

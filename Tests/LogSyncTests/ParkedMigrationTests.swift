@@ -1,0 +1,92 @@
+import Foundation
+import GRDB
+import LogSync
+import LogSyncModel
+import Testing
+
+/// Rows that are parked while the app's next version goes over its tables.
+@Suite("A parked row and a migration")
+struct ParkedMigrationTests {
+    /// As Django writes it: the program fills the column, and the schema has no default.
+    private static func rebuild(_ fill: String) -> String {
+        """
+        CREATE TABLE n(id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, title TEXT, sub TEXT NOT NULL);
+        INSERT INTO n SELECT id, slug, title, \(fill) FROM p; DROP TABLE p; ALTER TABLE n RENAME TO p;
+        """
+    }
+
+    private static let shown = "SELECT slug||' '||title||' '||coalesce(sub,'-') FROM p ORDER BY 1"
+
+    /// Two machines with a row each under one slug, of which the second's is parked.
+    private func pair(_ world: World) async throws -> (Machine, Machine) {
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE p(id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, title TEXT)")
+        try a.execute("INSERT INTO p(slug, title) VALUES('other', 'first')")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        try a.execute("INSERT INTO p(slug, title) VALUES('dup', 'a')")
+        try await a.sync()
+        try b.execute("INSERT INTO p(slug, title) VALUES('dup', 'b')")
+        try await settle(a, b)
+        #expect(try await a.status().parked == 1)
+        return (a, b)
+    }
+
+    @Test("gets what the migration has put into every other row", arguments: [false, true])
+    func fill(laterFirst: Bool) async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        try a.execute(Self.rebuild("'none'"))
+        // What the program writes later is no fill.
+        try await a.sync()
+        try a.execute("UPDATE p SET sub = 'written' WHERE slug = 'other'")
+        if laterFirst { try b.execute(Self.rebuild("'none'")) }
+        try await settle(a, b)
+        if !laterFirst { try b.execute(Self.rebuild("'none'")) }
+        try await settle(a, b)
+        try a.execute("DELETE FROM p WHERE title = 'a'")
+        try await settle(a, b)
+        for machine in [a, b] {
+            #expect(try rows(machine) == ["dup b none", "other first written"])
+            #expect(try await machine.status().parked == 0)
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+        #expect(try await a.status().digest == b.status().digest)
+        #expect(try rows(try await world.clone("c")) == ["dup b none", "other first written"])
+    }
+
+    @Test("shows the column's default")
+    func defaults() async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        let migration = "ALTER TABLE p ADD COLUMN sub TEXT NOT NULL DEFAULT 'none'"
+        try a.execute(migration)
+        try await settle(a, b)
+        try b.execute(migration)
+        try a.execute("DELETE FROM p WHERE title = 'a'")
+        try await settle(a, b)
+        for machine in [a, b] { #expect(try rows(machine) == ["dup b none", "other first none"]) }
+    }
+
+    @Test("stays parked, and listed, where the migration has put another value into each row")
+    func noFill() async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        try a.execute(Self.rebuild("title"))
+        try b.execute(Self.rebuild("title"))
+        try await settle(a, b)
+        try a.execute("DELETE FROM p WHERE title = 'a'")
+        try await settle(a, b)
+        for machine in [a, b] {
+            #expect(try rows(machine) == ["other first first"])
+            #expect(try await machine.status().parked == 1)
+        }
+    }
+
+    private func rows(_ machine: Machine) throws -> [String] {
+        let database = try machine.database()
+        defer { try? database.close() }
+        return try database.read { try String.fetchAll($0, sql: Self.shown) }
+    }
+}

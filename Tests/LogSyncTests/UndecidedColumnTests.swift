@@ -1,0 +1,137 @@
+import Foundation
+import GRDB
+import LogSync
+import LogSyncModel
+import Testing
+
+/// Migrations after which nothing tells which column is which: the columns are left alone until it is said.
+@Suite("Columns of which nothing tells what they were")
+struct UndecidedColumnTests {
+    private static let exchange =
+        "ALTER TABLE t RENAME x TO tmp; ALTER TABLE t RENAME y TO x; ALTER TABLE t RENAME tmp TO y;"
+    private static let anew = "ALTER TABLE t DROP COLUMN x; ALTER TABLE t ADD COLUMN x TEXT;"
+    private static let shown = "SELECT coalesce(x,'-')||' '||coalesce(y,'-') FROM t ORDER BY 1"
+
+    private func pair(_ world: World, _ rows: String = "") async throws -> (Machine, Machine) {
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT, y TEXT);" + rows)
+        try await a.initialize()
+        return (a, try await world.clone("b"))
+    }
+
+    private func expectAgreement(_ a: Machine, _ b: Machine, _ expected: [String], _ query: String = shown) async throws
+    {
+        for machine in [a, b] {
+            #expect(try rows(query, machine) == expected)
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+            #expect(try await machine.status().undecided.isEmpty)
+        }
+        #expect(try await a.status().digest == b.status().digest)
+    }
+
+    @Test(
+        "are left alone after two have exchanged their names in a table without values, until a command says it",
+        arguments: ["", "INSERT INTO t VALUES(1,'same','same'),(2,NULL,NULL)"])
+    func exchanged(rows: String) async throws {
+        let world = try World()
+        let (a, b) = try await pair(world, rows)
+        try a.execute(Self.exchange)
+        try await settle(a, b)
+        let undecided = try #require(try await a.status().undecided.first)
+        #expect(undecided.table == "t")
+        #expect(undecided.columns.map(\.name) == ["y", "x"])
+        #expect(undecided.renamed.hasSuffix(" --rename t.x=y --rename t.y=x"), "\(undecided.renamed)")
+        #expect(undecided.notRenamed.hasSuffix(" --rename t.y=y --rename t.x=x"), "\(undecided.notRenamed)")
+        let finding = try await doctor(a).first { $0.code == "undecided-columns" }
+        #expect(finding?.help?.contains(undecided.renamed) ?? false)
+
+        try a.execute("INSERT INTO t(x, y) VALUES('new x', 'new y')")
+        try await settle(a, b)
+        #expect(try self.rows(Self.shown, b).last == "- -" || !rows.isEmpty)
+        try await a.with { _ = try await $0.migrate("", renames: ["t.x=y", "t.y=x"]) }
+        try await settle(a, b)
+        try b.execute(Self.exchange)
+        try await settle(a, b)
+        let expected = rows.isEmpty ? ["new x new y"] : ["- -", "new x new y", "same same"]
+        try await expectAgreement(a, b, expected)
+        #expect(try self.rows(Self.shown, try await world.clone("c")) == expected)
+    }
+
+    @Test("are what they are called where the command says so")
+    func madeAnew() async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        try a.execute(Self.anew)
+        try await settle(a, b)
+        try a.execute("INSERT INTO t(x, y) VALUES('ax', 'ay')")
+        try b.execute("INSERT INTO t(x, y) VALUES('bx', 'by')")
+        try await settle(a, b)
+        #expect(try rows(Self.shown, a) == ["- -", "ax ay"])
+        try await a.with { _ = try await $0.migrate("", renames: ["t.x=x", "t.y=y"]) }
+        try await settle(a, b)
+        try await expectAgreement(a, b, ["ax ay", "bx by"])
+    }
+
+    @Test("are what a peer says that has values to tell", arguments: [true, false])
+    func told(isExchange: Bool) async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        let migration = isExchange ? Self.exchange : Self.anew
+        try a.execute(migration)
+        try await settle(a, b)
+        try a.execute("INSERT INTO t(x, y) VALUES('ax', 'ay')")
+        try b.execute("INSERT INTO t(x, y) VALUES('bx', 'by')")
+        try await settle(a, b)
+        #expect(try await a.status().undecided.count == 1)
+        try b.execute(migration)
+        try await settle(a, b)
+        try await expectAgreement(a, b, isExchange ? ["ax ay", "by bx"] : ["- by", "ax ay"])
+    }
+
+    @Test("may be one that came in a rebuild where another went", arguments: ["t.x=z", "t.z=z"])
+    func rebuilt(said: String) async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        let isRenamed = said == "t.x=z"
+        let migration = """
+            CREATE TABLE n(id INTEGER PRIMARY KEY, z TEXT, y TEXT);
+            INSERT INTO n SELECT id, \(isRenamed ? "x" : "NULL"), y FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;
+            """
+        try a.execute(migration)
+        try await settle(a, b)
+        try a.execute("INSERT INTO t(z, y) VALUES('az', 'ay')")
+        try b.execute("INSERT INTO t(x, y) VALUES('bx', 'by')")
+        try await settle(a, b)
+        #expect(try await a.status().undecided.first?.columns.map(\.name) == ["z"])
+        try await a.with { _ = try await $0.migrate("", renames: [said]) }
+        try await settle(a, b)
+        try b.execute(migration)
+        try await settle(a, b)
+        try await expectAgreement(
+            a, b, isRenamed ? ["az ay", "bx by"] : ["- by", "az ay"],
+            "SELECT coalesce(z,'-')||' '||y FROM t ORDER BY 1")
+    }
+
+    @Test("are none after one statement, which says that it was a renaming")
+    func oneStatement() async throws {
+        let world = try World()
+        let (a, b) = try await pair(world)
+        try a.execute("ALTER TABLE t RENAME y TO z")
+        try await settle(a, b)
+        #expect(try await a.status().undecided.isEmpty)
+        try a.execute("INSERT INTO t(x, z) VALUES('ax', 'az')")
+        try await settle(a, b)
+        #expect(try rows(Self.shown, b) == ["ax az"])
+    }
+
+    private func doctor(_ machine: Machine) async throws -> [Finding] {
+        try await Replicator.doctor(machine.path, configuration: machine.configuration).findings
+    }
+
+    private func rows(_ query: String, _ machine: Machine) throws -> [String] {
+        let database = try machine.database()
+        defer { try? database.close() }
+        return try database.read { try String.fetchAll($0, sql: query) }
+    }
+}
