@@ -48,3 +48,12 @@ extension ShownRows {
         throw OtherKey(table: table.name)
     }
 }
+
+extension OpenStore {
+    /// - Throws: ``OtherKey`` where rows have the identities of names in a table whose rows have none, and which is none of
+    ///   which that is known.
+    func checkIdentities(_ identities: [RowIdentity], in table: TrackedTable?) throws {
+        guard let table, table.kind == .surrogate || table.key.isEmpty, !table.keepsIdentities else { return }
+        guard identities.allSatisfy(\.isSurrogate) else { throw OtherKey(table: table.name) }
+    }
+}

@@ -55,6 +55,7 @@ final class Joiner {
             try joinKept(theirs, in: nil)
             return true
         }
+        try store.checkIdentities([theirs.identity], in: table)
         var theirs = theirs.named(as: table)
         if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
         theirs = try theirs.whole(blobs)
