@@ -121,6 +121,14 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Support/Forgery", swiftSettings: settings),
+        // What has to hold of a store that is given such things.
+        .target(
+            name: "Trials",
+            dependencies: [
+                "LogSyncStore", "LogSyncSQLite", "LogSyncFormat", "LogSyncModel", "Forgery",
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            path: "Tests/Support/Trials", swiftSettings: settings),
         .testTarget(name: "LogSyncModelTests", dependencies: ["LogSyncModel"], swiftSettings: settings),
         .testTarget(
             name: "LogSyncFormatTests",
@@ -135,7 +143,7 @@ let package = Package(
         .testTarget(
             name: "LogSyncStoreTests",
             dependencies: [
-                "LogSyncStore", "LogSyncState", "LogSyncSQLite", "Forgery",
+                "LogSyncStore", "LogSyncState", "LogSyncSQLite", "Forgery", "Trials",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -193,7 +201,7 @@ if Context.environment["LOGSYNC_FUZZ"] != nil {
         .target(
             name: "LogFuzz",
             dependencies: [
-                "LogSyncContainer", "LogSyncFormat", "LogSyncModel", "Forgery",
+                "LogSyncContainer", "LogSyncFormat", "LogSyncModel", "Forgery", "Trials",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Fuzz/Sources", swiftSettings: settings))

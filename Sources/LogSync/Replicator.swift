@@ -41,6 +41,8 @@ public actor Replicator {
     var isLettingGo = false
     /// Whether ``run()`` is under way.
     var isRunning = false
+    /// How much of what is being done while ``run()`` is under way may meet a file that ends the process.
+    private var work = 0
     /// Since the store was found missing or replaced, while ``run()`` is under way: nil once it is open again.
     var storeReturn: StoreReturn?
     /// What ``start()`` started.
@@ -76,6 +78,17 @@ public actor Replicator {
         stateDirectory = store.stateDirectory
         locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
         opened = store
+    }
+
+    /// Says that something begins which reads what others have written; ``endWork()`` says that it is done.
+    func beginWork() {
+        work += 1
+        if work == 1 { configuration.didChangeWork?(true) }
+    }
+
+    func endWork() {
+        work -= 1
+        if work == 0 { configuration.didChangeWork?(false) }
     }
 
     // MARK: One round

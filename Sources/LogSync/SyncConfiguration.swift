@@ -53,6 +53,8 @@ public struct SyncConfiguration: Sendable {
     package var fileClock: @Sendable () -> Int64 = PassingTime.nanosecondsSince1970
     /// The container's file system.
     package var fileSystem: any FileSystem = PosixFileSystem()
+    /// Is told when a running replicator begins to work on its store, with true, and when it has done.
+    package var didChangeWork: (@Sendable (Bool) -> Void)?
     /// Is given the path of each file that a replicator has put into the container or removed from it.
     package var didChangeFile: (@Sendable (String) -> Void)?
 

@@ -18,6 +18,13 @@ extension RowState {
     /// both have stays; one that only one has stays exactly when its dot is not within the other's vector.
     package mutating func join(_ other: RowState, _ coverage: JoinCoverage) {
         state.inserts = Self.join(state.inserts, other.state.inserts, coverage) { $0 }
+        var other = other
+        if Set(state.cellsByName.keys) != Set(other.state.cellsByName.keys) {
+            for name in other.state.cellsByName.keys.sorted() {
+                let own = spelling(of: name)
+                if own != name { other.state.cellsByName[own] = other.state.cellsByName.removeValue(forKey: name) }
+            }
+        }
         for name in Set(state.cellsByName.keys).union(other.state.cellsByName.keys) {
             let joined = (state.cellsByName[name] ?? CellState())
                 .joined(with: other.state.cellsByName[name] ?? CellState(), coverage)
@@ -50,8 +57,12 @@ extension RowState {
         let kept = ours.filter { entry in
             !coverage.theirs.covers(stamp(entry)) || theirs.contains { isSame($0, entry) }
         }
-        let added = theirs.filter { entry in
-            !coverage.ours.covers(stamp(entry)) && !ours.contains { isSame($0, entry) }
+        var added: [Entry] = []
+        // Anybody may write a snapshot that says an entry twice; it is one.
+        for entry in theirs where !coverage.ours.covers(stamp(entry)) {
+            if !ours.contains(where: { isSame($0, entry) }), !added.contains(where: { isSame($0, entry) }) {
+                added.append(entry)
+            }
         }
         return kept + added
     }
@@ -62,6 +73,18 @@ extension CellState {
         var joined = CellState(
             versions: RowState.join(versions, other.versions, coverage) { $0.stamp },
             additions: RowState.join(additions, other.additions, coverage) { $0.stamp })
+        // What a peer has added to a base is one sum, however often a snapshot says it.
+        if joined.additions.count > 1 {
+            var sums: [Addition] = []
+            for addition in joined.additions.sorted(by: { $0.stamp.sequence > $1.stamp.sequence }) {
+                let isKnown = sums.contains {
+                    ($0.basePeer, $0.baseSequence, $0.peer)
+                        == (addition.basePeer, addition.baseSequence, addition.peer)
+                }
+                if !isKnown { sums.append(addition) }
+            }
+            if sums.count < joined.additions.count { joined.additions = sums }
+        }
         // The other side may still have the value of a column that was dropped here.
         for index in joined.versions.indices where joined.versions[index].value == nil {
             joined.versions[index].value = other.versions.first { $0.stamp == joined.versions[index].stamp }?.value

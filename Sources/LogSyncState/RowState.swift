@@ -29,10 +29,13 @@ package struct RowState {
     ) {
         drop(coverage)
         state.inserts.append(stamp)
+        let hasCells = !state.cellsByName.isEmpty
         for cell in cells {
             var own = stamp
             own.time = cell.time
-            state.cellsByName[cell.name, default: CellState()].versions.append(Version(stamp: own, value: cell.value))
+            // An insert's own columns are told apart by more than their spelling.
+            let name = hasCells ? spelling(of: cell.name) : cell.name
+            state.cellsByName[name, default: CellState()].versions.append(Version(stamp: own, value: cell.value))
         }
     }
 
@@ -42,6 +45,7 @@ package struct RowState {
     }
 
     package mutating func set(_ name: String, _ value: Value, _ stamp: Stamp, _ coverage: Coverage) {
+        let name = spelling(of: name)
         var cell = state.cellsByName[name] ?? CellState()
         cell.drop(coverage)
         cell.versions.append(Version(stamp: stamp, value: value))
@@ -52,6 +56,7 @@ package struct RowState {
     package mutating func add(
         _ name: String, _ addition: Addition, replacing ancestors: [(number: Int64, sequence: UInt64)] = []
     ) {
+        let name = spelling(of: name)
         var cell = state.cellsByName[name] ?? CellState()
         cell.additions.removeAll { old in
             old.basePeer == addition.basePeer && old.baseSequence == addition.baseSequence
@@ -65,7 +70,20 @@ package struct RowState {
     package mutating func fill(_ name: String, _ value: Value, _ stamp: Stamp) {
         var stamp = stamp
         stamp.time = .zero
+        let name = spelling(of: name)
         state.cellsByName[name, default: CellState()].versions.append(Version(stamp: stamp, value: value))
+    }
+
+    /// What a column is called in this row, which may have cells of it under another spelling: of two names that are one to
+    /// SQLite the lesser, whichever came first.
+    mutating func spelling(of name: String) -> String {
+        guard state.cellsByName[name] == nil, !state.cellsByName.isEmpty else { return name }
+        let folded = name.folded
+        guard let known = state.cellsByName.keys.first(where: { $0.folded == folded }), name < known else {
+            return state.cellsByName.keys.first { $0.folded == folded } ?? name
+        }
+        state.cellsByName[name] = state.cellsByName.removeValue(forKey: known)
+        return name
     }
 
     /// Takes away every covered entry.

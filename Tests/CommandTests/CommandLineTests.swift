@@ -6,7 +6,8 @@ import Testing
     static let subcommands = [
         ["init"], ["clone"], ["sync"], ["import"], ["export"], ["watch"], ["status"], ["log"], ["show"], ["peers"],
         ["peers", "list"], ["peers", "retire"], ["peers", "rename"],
-        ["peers", "accept-clock"], ["snapshot"], ["compact"], ["conflicts"], ["conflicts", "list"],
+        ["peers", "accept-clock"], ["peers", "accept-claim"], ["snapshot"], ["compact"], ["conflicts"],
+        ["conflicts", "list"],
         ["conflicts", "take"], ["conflicts", "set"], ["conflicts", "drop"], ["policy"], ["policy", "list"],
         ["policy", "set"], ["seed"], ["migrate"], ["move"], ["attach"], ["rescan"], ["rebuild"], ["doctor"], ["verify"],
         ["leave"], ["destroy"],

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import LogSyncCommand
+
 /// The JSON that scripts read: the keys that the contract names, one document each.
 @Suite(.turn) struct OutputTests {
     @Test func `init, clone and leave`() async throws {
@@ -159,5 +161,13 @@ import Testing
         #expect(second["changes"]?["notes"]?["inserted"]?.int == 1)
         following.signal(SIGINT)
         #expect(await following.end().code == 130)
+    }
+
+    @Test func `JSON has no character that moves a terminal's cursor or turns its text around`() throws {
+        let texts = ["csi\u{9B}31m", "back\u{202E}wards", "line\u{2028}", "tag\u{E0041}", "\u{1B}[2J", "größe", "日本"]
+        let line = try JSONText.line(texts)
+        #expect(!line.unicodeScalars.contains(where: Terminal.isControl))
+        #expect(line.contains("csi\\u009b31m") && line.contains("größe") && line.contains("日本"))
+        #expect(try JSONDecoder().decode([String].self, from: Data(line.utf8)) == texts)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import LogSync
 @testable import LogSyncCommand
 
 /// What a daemon is to systemd, to Prometheus, and to what carries its folder.
@@ -85,6 +86,52 @@ import Testing
             let text = try text("\(Self.documentation)/\(unit)")
             #expect(text.contains("\nType=notify\n") && text.contains("\nWatchdogSec="), "\(unit)")
         }
+    }
+
+    @Test func `a store on which the daemon ends is left alone by the next, and the others go on`() async throws {
+        let a = try await tool.store("a.db")
+        try await tool.database("b.db")
+        let b = tool.path("b.db")
+        try await tool.succeed("init", b, "--container", tool.path("shared"), "--content", "other", "--peer", "here")
+        // Until the store is left alone by another process, its round does not end.
+        let locks = tool.path("home/.local/state/logsync/locks")
+        try await tool.succeed("sync", a)
+        let daemon = try tool.start(["watch", a, b])
+        try await daemon.line { $0 == "\(a) is ready" }
+        try await daemon.line { $0 == "\(b) is ready" }
+        let steps = try FileManager.default.contentsOfDirectory(atPath: locks).filter { $0.hasSuffix(".step") }
+        let names = Dictionary(uniqueKeysWithValues: [a, b].map { (StoreLocks.name($0), $0) })
+        let step = try #require(steps.first { names[$0.replacing(".step", with: "")] == a })
+        let lock = open("\(locks)/\(step)", O_RDWR | O_CLOEXEC)
+        #expect(lock >= 0 && flock(lock, LOCK_EX) == 0)
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        let work = tool.path("home/.local/state/logsync/work")
+        try await eventually("it is at work on it") {
+            (try? FileManager.default.contentsOfDirectory(atPath: work)) == [step.replacing(".step", with: ".at")]
+        }
+        daemon.signal(SIGKILL)
+        _ = await daemon.end()
+        close(lock)
+
+        let next = try tool.start(["watch", a, b, "--metrics", "127.0.0.1:0"])
+        try await next.line { $0 == "\(b) is ready" }
+        try await tool.sql("b.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await eventually("the other store is published") {
+            try JSON(await tool.succeed("status", b, "--json").output)["outbox"]?.int == 0
+        }
+        #expect(next.errors.contains("\(a): the daemon ended while it was working on it, 1 times in a row"))
+        #expect(!next.output.contains("\(a) is ready"))
+        let metrics = try await page(of: next)
+        #expect(metrics.contains("logsync_store_set_back{store=\"\(a)\"} 1\n"))
+        #expect(metrics.contains("logsync_store_set_back{store=\"\(b)\"} 0\n"))
+        #expect(try JSON(await tool.succeed("status", a, "--json").output)["setBack"]?["ends"]?.int == 1)
+        #expect(try JSON(await tool.succeed("status", b, "--json").output)["setBack"]?["ends"]?.int == nil)
+        // It comes back by itself, and then what was written meanwhile goes out.
+        try await next.line { $0 == "\(a) is ready" }
+        try await eventually("it is published") {
+            try JSON(await tool.succeed("status", a, "--json").output)["outbox"]?.int == 0
+        }
+        await end(next)
     }
 
     // MARK: Prometheus

@@ -69,9 +69,9 @@ struct Compaction {
 
     /// - Returns: the plan, and the snapshots that it goes by.
     private func plan(_ scan: ContainerScan) throws -> (CollectionPlan, [FoundSnapshot]) {
-        // Nothing is built on a snapshot that was not read back.
+        // Nothing is built on a snapshot that was not read back, nor on one that holds something else than this store.
         let snapshots = try owner.coverage.snapshots(scan).filter {
-            try owner.library.snapshots.isIntact($0.name, of: $0.peer) && hasBlobs($0)
+            try owner.coverage.isTrue($0) && hasBlobs($0)
         }
         return (try plan(scan, readBack: snapshots), snapshots)
     }

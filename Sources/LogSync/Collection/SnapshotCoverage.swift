@@ -12,6 +12,8 @@ import Logging
 final class SnapshotCoverage {
     private unowned let owner: ReplicatedStore
     private let library: ContentLibrary
+    /// The snapshots that were held against this store, and whether they were found to be true.
+    private var compared: [SnapshotName: Bool] = [:]
     /// The tables and columns that published schemas make.
     private var schemaColumns: [SchemaFingerprint: SchemaColumns] = [:]
 
@@ -34,6 +36,33 @@ final class SnapshotCoverage {
     func wholeSnapshots(_ scan: ContainerScan) throws -> [FoundSnapshot] {
         try snapshots(scan).filter { !$0.isPartial }
     }
+
+    /// Whether files may go for a snapshot: it can be read to its end, and has all that this store has of what it stands for.
+    ///
+    /// One that says more than has been imported here is not believed yet. Each is compared once: it takes as long as joining
+    /// it would.
+    func isTrue(_ snapshot: FoundSnapshot) throws -> Bool {
+        guard try library.snapshots.isIntact(snapshot.name, of: snapshot.peer) else { return false }
+        if let known = compared[snapshot.name] { return known }
+        guard try store.vector().includes(snapshot.vector) else { return false }
+        do {
+            let isTrue = try store.agrees { try library.snapshots.reader(snapshot.name, of: snapshot.peer) }
+            if !isTrue {
+                owner.logger.warning(
+                    "A snapshot holds something else than \(owner.place.path) has of the same transactions; nothing goes for it",
+                    metadata: ["file": "\(library.content.peer(snapshot.peer).path(snapshot.name))"])
+            }
+            compared[snapshot.name] = isTrue
+            return isTrue
+        } catch let error as LogSyncError where error.code == .malformedLog {
+            return false
+        } catch is LogFileError {
+            return false
+        }
+    }
+
+    /// Notes a snapshot that was taken of this store just now.
+    func noteTaken(_ name: SnapshotName) { compared[name] = true }
 
     /// The highest sequence of a peer up to which a snapshot in the folder stands for its transactions.
     ///

@@ -254,11 +254,27 @@ struct StoreExamination {
                     help: "let the program bring it up to date, where it can"))
         }
         if !status.lacks.isEmpty { findings.append(lacking(status.lacks)) }
-        if let trouble = status.identity {
+        if let setBack = status.setBack {
             findings.append(
-                Finding("identity", .note, "the store was \(trouble.kind.rawValue)", at: path, why: trouble.detail))
+                Finding(
+                    "set-back", .trouble, "the daemon leaves this store alone until \(setBack.until)", at: path,
+                    why: "it ended while it was working on it, \(setBack.ends) times in a row, last at \(setBack.last)",
+                    help:
+                        "logsync verify \(path) may say which file it is; a daemon that is restarted tries again at once"
+                ))
         }
+        if let trouble = status.identity { findings.append(identity(trouble)) }
         return findings
+    }
+
+    private func identity(_ trouble: IdentityTrouble) -> Finding {
+        guard trouble.kind == .claimed else {
+            return Finding("identity", .note, "the store was \(trouble.kind.rawValue)", at: path, why: trouble.detail)
+        }
+        return Finding(
+            "identity-claimed", .trouble, "the folder says that this store is not the newest of its kind", at: path,
+            why: trouble.detail,
+            help: "logsync peers accept-claim \(path) where that is so; else find out who writes the folder")
     }
 
     private func lacking(_ lacks: [LackedColumn]) -> Finding {

@@ -19,6 +19,39 @@ struct IdentityEvidence {
     var folder: FolderEvidence?
     /// Whether files hold another history of this peer's than the store recorded.
     var isContradicted = false
+    /// Unix milliseconds.
+    var now: Int64 = 0
+
+    /// Whether this machine's state file says that the store is the one that logsync left: then what says otherwise is the
+    /// folder alone, and any peer that writes there can make it say so again and again.
+    var restsOnFolder: Bool {
+        guard original == nil, let state, Self.mayAgree(state.machine, machine) else { return false }
+        return state.sequence < sequence || state.sequence == sequence && state.chain == chain
+    }
+
+    /// Whether the folder's word alone is not taken: within a day of the last time that it was.
+    private var isDoubtful: Bool {
+        guard restsOnFolder, let state, state.acceptsClaim != true, let last = state.believedFolder else {
+            return false
+        }
+        // A clock that was set back begins anew.
+        return (last..<last + Self.claimInterval).contains(now)
+    }
+
+    /// How long after it believed the folder alone a store does not do so again, in milliseconds.
+    private static let claimInterval: Int64 = 24 * 3_600_000
+
+    /// What the folder says of the store, as far as it is believed.
+    func believed(_ verdict: IdentityVerdict) -> IdentityVerdict {
+        guard isDoubtful else { return verdict }
+        if case .restored(let ahead) = verdict { return .doubted(ahead: ahead) }
+        return .doubted(ahead: nil)
+    }
+
+    static func mayAgree(_ a: String?, _ b: String?) -> Bool {
+        guard let a, let b else { return true }
+        return a == b
+    }
 }
 
 /// What the container tells of the peer that a store says it is.

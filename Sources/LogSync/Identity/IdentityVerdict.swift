@@ -14,6 +14,9 @@ enum IdentityVerdict: Equatable {
     case untold
     /// Another process, elsewhere, writes under the same id: this one becomes a new peer.
     case shared
+    /// The peer that it says it is, though the folder says that it is an older state, at `ahead`, or another process's: that
+    /// was believed once today.
+    case doubted(ahead: UInt64?)
     /// There is no state file, and the container, which could tell, is not available: nothing is recorded until it is.
     case unknown
 }
@@ -33,8 +36,8 @@ extension IdentityEvidence {
         }
         if state.sequence > sequence { return .restored(ahead: state.sequence) }
         if state.sequence == sequence, state.chain != chain { return .restored(ahead: sequence) }
-        if let folder, let verdict = verdict(from: folder, state: state) { return verdict }
-        if isContradicted { return .shared }
+        if let folder, let verdict = verdict(from: folder, state: state) { return believed(verdict) }
+        if isContradicted { return believed(.shared) }
         return movedOrSame(from: state.path)
     }
 
@@ -59,10 +62,5 @@ extension IdentityEvidence {
     private func movedOrSame(from path: String?) -> IdentityVerdict {
         guard let path, path != place.path else { return .same }
         return .moved(from: path)
-    }
-
-    private static func mayAgree(_ a: String?, _ b: String?) -> Bool {
-        guard let a, let b else { return true }
-        return a == b
     }
 }

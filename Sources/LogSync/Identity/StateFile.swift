@@ -25,6 +25,13 @@ struct StateFile: Equatable, Codable {
     var waiting: [String: Int64]?
     /// The last identity trouble, for `status`.
     var trouble: IdentityTrouble?
+    /// When, in Unix milliseconds, this peer came to be because the folder alone said that the store was another; nil where
+    /// this machine knew it, too.
+    var believedFolder: Int64?
+    /// What the folder says of this store and is not believed; nil where it says nothing of the kind.
+    var claim: IdentityTrouble?
+    /// Whether what the folder says is to be believed the next time, because a person said so.
+    var acceptsClaim: Bool?
 
     static let currentFormat = 1
     /// As many runs may pass before another process's receipt could be taken for one of ours come back.

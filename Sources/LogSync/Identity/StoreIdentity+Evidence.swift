@@ -11,7 +11,7 @@ extension StoreIdentity {
             registration: owner.registration, place: owner.place, machine: owner.configuration.machineID, state: state,
             original: try pathOfOriginal(), sequence: try store.vector()[peer],
             chain: try store.chain(of: peer).description, folder: try scan.map { try folderEvidence($0) },
-            isContradicted: try scan.map(isContradicted) ?? false)
+            isContradicted: try scan.map(isContradicted) ?? false, now: owner.configuration.clock.now())
     }
 
     /// A path, other than this store's, where another file holds the same peer.

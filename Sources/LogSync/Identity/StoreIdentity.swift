@@ -41,27 +41,30 @@ final class StoreIdentity {
     func settle(_ scan: ContainerScan?) throws -> Succession? {
         if try isUnchanged(scan) { return nil }
         let evidence = try evidence(scan)
+        func succession(_ kind: IdentityTrouble.Kind, _ detail: String) -> Succession {
+            Succession(kind: kind, detail: detail, restsOnFolder: evidence.restsOnFolder)
+        }
         switch evidence.verdict {
         case .same:
             try remember(evidence.folder)
+        case .doubted(let ahead):
+            try remember(evidence.folder, claim: claim(ahead, evidence))
         case .moved(let old):
             let detail = "the store was moved here from \(old); it is the same peer"
             try remember(evidence.folder, IdentityTrouble(kind: .moved, time: now, detail: detail))
         case .copied(let original):
             let source = original.map { "the store at \($0)" } ?? "another store"
-            return Succession(kind: .copied, detail: "this is a copy of \(source)")
+            return succession(.copied, "this is a copy of \(source)")
         case .restored(let ahead):
-            return Succession(
-                kind: .restored,
-                detail: "this is an older state of itself, at \(evidence.sequence) where it had been at \(ahead)")
+            return succession(
+                .restored, "this is an older state of itself, at \(evidence.sequence) where it had been at \(ahead)")
         case .untold:
-            return Succession(
-                kind: .restored,
-                detail:
-                    "this may be an older state of itself, at \(evidence.sequence): its state file and its receipt are "
-                    + "both lost")
+            return succession(
+                .restored,
+                "this may be an older state of itself, at \(evidence.sequence): its state file and its receipt are both lost"
+            )
         case .shared:
-            return Succession(kind: .shared, detail: "another process writes under the same id")
+            return succession(.shared, "another process writes under the same id")
         case .unknown:
             throw LogSyncError(
                 .containerUnavailable,
@@ -71,6 +74,19 @@ final class StoreIdentity {
         }
         isSettledWithFolder = isSettledWithFolder || scan != nil
         return nil
+    }
+
+    /// What is said of a claim in the folder that is not believed.
+    private func claim(_ ahead: UInt64?, _ evidence: IdentityEvidence) -> IdentityTrouble {
+        let said =
+            ahead.map { "this is an older state of itself, at \(evidence.sequence) where it had been at \($0)" }
+            ?? "another process writes under its id"
+        return IdentityTrouble(
+            kind: .claimed, time: state?.claim?.time ?? now,
+            detail:
+                "the folder says again that \(said), and nothing on this machine says so: it goes on as it is. Where its "
+                + "database was restored, or its disk copied, logsync peers accept-claim \(place.path) has the folder believed"
+        )
     }
 
     /// Whether nothing has changed since the identity was settled: so it is at every step but the first.
@@ -103,7 +119,9 @@ final class StoreIdentity {
     // MARK: Remembering
 
     /// Notes who and where this store is, in the state file and in the store.
-    private func remember(_ folder: FolderEvidence?, _ trouble: IdentityTrouble? = nil) throws {
+    private func remember(
+        _ folder: FolderEvidence?, _ trouble: IdentityTrouble? = nil, claim: IdentityTrouble? = nil
+    ) throws {
         let content = owner.registration.content
         var next =
             state
@@ -116,6 +134,9 @@ final class StoreIdentity {
         next.machine = machineID
         next.sequence = try store.vector()[peer]
         next.chain = try chain
+        if let claim, next.claim == nil { owner.logger.warning("\(place.path): \(claim.detail)") }
+        // What was looked at without the folder says nothing of what that claims.
+        if folder != nil { next.claim = claim }
         if let trouble {
             next.trouble = trouble
             owner.logger.notice("\(place.path): \(trouble.detail)", metadata: ["peer": "\(peer)"])

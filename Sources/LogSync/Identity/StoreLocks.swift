@@ -23,7 +23,7 @@ final class StoreLocks {
     static func requestName(_ store: String) -> String { name(store) + ".request" }
 
     /// FNV-1a: two stores that should share a name would only wait for one another.
-    private static func name(_ store: String) -> String {
+    static func name(_ store: String) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in store.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         return String(hash, radix: 16)

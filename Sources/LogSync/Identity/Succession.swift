@@ -8,6 +8,8 @@ struct Succession {
     var kind: IdentityTrouble.Kind
     /// What was found out, as the beginning of a sentence.
     var detail: String
+    /// Whether nothing but the folder says so.
+    var restsOnFolder: Bool
 
     /// Whether the new peer goes by the name of the former: a copy is another machine's, or another process's.
     var keepsName: Bool { kind == .restored }
@@ -44,7 +46,8 @@ extension ReplicatedStore {
             StateFile(
                 peer: successor, content: registration.content, path: place.path, inode: place.inode,
                 machine: configuration.machineID,
-                trouble: IdentityTrouble(kind: succession.kind, time: configuration.now, detail: sentence)))
+                trouble: IdentityTrouble(kind: succession.kind, time: configuration.now, detail: sentence),
+                believedFolder: succession.restsOnFolder ? configuration.clock.now() : nil))
         try store.becomeSuccessor(successor, name: name, retiresFormer: succession.kind == .restored)
         try refresh()
         try identity.takeUp()

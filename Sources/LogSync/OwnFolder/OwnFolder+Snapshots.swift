@@ -47,16 +47,17 @@ extension OwnFolder {
         }
         if !isPartial { try store.releaseOutbox(coveredBy: taken.vector) }
         takenSnapshot = name
+        owner.coverage.noteTaken(name)
         logger.info("Took a snapshot of \(owner.place.path)", metadata: ["file": "\(name)"])
         return name
     }
 
-    /// A sound snapshot of this peer that has everything that the store has now.
+    /// A snapshot of this peer that has everything that the store has now.
     private func soundSnapshotOfAll(_ scan: ContainerScan, orPartial: Bool) throws -> FoundSnapshot? {
         let vector = try store.vector()
         return try owner.coverage.snapshots(scan).first {
             try $0.peer == peer && $0.vector == vector && (!$0.isPartial || orPartial)
-                && library.snapshots.isIntact($0.name, of: peer)
+                && owner.coverage.isTrue($0)
         }
     }
 

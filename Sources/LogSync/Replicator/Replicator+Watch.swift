@@ -100,7 +100,9 @@ extension Replicator {
             if Task.isCancelled { break }
             let start = ContinuousClock.now
             let wake = wakes.take()
+            var isAtWork = false
             defer {
+                if isAtWork { endWork() }
                 if let now = opened.map({ $0.content.peer($0.peer).path }), now != own {
                     if own != nil { move.yield() }
                     own = now
@@ -116,6 +118,8 @@ extension Replicator {
                 }
                 try await checkIsFree(&state)
                 state.postponeRest()
+                beginWork()
+                isAtWork = true
                 let result = try await respond(to: wake, &state)
                 if wake.reasons.contains(.acknowledge) { try await acknowledge(nil) }
                 state.noteReceipt(
@@ -123,6 +127,8 @@ extension Replicator {
                 guard let result else { continue }
                 announce(result, &state)
                 if wake.reasons.contains(.full) { try await upkeep(compacts: state.isTimeToCompact()) }
+                endWork()
+                isAtWork = false
                 // What arrives meanwhile is done together.
                 try await Task.sleep(until: start + max(configuration.debounce, readers.spacing()))
             } catch is CancellationError {

@@ -73,7 +73,7 @@ enum Terminal {
         return shown
     }
 
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         // Format characters include the ones that reverse the direction of what follows.
         case .control, .format, .lineSeparator, .paragraphSeparator: true

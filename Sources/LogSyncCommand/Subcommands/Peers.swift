@@ -9,7 +9,10 @@ struct Peers: AsyncParsableCommand {
             EXAMPLE
               logsync peers list music.db
             """,
-        subcommands: [PeersList.self, PeersRetire.self, PeersRename.self, PeersAcceptClock.self, PeersAcceptSize.self],
+        subcommands: [
+            PeersList.self, PeersRetire.self, PeersRename.self, PeersAcceptClock.self, PeersAcceptSize.self,
+            PeersAcceptClaim.self,
+        ],
         defaultSubcommand: PeersList.self)
 }
 
@@ -117,6 +120,47 @@ struct PeersAcceptSize: AsyncParsableCommand {
         try await peer.accept(
             { try await $0.acceptSize(of: $1) },
             saying: { "Files of \($0) may come to any size; what was held for it comes with the next sync." })
+    }
+}
+
+/// Believes the folder that the store is an older state of itself.
+struct PeersAcceptClaim: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "accept-claim",
+        abstract:
+            "Believe the folder that this store was restored or copied: it becomes a new peer with the next sync.",
+        discussion: """
+            A folder that says so is believed by itself once a day, because anybody who writes it can say so.
+
+            EXAMPLE
+              logsync peers accept-claim music.db
+            """)
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @OptionGroup var common: CommonOptions
+
+    private struct Report: Encodable {
+        let format = 1
+        var store: String
+        var peer: PeerName
+
+        private enum CodingKeys: String, CodingKey {
+            case format, store, peer
+        }
+    }
+
+    func run() async throws {
+        try await common.run { session in
+            let replicator = try await session.open(store)
+            try await replicator.acceptClaim()
+            let peer = try await replicator.status().peer
+            try session.report(Report(store: replicator.path, peer: peer)) {
+                ["The folder is believed; with the next sync the store goes on as a new peer."]
+            }
+            return .done
+        }
     }
 }
 

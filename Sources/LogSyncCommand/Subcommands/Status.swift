@@ -44,6 +44,9 @@ struct Status: AsyncParsableCommand {
             facts.add("succeeds", status.succeeds.map { "\($0.name) (\($0.id))" }.joined(separator: ", "))
         }
         if let identity = status.identity { facts.add("identity", "\(identity.kind.rawValue): \(identity.detail)") }
+        if let setBack = status.setBack {
+            facts.add("set back", "until \(setBack.until): the daemon ended \(setBack.ends) times while working on it")
+        }
         facts.add("digest", status.digest)
         var lines = facts.lines
         if !status.lacks.isEmpty { lines += [""] + status.lacks.lines }

@@ -158,7 +158,10 @@ final class Daemon: Sendable {
         let count = Descriptors.storeCount(within: limit)
         counts.setStores(plan.stores)
         readiness.setStores(plan.stores)
-        stores.watch(plan.stores.prefix(count).map { watch($0, plan, revision: revision) })
+        let notes = WorkNotes(stateDirectory: plan.configuration.stateDirectory)
+        let watched = Array(plan.stores.prefix(count))
+        let setBacks = notes.takeUp(watched)
+        stores.watch(watched.map { watch($0, plan, revision: revision, notes, setBacks[$0]) })
         let printer = EventPrinter(session: plan.session, audience: audience)
         for store in plan.stores.dropFirst(count) {
             let error = Descriptors.refusal(store, limit: limit)
@@ -167,16 +170,29 @@ final class Daemon: Sendable {
         }
     }
 
-    private func watch(_ store: String, _ plan: DaemonPlan, revision: Int) -> StoreWatch {
+    private func watch(
+        _ store: String, _ plan: DaemonPlan, revision: Int, _ notes: WorkNotes, _ setBack: SetBack?
+    ) -> StoreWatch {
         let printer = EventPrinter(session: plan.session, audience: audience)
         var configuration = plan.configuration
         configuration.didChangeFile = { [carrier] in carrier.noteChange(of: $0) }
+        configuration.didChangeWork = { notes.note(store, isAtWork: $0) }
         return StoreWatch(
             store: store, revision: revision,
             make: { [configuration] in try Replicator(store: store, configuration: configuration, opensNow: false) },
             onChange: { [counts] in counts.setReplicator($0, of: store) },
             onEvent: { [self] in take($0, of: store, printer) },
-            subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger))
+            subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger), notes: notes,
+            setBack: setBack,
+            onSetBack: { [counts, readiness] setBack in
+                counts.setSetBack(setBack != nil, of: store)
+                guard let setBack else { return plan.session.logger.notice("\(store) is watched again") }
+                let text =
+                    "the daemon ended while it was working on it, \(setBack.ends) times in a row; it is left alone until "
+                    + "\(setBack.until), and the other stores go on"
+                readiness.leaveAlone(store, because: text)
+                plan.session.logger.error("\(store): \(text). logsync verify may say which file it is")
+            })
     }
 
     private func take(_ event: ReplicationEvent, of store: String, _ printer: EventPrinter) {

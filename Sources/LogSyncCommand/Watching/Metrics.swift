@@ -20,6 +20,8 @@ final class Metrics: Sendable {
         /// For how long programs have kept the daemon out, and since when one does.
         var lockedOut: TimeInterval = 0
         var lockedSince: Date?
+        /// Whether the store is left alone for a while, because the daemon ended on it.
+        var isSetBack = false
         /// Whether the store was asked where it stands and has not answered.
         var isAsked = false
         /// What the store said last of where it stands, while it is open.
@@ -83,6 +85,8 @@ final class Metrics: Sendable {
         }
     }
 
+    func setSetBack(_ isSetBack: Bool, of store: String) { counts.withLock { $0[store]?.isSetBack = isSetBack } }
+
     /// - Parameter store: as it was given to this daemon, whatever the event calls it.
     func count(_ event: ReplicationEvent, of store: String) {
         counts.withLock { $0[store]?.take(event, at: Date()) }
@@ -104,6 +108,7 @@ final class Metrics: Sendable {
         var page = MetricsPage()
         for (store, count) in counts.sorted(by: { $0.key < $1.key }) {
             page.add(count.isOpen ? 1 : 0, to: .open, store)
+            page.add(count.isSetBack ? 1 : 0, to: .setBack, store)
             page.add(Double(count.errors), to: .errors, store)
             if let time = count.lastImport { page.add(time.timeIntervalSince1970, to: .lastImport, store) }
             if let lag = count.lag { page.add(lag, to: .lag, store) }
@@ -165,6 +170,7 @@ extension Result where Failure == any Error {
 private struct MetricsPage {
     enum Metric: String, CaseIterable {
         case open = "logsync_store_open"
+        case setBack = "logsync_store_set_back"
         case available = "logsync_container_available"
         case imported = "logsync_imported_transactions_total"
         case published = "logsync_published_transactions_total"
@@ -185,6 +191,7 @@ private struct MetricsPage {
         var help: String {
             switch self {
             case .open: "Whether the store is open and being watched."
+            case .setBack: "Whether the store is left alone for a while, because the daemon ended while working on it."
             case .available: "Whether the container is there."
             case .imported: "Transactions of other peers in the store."
             case .published: "Transactions of this peer in the container."

@@ -48,6 +48,13 @@ final class Readiness: Sendable {
         // Without its folder a store is captured and recorded all the same.
         let works =
             if case .unavailable(_, let error) = event { error.code == .containerUnavailable } else { trouble == nil }
+        note(store, trouble, works: works)
+    }
+
+    /// A store is not worked on for a while: that is how the daemon has to be.
+    func leaveAlone(_ store: String, because trouble: String) { note(store, trouble, works: true) }
+
+    private func note(_ store: String, _ trouble: String?, works: Bool) {
         let (becomesReady, status) = state.withLock { state in
             state.unsettled.remove(store)
             let isNews = state.troubles.updateValue(trouble, forKey: store).map { $0 != trouble } ?? true

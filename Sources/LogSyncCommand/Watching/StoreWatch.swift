@@ -1,3 +1,4 @@
+import Foundation
 import LogSync
 
 /// Keeps one store in step for as long as the daemon runs.
@@ -14,11 +15,35 @@ struct StoreWatch: Sendable {
     let onChange: @Sendable (Replicator?) -> Void
     let onEvent: @Sendable (ReplicationEvent) -> Void
     let subscriptions: SubscriptionServer
+    /// Notes what is worked on.
+    let notes: WorkNotes
+    /// For how long the store is left alone first.
+    let setBack: SetBack?
+    /// Called when the store is left alone, and with nil when that has ended.
+    let onSetBack: @Sendable (SetBack?) -> Void
 
     private static let pause = Duration.seconds(5)
 
     /// Runs until the task is cancelled.
     func run() async {
+        if let setBack {
+            onSetBack(setBack)
+            let pause = Double(setBack.until.milliseconds) / 1000 - Date().timeIntervalSince1970
+            // Only cancellation ends this early, and the loop sees it.
+            try? await Task.sleep(for: .seconds(max(0, pause)))
+            onSetBack(nil)
+        }
+        let probation = Task {
+            // Cancelled where the daemon ends, in order, before.
+            try? await Task.sleep(for: WorkNotes.probation)
+            notes.clear(store)
+        }
+        await watch()
+        probation.cancel()
+        await probation.value
+    }
+
+    private func watch() async {
         var reported: LogSyncError?
         while !Task.isCancelled {
             do {

@@ -141,14 +141,14 @@ struct RowMerge {
     }
 
     private func operate(on full: inout RowState) throws {
+        if row.isRepetition(of: full) { throw transaction.repeatedRow(in: row.group.table) }
         switch row.group.kind {
         case .insert: full.insert(stamp, cells: row.cells(key: KeyNames(store).names(of: row.group.table)), coverage)
         case .delete: full.delete(stamp, coverage)
         case .update:
             for column in row.group.columns {
-                let name = row.name(of: column)
+                let (name, value) = (row.name(of: column), column.values[row.index])
                 let own = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: row.time(of: column))
-                let value = column.values[row.index]
                 switch column.operation {
                 case .set: full.set(name, value, own, coverage)
                 case .fill: full.fill(name, value, own)

@@ -100,6 +100,10 @@ final class TransactionMerge {
 
     private func applyGroup(_ group: RowGroup) throws {
         try latestTime.check(group)
+        guard group.rowCount == 1 || Set(group.identities).count == group.rowCount else {
+            throw repeatedRow(in: group.table)
+        }
+        try store.checkIdentities(group.identities, in: store.catalog[group.table])
         counts[group.table, default: ChangeCounts()] += ChangeCounts(
             inserted: group.kind == .insert ? group.rowCount : 0,
             updated: group.kind == .update ? group.rowCount : 0,

@@ -54,3 +54,12 @@ extension ShownRows {
         UnreadyTable(table: table.name, need: .identities)
     }
 }
+
+extension OpenStore {
+    /// - Throws: ``UnreadyTable`` where rows have the identities of names in a table whose rows have none, and which is none of
+    ///   which that is known.
+    func checkIdentities(_ identities: [RowIdentity], in table: TrackedTable?) throws {
+        guard let table, table.kind == .surrogate || table.key.isEmpty, !table.keepsIdentities else { return }
+        guard identities.allSatisfy(\.isSurrogate) else { throw UnreadyTable(table: table.name, need: .identities) }
+    }
+}

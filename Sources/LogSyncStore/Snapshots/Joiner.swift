@@ -55,6 +55,7 @@ final class Joiner {
             try joinHidden(theirs, in: nil)
             return true
         }
+        try store.checkIdentities([theirs.identity], in: table)
         var theirs = theirs.named(as: table)
         if table.name == "logsync_setting", let value = theirs.state.cellsByName["value"]?.versions.first?.value {
             try UnreadyTable.check(theirs.identity, value, store.catalog)

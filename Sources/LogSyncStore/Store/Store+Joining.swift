@@ -59,6 +59,29 @@ extension Store {
         return mark.map { $0 != peer.chain.mark } ?? false
     }
 
+    /// Whether a snapshot has all that this store has of the transactions for which it stands, with the same values: so that
+    /// files which hold them may go for it.
+    ///
+    /// - Parameter open: opens the snapshot, whose bytes have been verified.
+    /// - Returns: false, too, where it stands for transactions that have not been imported here, or for another history.
+    /// - Throws: what `open` and reading throw.
+    package func agrees(with open: () throws -> SnapshotReader) throws -> Bool {
+        let reader = try open()
+        // What it says of branches that are not known here is not taken over for this.
+        guard try reader.manifest.branches.allSatisfy(branches().contains),
+            try joinability(of: reader.manifest) == .nothingNew
+        else { return false }
+        return try database.read { store in
+            // A peer of which nothing was imported has no number.
+            guard reader.manifest.peers.allSatisfy({ store.peers[$0.id] != nil }) else { return false }
+            let agreement = try SnapshotAgreement(store, reader.manifest)
+            while let rows = try reader.next() {
+                guard try agreement.holds(rows) else { return false }
+            }
+            return try agreement.lacksNone()
+        }
+    }
+
     /// Joins a snapshot into a store that has rows of its own.
     ///
     /// What differs is found and put aside while writers go on; then local changes are recorded and it is joined in
@@ -68,12 +91,25 @@ extension Store {
     ///   - blobs: gives the blobs that it names.
     ///   - dot: its author, and up to which of the author's transactions it goes, for the history.
     ///   - open: opens the snapshot, whose bytes have been verified; called once or more.
-    /// - Throws: `malformedLog` where its rows do not add up to its digest or ``joinability(of:)`` is not `ready`;
+    /// - Throws: `malformedLog` where its rows make no sense or do not add up to its digest, or ``joinability(of:)`` is not `ready`;
     ///   `locked` where another process goes on importing; what `open` and reading throw. Nothing is changed then.
     package func join(
         blobs: BlobSource? = nil, of dot: Dot? = nil, _ open: () throws -> SnapshotReader
     ) throws -> JoinedSnapshot {
-        try preparingTables { try joinOnce(blobs, dot, open) }
+        try blamingSnapshot { try preparingTables { try joinOnce(blobs, dot, open) } }
+    }
+
+    /// What taking in a snapshot throws is the snapshot's fault, unless it is the disk's, a lock's or the database's: another
+    /// is used instead, and nothing else stops for it.
+    func blamingSnapshot<Result>(_ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as LogSyncError {
+            guard let refused = try database.withConnection({ RefusedTransaction(error, on: $0) }) else { throw error }
+            throw LogSyncError(
+                .malformedLog, "the rows of a snapshot make no sense (\(refused.detail)); nothing of it was imported",
+                help: "Another snapshot or the log files are used instead.")
+        }
     }
 
     private func joinOnce(

@@ -17,8 +17,12 @@ private let target: @Sendable ([UInt8]) -> Void = {
     case "name": return NameTarget.run
     case "document": return DocumentTarget.run
     case "payload": return PayloadTarget.run
+    case "merge": return StoreTarget.merge
+    case "join": return StoreTarget.join
     default:
-        fatalError("FUZZ_TARGET has to be log, snapshot, payload, name or document, and is \(name.debugDescription)")
+        fatalError(
+            "FUZZ_TARGET has to be log, snapshot, payload, name, document, merge or join, and is \(name.debugDescription)"
+        )
     }
 }()
 

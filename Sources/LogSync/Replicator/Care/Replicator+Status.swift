@@ -9,7 +9,9 @@ extension Replicator {
     ///
     /// It records, publishes and imports nothing.
     public func status() async throws -> StoreStatus {
-        try inspect { store in
+        if isRunning { beginWork() }
+        defer { if isRunning { endWork() } }
+        return try inspect { store in
             let scan = Result { try store.scan() }
             if case .failure(let error) = scan { try check(error) }
             return try store.status(try? scan.get())
@@ -29,7 +31,8 @@ extension ReplicatedStore {
     func status(_ scan: ContainerScan?) throws -> StoreStatus {
         let summary = try store.summary()
         let names = try names()
-        let trouble = try stateDirectory.load(peer)?.trouble
+        let state = try stateDirectory.load(peer)
+        let trouble = state?.claim ?? state?.trouble
         return StoreStatus(
             store: place.path, content: registration.content,
             container: StoreStatus.ContainerStatus(path: registration.container, available: scan != nil),
@@ -41,6 +44,8 @@ extension ReplicatedStore {
             unenforced: summary.unenforced,
             undecided: summary.undecided.map { UndecidedTable(table: $0.table, columns: $0.columns, of: place.path) },
             succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
+            setBack: WorkNotes(stateDirectory: configuration.stateDirectory, clock: configuration.clock)
+                .setBack(of: place.path),
             lacks: try scan.map(coverage.lackedColumns) ?? [], unmade: try store.unmadeObjects(),
             recipe: try store.recipe(),
             missingPolicies: try store.lackingPolicies().map { PolicyEntry(target: $0.target, policy: $0.policy) },

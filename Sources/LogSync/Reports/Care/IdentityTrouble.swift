@@ -2,6 +2,8 @@
 public struct IdentityTrouble: Hashable, Sendable, Codable {
     public enum Kind: String, Hashable, Sendable, Codable {
         case moved, copied, restored, shared
+        /// The folder says that the store is an older state or another process's, and is not believed.
+        case claimed
     }
 
     public var kind: Kind

@@ -75,6 +75,8 @@ public struct StoreStatus: Sendable, Encodable {
     public var succeeds: [PeerName]
     /// What was last found out about who this store is: that it was moved, copied or restored; nil where nothing was.
     public var identity: IdentityTrouble?
+    /// For how long a daemon leaves this store alone; nil where none does.
+    @NullWhereNone public var setBack: SetBack?
 
     /// What a snapshot of this store would lack of what live peers show, because its app dropped it.
     public var lacks: [LackedColumn]
@@ -91,7 +93,7 @@ public struct StoreStatus: Sendable, Encodable {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
         case keptForSchema, unenforced, undecided, succeeds, identity, lacks, unmade, missingPolicies, lastImport,
             recipe
-        case schemas
+        case schemas, setBack
     }
 }
 

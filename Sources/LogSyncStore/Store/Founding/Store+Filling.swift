@@ -16,26 +16,31 @@ extension Store {
     ///   - open: opens it; its bytes have been verified.
     ///   - step: how long one SQLite transaction may take; at least one frame is filled in each.
     ///   - progress: is told, after each SQLite transaction, how many frames are done.
-    /// - Throws: `malformedLog` where its rows do not add up to its digest; what `open` and reading throw. The store is
+    /// - Throws: `malformedLog` where its rows make no sense or do not add up to its digest; what `open` and reading throw. The store is
     ///   of no use then.
     package func fill(
         from hash: FileHash, step: Duration = .seconds(1), blobs: BlobSource? = nil,
         _ open: () throws -> SnapshotReader,
         progress: (_ frames: Int) throws -> Void = { _ in }
     ) throws {
-        try preparingTables {
-            let reader = try open()
-            var place = try database.read { try FillingPlace(of: hash, $0) }
-            try reader.skip(place.frames)
-            try withRollbackJournal(&place) { place in
-                var isDone = false
-                while !isDone {
-                    isDone = try fillStep(reader, &place, step, blobs)
-                    try progress(place.frames)
-                }
+        try blamingSnapshot { try preparingTables { try fillOnce(from: hash, step, blobs, open, progress) } }
+    }
+
+    private func fillOnce(
+        from hash: FileHash, _ step: Duration, _ blobs: BlobSource?, _ open: () throws -> SnapshotReader,
+        _ progress: (_ frames: Int) throws -> Void
+    ) throws {
+        let reader = try open()
+        var place = try database.read { try FillingPlace(of: hash, $0) }
+        try reader.skip(place.frames)
+        try withRollbackJournal(&place) { place in
+            var isDone = false
+            while !isDone {
+                isDone = try fillStep(reader, &place, step, blobs)
+                try progress(place.frames)
             }
-            try finish(place, try open(), blobs)
         }
+        try finish(place, try open(), blobs)
     }
 
     /// Runs `body` with a rollback journal in place of WAL: pages that are new go into the database at once, and are not
