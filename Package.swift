@@ -179,6 +179,7 @@ let package = Package(
                 "LogSync", "LogSyncStore", "LogSyncContainer", "LogSyncFormat", "LogSyncModel", "CLogSyncZstd",
                 "SQLiteSession",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Benchmarks/Sources", swiftSettings: settings),

@@ -100,6 +100,11 @@ import Testing
     func persistentHistory() async throws {
         let peers = try await makePeers()
         let replicator = peers["b"].replicator
+        for stars in 4...5 {
+            try await peers["a"].pool.write { try $0.execute(sql: "UPDATE item SET stars = \(stars)") }
+            try await peers.settle()
+        }
+        let stored = try #require(try await replicator.history().first).token
         var seen = HistoryToken.zero
         for transaction in try await replicator.history(HistoryFilter(after: seen, authors: .except(["ann"]))) {
             for change in transaction.changes {
@@ -110,11 +115,11 @@ import Testing
         #expect(seen > .zero)
         try await replicator.deleteHistory(before: seen)
         do {
-            _ = try await replicator.history(HistoryFilter(after: .zero))
+            _ = try await replicator.history(HistoryFilter(after: stored))
         } catch let error as LogSyncError where error.code == .historyExpired {
             seen = try await replicator.historyToken()
         }
-        await #expect(throws: LogSyncError.self) { try await replicator.history(HistoryFilter(after: .zero)) }
+        await #expect(throws: LogSyncError.self) { try await replicator.history(HistoryFilter(after: stored)) }
     }
 
     @Test("Subscriptions")

@@ -43,7 +43,9 @@ import Testing
         try #require(try await edits.fetchOne(Item.self, key: key))
     }
 
+    /// After all that was written here before.
     private func writeElsewhere(_ sql: String) async throws {
+        try await peers.settle()
         try await b.pool.write { try $0.execute(sql: sql) }
         try await peers.settle()
     }
