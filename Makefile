@@ -14,7 +14,8 @@ LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
 PROGRAMS = sqlite3 python3
 SOURCES = Sources Tests Examples Package.swift $(wildcard Benchmarks)
 
-.PHONY: build deps demo test test-large test-carriers soak lint install uninstall package bench bench-growth simulate sabotage fuzz sanitize
+.PHONY: build deps demo test test-large test-carriers test-apps test-embedding soak lint install uninstall package bench bench-growth \
+    simulate sabotage fuzz sanitize
 
 build: deps
 	$(SWIFT) build
@@ -82,6 +83,17 @@ MINUTES ?= 30
 soak: deps
 	$(SWIFT) build --configuration release --product logsync --scratch-path .build-soak
 	Tests/Soak/run .build-soak/release/logsync --minutes $(MINUTES) $(ARGS)
+
+# Real applications between two machines: Django, newsboat, beets and others, which apt-get installs. Not part of `test`.
+# ARGS="django buku" for some of them.
+test-apps: deps
+	$(SWIFT) build --product logsync
+	Tests/Applications/run --install "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
+
+# A program that depends on the library by its path, with the oldest and the newest GRDB and swift-crypto that Package.swift
+# lets in and that can be had. Builds the library twice. ARGS="newest" for one of them.
+test-embedding: deps
+	SWIFT="$(SWIFT)" Tests/Embedding/run $(ARGS)
 
 # The format of sources, whether the house is as Tests/Architecture/rooms.toml says (that check proves itself first), and
 # whether every sabotage still finds what it is to break.

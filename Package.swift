@@ -78,7 +78,7 @@ let package = Package(
             dependencies: ["LogSync", "LogSyncModel", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .target(
-            name: "LogSyncEditing", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            name: "LogSyncEditing", dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         // For the tests of programs that embed the library.
         .target(
@@ -187,6 +187,7 @@ let package = Package(
                 "LogSync", "LogSyncStore", "LogSyncContainer", "LogSyncFormat", "LogSyncModel", "CLogSyncZstd",
                 "SQLiteSession",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Benchmarks/Sources", swiftSettings: settings),

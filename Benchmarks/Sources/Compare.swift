@@ -8,7 +8,7 @@ struct Compare: AsyncParsableCommand {
         discussion:
             "Example: Benchmarks/run --rows 20000 --rounds 3 --json. Ends with 1 where what was written is wrong.")
 
-    enum Part: String, CaseIterable, ExpressibleByArgument { case rows, files, peers, watch }
+    enum Part: String, CaseIterable, ExpressibleByArgument { case rows, files, peers, watch, embedding }
 
     @Option(help: "How many rows.") var rows = 100_000
     @Option(help: "How many transactions of a single row.") var transactions = 10_000
@@ -49,6 +49,12 @@ struct Compare: AsyncParsableCommand {
             say("Two daemons")
             ledger.findings += try await withFolder(in: folder) {
                 try WatchRound(tool: tool, folder: $0, seconds: seconds, idle: idle).run()
+            }
+        }
+        if does(.embedding) {
+            say("A program that embeds the library")
+            ledger.findings += try await withFolder(in: folder) {
+                try await EmbeddingRound(folder: $0, transactions: max(transactions / 10, 1)).run()
             }
         }
         let report = Report(ledger, rows: rows, transactions: transactions, rounds: rounds)

@@ -11,3 +11,10 @@ sqlite3_destructor_type logsync_sqlite_transient(void) {
 int logsync_leave_out_memory_statistics(void) {
     return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
+
+int logsync_synchronize_log(sqlite3 *db) {
+    sqlite3_file *file = 0;
+    int code = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (code != SQLITE_OK || file == 0 || file->pMethods == 0) return code;
+    return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+}

@@ -49,6 +49,8 @@ public actor Replicator {
     var background: Task<Void, Never>?
     /// What the database still has to become; nil where it is a store.
     var founding: FoundingPlan?
+    /// Records within the program's own transactions.
+    nonisolated let programRecording: ProgramRecording
     /// Tells the program's own observations; see ``open(_:container:content:peer:whenContainerIsAway:runs:configuration:_:)``.
     var notifying: Task<Void, Never>?
     nonisolated let activityHub = EventHub<Activity>()
@@ -67,8 +69,10 @@ public actor Replicator {
         var configuration = configuration
         configuration.fileSystem = TimedFileSystem(
             configuration.fileSystem, calls: folderCalls, onChange: configuration.didChangeFile)
+        configuration.awaitReaders = { [readers] in readers.awaitEnd(of: $0) }
         configuration.isRead = { [readers] in readers.areAwaited($0) }
         self.configuration = configuration
+        programRecording = ProgramRecording(configuration.storeConfiguration)
         stateDirectory = StateDirectory(configuration.stateDirectory)
         nonce = String(configuration.random(), radix: 16)
         try stateDirectory.create()

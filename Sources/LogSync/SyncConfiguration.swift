@@ -47,7 +47,8 @@ public struct SyncConfiguration: Sendable {
     /// This machine's id; nil where unknown.
     public var machineID: String? = SyncConfiguration.currentMachineID
 
-    /// Whether a write into the store at a path is to wait, because another program reads it right now.
+    /// Waits until a write into the store at a path meets no program that reads it, and says whether one has come meanwhile.
+    var awaitReaders: @Sendable (String) -> Void = { _ in }
     var isRead: @Sendable (String) -> Bool = { _ in false }
     /// The clock that gives files their times, in Unix nanoseconds.
     package var fileClock: @Sendable () -> Int64 = PassingTime.nanosecondsSince1970
@@ -73,6 +74,7 @@ extension SyncConfiguration {
         configuration.busyTimeout = wait / .seconds(1)
         configuration.policies = policies
         configuration.extensions = extensions
+        configuration.awaitReaders = awaitReaders
         configuration.isRead = isRead
         configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
         configuration.blobThreshold = blobThreshold

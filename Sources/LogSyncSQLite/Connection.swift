@@ -76,6 +76,13 @@ package final class Connection {
     package var changes: Int { Int(sqlite3_changes(handle)) }
     package var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
+    /// Has what this connection and others have committed into the log survive a power cut.
+    /// Source: <https://www.sqlite.org/c3ref/c_fcntl_begin_atomic_write.html#sqlitefcntljournalpointer>.
+    package func synchronizeLog() throws {
+        let code = logsync_synchronize_log(handle)
+        guard code == SQLITE_OK else { throw failure(code, "fsync of the log") }
+    }
+
     /// Turns the main schema's triggers off or on for this connection. TEMP triggers go on firing.
     /// Source: <https://www.sqlite.org/c3ref/c_dbconfig_defensive.html>.
     package func setTriggersEnabled(_ enabled: Bool) throws {
@@ -177,9 +184,6 @@ package final class Connection {
     /// Runs `body` with the main schema's triggers on, and leaves them as they were: the connection may be a program's.
     package func withTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(true, body) }
 
-    /// Of the database's file; empty for one in memory.
-    package var path: String { sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? "" }
-
     /// The same with them off.
     package func withoutTriggers<Result>(_ body: () throws -> Result) throws -> Result { try withTriggers(false, body) }
 
@@ -213,6 +217,8 @@ extension Connection {
     /// Whether the last call failed because the database file is damaged.
     package var isCorrupt: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(sqlite3_errcode(handle) & 0xFF) }
     package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+    /// Of the main database's file; empty where it has none.
+    package var path: String { sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? "" }
     /// How many rows this connection ever changed.
     package var totalChanges: Int64 { sqlite3_total_changes64(handle) }
 }

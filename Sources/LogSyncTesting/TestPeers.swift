@@ -43,7 +43,7 @@ public final class TestPeers: Sendable {
     /// - Throws: what `prepare` and opening throw.
     public init(
         _ names: String..., content: String = "test", clock: TestClock = TestClock(),
-        rules: (inout Replicator.Rules) -> Void = { _ in }, prepare: (DatabasePool) throws -> Void
+        rules: @Sendable (inout Replicator.Rules) -> Void = { _ in }, prepare: @Sendable (DatabasePool) throws -> Void
     ) async throws {
         let root = NSTemporaryDirectory() + "logsync-peers-\(UUID().uuidString)"
         self.root = root

@@ -151,4 +151,38 @@ struct UndeclaredReferenceTests {
         #expect(tables.first { $0.table == "comments" }?.suggestions == [])
         #expect(tables.first { $0.table == "tags" }?.suggestions.count == 1)
     }
+
+    /// A store as Core Data lays it out: relationships have an index each, and attributes none.
+    private static let coreData = """
+        CREATE TABLE Z_PRIMARYKEY(Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
+        CREATE TABLE ZDEPARTMENT(Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR);
+        CREATE TABLE ZPERSON(Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZAGE INTEGER, ZBOSS INTEGER,
+            ZUNIT INTEGER, ZDEPARTMENT INTEGER);
+        CREATE INDEX ZPERSON_ZBOSS_INDEX ON ZPERSON(ZBOSS); CREATE INDEX ZPERSON_ZUNIT_INDEX ON ZPERSON(ZUNIT);
+        CREATE INDEX ZPERSON_ZDEPARTMENT_INDEX ON ZPERSON(ZDEPARTMENT);
+        INSERT INTO Z_PRIMARYKEY VALUES(1, 'Department', 0, 2), (2, 'Person', 0, 3);
+        INSERT INTO ZDEPARTMENT VALUES(1, 1, 1, 'Dev'), (2, 1, 1, 'Ops');
+        """
+
+    @Test("A relationship of Core Data's that no name explains has to be decided, for the entities that it may be with")
+    func relationships() throws {
+        let department = "ZPERSON.ZDEPARTMENT ZDEPARTMENT name-and-data"
+        #expect(
+            try undeclared(
+                Self.coreData
+                    + "INSERT INTO ZPERSON VALUES(1, 2, 1, 1, NULL, 1, 1), (2, 2, 1, 2, 1, 2, 2), (3, 2, 1, 1, 3, 2, 1)"
+            )
+                == [
+                    "ZPERSON.ZBOSS ZPERSON index", "ZPERSON.ZUNIT ZDEPARTMENT index", "ZPERSON.ZUNIT ZPERSON index",
+                    department,
+                ])
+    }
+
+    @Test("Such a relationship that holds nothing yet may be with any entity, but for one that is named after it")
+    func emptyRelationships() throws {
+        let empty = try undeclared(Self.coreData)
+        #expect(empty.filter { $0.hasPrefix("ZPERSON.ZBOSS") }.count == 2)
+        #expect(empty.filter { $0.hasPrefix("ZPERSON.ZDEPARTMENT") } == ["ZPERSON.ZDEPARTMENT ZDEPARTMENT name"])
+        #expect(!empty.contains { $0.contains("ZAGE") })
+    }
 }

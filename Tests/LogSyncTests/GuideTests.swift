@@ -160,6 +160,14 @@ import Testing
         print(undone?.name ?? "", undone?.rows ?? 0, undone?.left ?? [])
         #expect(undone?.rows == 1)
 
+        try await desk.write { db in
+            try replicator.record(db, author: "ann", context: "stars") {
+                try db.execute(sql: "UPDATE item SET stars = stars + 1")
+            }
+        }
+        #expect(try await replicator.log(author: "ann").count == 3)
+        try await Self.edit(desk, replicator)
+
         let settings = try await KeyValueStore.open(
             folder + "/settings.db", container: container, content: "settings", configuration: configuration)
         try await settings.set(12, for: "pageNumber")
@@ -177,6 +185,15 @@ import Testing
         }
         await replicator.close()
         await other.close()
+    }
+
+    @MainActor private static func edit(_ desk: DatabaseQueue, _ replicator: Replicator) async throws {
+        let edits = EditingContext(desk, replicator, author: "ann", mergePolicy: .mergeByPropertyObjectTrump)
+        if let item = try await edits.fetchOne(Item.self, key: 1) { edits.update(item) { $0.title = "Buy plums" } }
+        edits.insert(Item(title: "Buy pears"))
+        try await edits.save(context: "shopping")
+        let titles = try await desk.read { try String.fetchAll($0, sql: "SELECT title FROM item ORDER BY id") }
+        #expect(titles == ["Buy plums", "Buy pears"])
     }
 
     @Test("Peers for the tests of a program")

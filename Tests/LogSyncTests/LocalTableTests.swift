@@ -97,6 +97,8 @@ struct LocalTableTests {
             """
             CREATE TABLE version(id INTEGER PRIMARY KEY, v); CREATE TABLE app_migration_log(id INTEGER PRIMARY KEY, v);
             CREATE TABLE meta(key TEXT PRIMARY KEY NOT NULL, value); CREATE TABLE hibernate_sequence(k PRIMARY KEY, v);
+            CREATE TABLE orders_seq(next_val BIGINT); INSERT INTO orders_seq VALUES(51);
+            CREATE TABLE VersionTable(id INTEGER PRIMARY KEY, schema_version INTEGER);
             CREATE TABLE facts(name TEXT PRIMARY KEY NOT NULL, value); INSERT INTO facts VALUES('version', 3);
             CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
             """)
@@ -104,7 +106,8 @@ struct LocalTableTests {
         try options.addIdentity("version=natural")
         let report = try await a.initialize(options)
         #expect(report.tables.first { $0.table == "version" }?.identity == "natural")
-        for table in ["app_migration_log", "meta", "hibernate_sequence", "facts"] {
+        #expect(report.tables.first { $0.table == "VersionTable" }?.identity == "local")
+        for table in ["app_migration_log", "meta", "hibernate_sequence", "orders_seq", "facts"] {
             let suggestions = report.tables.first { $0.table == table }?.suggestions ?? []
             #expect(suggestions.contains { $0.contains("--local \(table)") }, "\(table): \(suggestions)")
         }

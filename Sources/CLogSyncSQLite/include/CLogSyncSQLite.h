@@ -7,6 +7,10 @@
 /// `value` is 0, 1, or -1 to leave it alone; the option's state afterwards is written to `state`.
 int logsync_db_config(sqlite3 *db, int option, int value, int *state);
 
+/// Has the write-ahead log of the main database, or its journal, synchronized with the disk, through SQLite's own file of it.
+/// Returns SQLITE_OK where there is none that is open.
+int logsync_synchronize_log(sqlite3 *db);
+
 /// SQLITE_TRANSIENT, a cast that Swift cannot express.
 sqlite3_destructor_type logsync_sqlite_transient(void);
 

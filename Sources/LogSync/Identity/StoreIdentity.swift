@@ -172,6 +172,7 @@ final class StoreIdentity {
     /// Notes how far the store has recorded. To be called after a recording commits and before any of it is published.
     func noteRecorded() throws {
         guard let former = state?.sequence else { return }
+        try store.synchronize()
         let sequence = try store.vector()[peer]
         try update {
             $0.sequence = sequence

@@ -31,7 +31,9 @@ extension Replicator {
                 .locked, "\(path) was replaced or became another peer in the middle of the work; what was done is kept",
                 help: "Run the command again")
         }
-        return try tellingChanges(of: store) { try body(store) }
+        let result = try tellingChanges(of: store) { try body(store) }
+        if settles, let state = store.identity.state { programRecording.expect(state) }
+        return result
     }
 
     /// Does one step on a store that is known to be the peer that it is, and notes what that recorded.
@@ -88,6 +90,7 @@ extension Replicator {
     public func close() {
         notifying?.cancel()
         notifying = nil
+        programRecording.expectNothing()
         closeStore()
     }
 

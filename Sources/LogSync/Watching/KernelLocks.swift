@@ -71,7 +71,7 @@ final class KernelLocks: Sendable {
         defer { close(file) }
         // It has no size, and comes in pieces.
         var bytes: [UInt8] = []
-        let piece = 1 << 16
+        let piece = 1 << 12
         while true {
             let start = bytes.count
             bytes.append(contentsOf: repeatElement(0, count: piece))

@@ -14,6 +14,8 @@ public struct ReferenceReport: Sendable, Hashable, Codable {
         case data
         /// A view or trigger compares it with the table's key.
         case join
+        /// Core Data has made an index for it, as it does for a relationship, and nothing says with which entity.
+        case index
     }
 
     public var table: String

@@ -10,7 +10,7 @@ extension StoreConnection {
         try withConnection { connection in
             var start = try begin(connection)
             let portions = WritePortions(budget: configuration.lockBudget) {
-                try connection.execute("COMMIT")
+                try self.commit(connection)
                 self.box.turns.noteEnd(of: start)
                 start = try self.begin(connection, attempts: Self.patience)
                 try self.checkFiles(connection)
@@ -19,7 +19,7 @@ extension StoreConnection {
             do {
                 try checkFiles(connection)
                 let result = try body(connection, portions)
-                try connection.execute("COMMIT")
+                try commit(connection)
                 box.store = nil
                 return result
             } catch {
@@ -36,7 +36,8 @@ extension StoreConnection {
         let rest = box.turns.rest
         if rest > .zero { Thread.sleep(forTimeInterval: rest / .seconds(1)) }
         // A program that reads, and writes then, would fail, at once where this transaction is under way.
-        while configuration.isRead(path) { usleep(Self.pause) }
+        configuration.awaitReaders(path)
+        try chooseSynchronization(connection)
         for attempt in 1...max(attempts, 1) {
             do {
                 try connection.execute("BEGIN IMMEDIATE")
@@ -44,6 +45,38 @@ extension StoreConnection {
             } catch let error as LogSyncError where error.code == .locked && attempt < attempts {}
         }
         return .now
+    }
+
+    /// With a log, a commit is over before the disk has it (`synchronous = NORMAL`), and ``commit(_:isDurable:)`` waits for the
+    /// disk afterwards: nobody else has to wait for it to write. Without one, SQLite itself sees to it.
+    private func chooseSynchronization(_ connection: Connection) throws {
+        let isLogged = try connection.isLogged
+        guard isLogged != box.isLogged else { return }
+        try connection.execute("PRAGMA synchronous = \(isLogged ? "NORMAL" : "FULL")")
+        box.isLogged = isLogged
+    }
+
+    /// Commits, and gives up the write lock; then waits until the disk has it.
+    ///
+    /// - Parameter isDurable: false where a power cut may undo it, because it would be done again.
+    /// - Throws: `ioError` where the disk does not take it, also after the commit: then ``synchronize()`` tries again.
+    func commit(_ connection: Connection, isDurable: Bool = true) throws {
+        try connection.execute("COMMIT")
+        guard box.isLogged else { return }
+        box.isUnsynchronized = true
+        if isDurable { try synchronize(connection) }
+    }
+
+    private func synchronize(_ connection: Connection) throws {
+        try connection.synchronizeLog()
+        box.isUnsynchronized = false
+    }
+
+    /// Sees to it that what this connection has committed survives a power cut.
+    func synchronize() throws {
+        try withConnection { connection in
+            if box.isUnsynchronized { try synchronize(connection) }
+        }
     }
 
     /// In the middle of long work a program that does not give the lock back is waited for longer.

@@ -26,6 +26,10 @@ final class StoreConnection: Sendable {
         var generation: Int64 = -1
         var files: OpenFiles
         var turns = LockTurns()
+        /// Whether commits go into a log, which is synchronized after them.
+        var isLogged = false
+        /// Whether something was committed and not synchronized.
+        var isUnsynchronized = false
         /// How often it was opened.
         var openings: Int64 = 1
         /// What the files were when the connection was let go of; nil while it is open.
@@ -57,7 +61,7 @@ final class StoreConnection: Sendable {
                 try Connection.defend(handle, trustsSchema: true)
                 for loadable in configuration.extensions { try Connection.load(loadable, into: handle) }
             }
-            // What is published must not be lost by a power cut afterwards.
+            // What is published must not be lost by a power cut afterwards; see ``commit(_:isDurable:)``.
             try db.execute(sql: "PRAGMA synchronous = FULL")
             try db.execute(sql: "PRAGMA cache_size = -65536")
             try db.execute(sql: "PRAGMA temp_store = MEMORY")
@@ -175,7 +179,7 @@ final class StoreConnection: Sendable {
         try Self.checkFile(path)
         if let rest = box.rest, !rest.isSameDatabase(as: RestingFiles(path)) { throw replaced(path) }
         let (queue, files) = try Self.opened(path, configuration)
-        (box.queue, box.files, box.rest) = (queue, files, nil)
+        (box.queue, box.files, box.rest, box.isLogged) = (queue, files, nil, false)
         box.openings += 1
         return queue
     }
@@ -245,12 +249,16 @@ final class StoreConnection: Sendable {
 
     /// Runs `body` in a write transaction; undoes everything where it throws.
     ///
-    /// - Parameter repeats: whether `body` does nothing but to write, so that it may be done again where another program has
-    ///   begun to read meanwhile.
-    func write<Result>(repeats: Bool = false, _ body: (OpenStore) throws -> Result) throws -> Result {
+    /// - Parameters:
+    ///   - repeats: whether `body` does nothing but to write, so that it may be done again where another program has begun to
+    ///     read meanwhile.
+    ///   - isDurable: as ``commit(_:isDurable:)`` takes it.
+    func write<Result>(
+        repeats: Bool = false, isDurable: Bool = true, _ body: (OpenStore) throws -> Result
+    ) throws -> Result {
         while true {
             do {
-                return try writeOnce { store, start in
+                return try writeOnce(isDurable: isDurable) { store, start in
                     let result = try body(store)
                     let isShort = start.duration(to: .now) < .seconds(Self.repeatable)
                     if repeats, isShort, configuration.isRead(path) { throw Again() }
@@ -261,7 +269,7 @@ final class StoreConnection: Sendable {
     }
 
     private func writeOnce<Result>(
-        _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
+        isDurable: Bool, _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
     ) throws -> Result {
         try withConnection { connection in
             let start = try begin(connection)
@@ -279,7 +287,7 @@ final class StoreConnection: Sendable {
                     try store.facts.set("generation", .integer(box.generation))
                     try store.saveDigest()
                 }
-                try connection.execute("COMMIT")
+                try commit(connection, isDurable: isDurable)
                 return result
             } catch {
                 try undo(connection, after: error)
@@ -320,7 +328,7 @@ final class StoreConnection: Sendable {
             do {
                 try checkFiles(connection)
                 let result = try body(connection)
-                try connection.execute("COMMIT")
+                try commit(connection)
                 if endsSession { box.store = nil }
                 return result
             } catch {

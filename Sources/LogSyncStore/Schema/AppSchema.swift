@@ -16,7 +16,8 @@ enum AppSchema {
         "migrations", "migratehistory", "_yoyo_migration", "_yoyo_log", "_yoyo_version", "yoyo_lock",
         "room_master_table", "schema_changes", "migration_changes", "schema_version", "version",
         "refinery_schema_history", "__drizzle_migrations", "databasechangelog", "databasechangeloglock", "phinxlog",
-        "gorp_migrations", "mikro_orm_migrations", "z_metadata", "z_modelcache", "kysely_migration",
+        "gorp_migrations", "mikro_orm_migrations", "__efmigrationslock", "versiontable", "z_metadata", "z_modelcache",
+        "kysely_migration",
         "kysely_migration_lock",
     ]).union(allocatorTables)
 

@@ -92,6 +92,24 @@ struct EntityTables {
         return found
     }
 
+    /// The columns of entities that Core Data has made an index for, as it does for each to-one relationship, as
+    /// `table.column` in lower case. An attribute that was declared as indexed may have one that looks the same.
+    func relationColumns() throws -> Set<String> {
+        let tables = Set(entities.values.map(\.table))
+        guard !tables.isEmpty else { return [] }
+        var found: Set<String> = []
+        for row in try connection.rows("SELECT tbl_name, name FROM sqlite_master WHERE type = 'index'") {
+            let (table, index) = (String(text: row[0]), String(text: row[1]))
+            guard tables.contains(table), index.hasPrefix(table + "_"), index.hasSuffix("_INDEX") else { continue }
+            let column = index.dropFirst(table.count + 1).dropLast("_INDEX".count)
+            guard try TableSchema.read(table, on: connection)?.column(String(column))?.declaredType == "INTEGER" else {
+                continue
+            }
+            found.insert("\(table).\(column)".folded)
+        }
+        return found
+    }
+
     /// Whether a column holds nothing but integers of rows of a table.
     private func isWhollyOf(_ parent: String, _ column: String, in table: String) throws -> Bool {
         try connection.integer(

@@ -7,6 +7,8 @@ struct StoreFacts {
     static let unsettled = "unsettled"
     /// The key of the fact that an embedding program's write came with settings that have not been applied to shown rows.
     static let policyChange = "policy_change"
+    /// The key of the fact that a program's own connection has recorded by a commit that a power cut may undo.
+    static let unsynchronized = "unsynchronized"
     /// The key of the names of the policies in code that decided every contested cell, a line each.
     static let policiesInCode = "policies_in_code"
     /// The key of when transactions of other peers were last imported, in Unix milliseconds.

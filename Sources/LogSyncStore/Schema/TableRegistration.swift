@@ -351,7 +351,9 @@ struct TableRegistration {
     /// Tables that a program keeps for itself, and that mislead it elsewhere.
     private func programSuggestions(_ table: TrackedTable) throws -> [String] {
         let (name, option) = (table.schema.name.folded, "--local \(SQL.shell(table.schema.name))")
-        if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences") {
+        if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences")
+            || table.localPositions["next_val"] != nil
+        {
             return [
                 "if it says which integer the program gives to its next row, that differs from peer to peer: \(option), "
                     + "and --recipe with an [[allocator]] that keeps it above the rows that come"

@@ -7,7 +7,8 @@
 // The evidence, the strongest first. What a column is called (`book`, `book_id`, `parentId`, `from_visit`), together with
 // what it holds: nothing but integers of that table's rows, or 0 and less for none. A view or trigger that compares it
 // with the table's key. Integers of one table's rows alone, some too large for that to be chance. The name alone,
-// where there are no values yet.
+// where there are no values yet. In Core Data's stores, the index that each relationship has: then it refers to an entity
+// of which the values may be rows, and which one has to be said.
 //
 // The exception. Small integers that happen to be there as keys, too, as quantities and years are, are no evidence by
 // themselves, or hardly a column would have to be decided upon less than every other.
@@ -30,10 +31,11 @@ struct UndeclaredReferences {
         let parents = catalog.tables.filter { $0.localInteger != nil }
         guard !parents.isEmpty else { return [] }
         let joins = try JoinedColumns(catalog, connection)
+        let relations = try Relations(EntityTables(connection))
         var reports: [ReferenceReport] = []
         for table in catalog.tables where table.name != "logsync_setting" {
             for column in table.columns where column.reference == nil && column.local != table.schema.integerKey {
-                for (parent, evidence) in try evidence(for: column, in: table, parents, joins) {
+                for (parent, evidence) in try evidence(for: column, in: table, parents, joins, relations) {
                     reports.append(
                         ReferenceReport(
                             table: table.schema.name, column: column.local, parent: parent.schema.name,
@@ -45,14 +47,16 @@ struct UndeclaredReferences {
     }
 
     private func evidence(
-        for column: TrackedTable.Column, in table: TrackedTable, _ parents: [TrackedTable], _ joins: JoinedColumns
+        for column: TrackedTable.Column, in table: TrackedTable, _ parents: [TrackedTable], _ joins: JoinedColumns,
+        _ relations: Relations
     ) throws -> [(TrackedTable, Evidence)] {
         let affinity = table.schema.affinity(of: column.local)
         guard affinity != .text && affinity != .real else { return [] }
         let named = ReferringName(column.local)
         let called = named.candidates(among: parents, of: table)
         let joined = joins.parents(of: column, in: table)
-        if called.isEmpty, joined.isEmpty, !named.isAnyReference {
+        let isRelation = relations.columns.contains("\(table.schema.name).\(column.local)".folded)
+        if called.isEmpty, joined.isEmpty, !named.isAnyReference, !isRelation {
             // Most columns: to say that they are nothing must not take a look at each of their values.
             guard affinity == .integer, try mayBeLarge(column, in: table) else { return [] }
         }
@@ -61,12 +65,17 @@ struct UndeclaredReferences {
         guard let greatest = values.greatest else {
             guard affinity == .integer || !joined.isEmpty else { return [] }
             if !joined.isEmpty { return joined.map { ($0, .join) } }
-            return (called.first { $0.isSure }.map { [$0.parent] } ?? []).map { ($0, .name) }
+            if let parent = called.first(where: \.isSure)?.parent { return [(parent, .name)] }
+            return isRelation ? parents.filter(relations.isEntity).map { ($0, .index) } : []
         }
         for candidate in called where try isWhollyOf(candidate.parent, column, in: table) {
             return [(candidate.parent, .nameAndData)]
         }
         for parent in joined where try isWhollyOf(parent, column, in: table) { return [(parent, .join)] }
+        if isRelation {
+            return try parents.filter { try relations.isEntity($0) && isWhollyOf($0, column, in: table) }
+                .map { ($0, .index) }
+        }
         if named.isAnyReference {
             return try parents.filter { try isWhollyOf($0, column, in: table) }.map { ($0, .nameAndData) }
         }
@@ -85,6 +94,19 @@ struct UndeclaredReferences {
             SELECT max(first) >= \(Self.large) FROM
             (SELECT \(name) AS first FROM \(table.quoted) WHERE \(name) > 0 LIMIT 100)
             """) == 1
+    }
+
+    /// What Core Data's tables say of relationships.
+    private struct Relations {
+        let columns: Set<String>
+        private let tables: Set<String>
+
+        init(_ entities: EntityTables) throws {
+            columns = try entities.relationColumns()
+            tables = Set(entities.entities.values.map(\.table.folded))
+        }
+
+        func isEntity(_ table: TrackedTable) -> Bool { tables.contains(table.schema.name.folded) }
     }
 
     private struct Values {

@@ -47,7 +47,8 @@ extension Replicator {
     public static func open(
         _ writer: any DatabaseWriter, container: String, content: String, peer: String? = nil,
         whenContainerIsAway absence: ContainerAbsence = .waits, runs: Bool = true,
-        configuration: SyncConfiguration = SyncConfiguration(), _ rules: (inout Rules) throws -> Void = { _ in }
+        configuration: SyncConfiguration = SyncConfiguration(),
+        _ rules: @Sendable (inout Rules) throws -> Void = { _ in }
     ) async throws -> Replicator {
         guard let place = try? StorePlace(writer.path) else {
             throw LogSyncError(
@@ -62,6 +63,7 @@ extension Replicator {
         let replicator = try Replicator(store: place.path, configuration: configuration, opensNow: false)
         try await replicator.begin(
             FoundingPlan(container: Self.expandingHome(container), content: content, rules: made), absence)
+        await replicator.settleForPrograms()
         await replicator.notify(writer)
         if runs { await replicator.start() }
         return replicator
@@ -94,6 +96,7 @@ extension Replicator {
             try await add(founding.rules)
         } catch let error as LogSyncError where error.code == .notReplicated {
             self.founding = founding
+            programRecording.expectFounding()
             do {
                 try await found()
             } catch let error as LogSyncError where error.code == .containerUnavailable && absence == .waits {

@@ -27,8 +27,9 @@ package struct StoreConfiguration: Sendable {
     /// Merge policies registered in code, by name.
     package var policies: [String: MergePolicy] = [:]
 
-    /// Whether a write into the database at a path is to wait, because another program reads it right now; asked again and
-    /// again while it is.
+    /// Waits until a write into the database at a path meets no program that reads it, as long as that may be waited for.
+    package var awaitReaders: @Sendable (String) -> Void = { _ in }
+    /// Whether such a program has come meanwhile, so that the write is better begun again.
     package var isRead: @Sendable (String) -> Bool = { _ in false }
     /// What the store's connection loads before anything of the database is read.
     package var extensions: [LoadableExtension] = []
