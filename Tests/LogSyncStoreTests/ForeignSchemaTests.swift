@@ -34,6 +34,8 @@ struct ForeignSchemaTests {
             "CREATE TABLE n(x INTEGER); INSERT INTO n(x) VALUES ((SELECT 1));",
             "CREATE TABLE n(x INTEGER); INSERT INTO n(x) SELECT 1;",
             "CREATE TABLE n(x INTEGER); INSERT INTO n(x) VALUES (hex(zeroblob(8000000)));",
+            // What it gives is an address in this process.
+            "CREATE TABLE n(x); INSERT INTO n(x) VALUES (fts3_tokenizer('simple'));",
             "CREATE TABLE n AS SELECT 1;",
             "CREATE TABLE n AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c;",
             "CREATE TEMP TABLE n(x);",
@@ -152,7 +154,8 @@ struct ForeignSchemaTests {
             views += "CREATE VIEW v\(level) AS SELECT a.x FROM v\(level - 1) AS a, v\(level - 1) AS b;\n"
         }
         let left = try unmade(views)
-        #expect(left.map(\.object).contains("v40"))
+        // Not because SQLite gave up on it at last, or the time was over.
+        #expect(left.first { $0.object == "v40" }?.reason.contains("names other views") == true)
         #expect(!left.map(\.object).contains("v5"))
         let columns = (1...1990).map { "c\($0)" }.joined(separator: ",")
         let tables = (1...600).map { "CREATE TABLE t\($0)(\(columns));" }.joined()

@@ -60,7 +60,7 @@ import Testing
 
     private func configuration(_ world: World, _ name: String) -> SyncConfiguration {
         let folder = world.root
-        var configuration = SyncConfiguration(stateDirectory: folder + "/state")
+        let configuration = SyncConfiguration(stateDirectory: folder + "/state")
         return configuration
     }
 

@@ -85,17 +85,20 @@ import Testing
     func running() async throws {
         let replicator = a.replicator
         await replicator.start()
-        let start = ContinuousClock.now
+        var waits = 0
         for number in 0..<100 {
-            try await a.pool.write { db in
+            let span = try await a.pool.write { db in
                 try Self.insert(db, "n\(number)")
+                let start = ContinuousClock.now
                 try replicator.record(db, author: "ann")
+                return start.duration(to: .now)
             }
+            if span > .seconds(4) { waits += 1 }
         }
-        let span = start.duration(to: .now)
         await replicator.stop()
-        // Waiting for each other ends with the busy time-out of five seconds, each time.
-        #expect(span < .seconds(30))
+        // Waiting for each other ends with the busy time-out of five seconds, each time; a machine that is busy with other
+        // things makes one or the other wait, too.
+        #expect(waits < 50)
         try await peers.settle()
         #expect(try await history(b).count == 100)
         try await peers.expectSame()

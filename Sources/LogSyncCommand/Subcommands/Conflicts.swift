@@ -56,7 +56,10 @@ struct ConflictsList: AsyncParsableCommand {
             }
         }
         for row in report.parked {
-            let values = row.row.sorted { $0.key < $1.key }.map { "\($0.key)=\(SQLLiteral.text($0.value.value))" }
+            let values = row.row.sorted { $0.key < $1.key }.map { column, value in
+                row.missing[column].map { "\(column)=a row of \($0) that is not here" }
+                    ?? "\(column)=\(SQLLiteral.text(value.value))"
+            }
             lines.append("\(row.table) \(Self.key(row.key)): parked (\(row.reason)): \(values.joined(separator: ", "))")
         }
         return lines.map(Terminal.printable)

@@ -31,6 +31,8 @@ package struct ParkedRow: Sendable {
     package var key: [Value]
     package var reason: String
     package var row: [String: Value]
+    /// By column, the table of a row that it names and that is not shown here: NULL among the values.
+    package var missing: [String: String] = [:]
 }
 
 /// Finds the conflicts of one table.
@@ -78,10 +80,18 @@ struct Conflicts {
     /// A row that does not stand, with what it would show.
     func parked(_ row: HiddenRows.Row) throws -> ParkedRow {
         var values: [String: Value] = [:]
-        for (name, cell) in row.clock.cellsByName { values[name] = try shown(cell, name) }
+        var missing: [String: String] = [:]
+        for (name, cell) in row.clock.cellsByName {
+            let value = try shown(cell, name)
+            values[name] = value
+            guard value == .null, case .reference? = store.shown(cell, table.name, name),
+                let parent = table.positions[name.folded].flatMap({ table.columns[$0].reference })
+            else { continue }
+            missing[name] = store.catalog[parent]?.schema.name ?? parent
+        }
         return ParkedRow(
             table: row.table, identity: row.identity, key: try key(of: row), reason: row.reason ?? "constraint",
-            row: values)
+            row: values, missing: missing)
     }
 
     func lost() throws -> [StoreConflict] {

@@ -30,7 +30,7 @@ extension Replicator {
             let parked = try store.store.parkedRows(table: table, all: all).map {
                 ConflictReport.Parked(
                     table: $0.table, key: $0.key.map { JSONValue($0) }, identity: $0.identity.description,
-                    reason: $0.reason, row: $0.row.mapValues { JSONValue($0) })
+                    reason: $0.reason, row: $0.row.mapValues { JSONValue($0) }, missing: $0.missing)
             }
             return ConflictReport(store: store.place.path, conflicts: conflicts, parked: parked)
         }

@@ -60,6 +60,8 @@ public struct ConflictReport: Sendable, Encodable {
         /// Why it cannot stand, such as `unique`.
         public var reason: String
         public var row: [String: JSONValue]
+        /// By column, the table of a row that it names and that is not here.
+        public var missing: [String: String] = [:]
     }
 
     public let format = 1
