@@ -11,10 +11,12 @@ import LogSyncModel
 ///
 /// 1. While a store is worked on, a file says so, and by which process.
 /// 2. A daemon that starts finds the files of processes that are no more. Each of these stores has one end more to its
-///    account and is left alone for ten seconds, four times as long with each further end, six hours at the most. Where
-///    there are several, most were worked on by chance: they come back two seconds apart, those with the fewest ends first,
-///    and the next end says which it is.
-/// 3. An hour of work clears a store's account, and so does a daemon that ends in order.
+///    account. One end may be anybody's doing, such as a daemon that was killed; with the second in a row the store is
+///    left alone for ten seconds, four times as long with each further end, six hours at the most. Where there are
+///    several, most were worked on by chance: they come back two seconds apart, those with the fewest ends first, and the
+///    next end says which it is.
+/// 3. A store that has been worked on without an end, until it is ready, has nothing to its account any more: what ended
+///    the daemon would have met it again.
 ///
 /// **The exception.** Files from before the machine was started say nothing: the power may have gone.
 package struct WorkNotes: Sendable {
@@ -26,8 +28,6 @@ package struct WorkNotes: Sendable {
     private static let firstPause: Int64 = 10_000
     private static let lastPause: Int64 = 6 * 3_600_000
     private static let distance: Int64 = 2000
-    /// How long a store has to be worked on without an end before its account is cleared.
-    package static let probation = Duration.seconds(3600)
 
     package init(stateDirectory: String, clock: any WallClock = SystemClock()) {
         self.init(stateDirectory: stateDirectory, clock: clock, process: Self.line(of: getpid()))
@@ -69,8 +69,10 @@ package struct WorkNotes: Sendable {
         for store in stores where hasEnded(on: store) {
             ended.append((store, (account(of: store)?.ends ?? 0) + 1))
         }
-        for (index, (store, ends)) in ended.sorted(by: { ($0.ends, $0.store) < ($1.ends, $1.store) }).enumerated() {
-            let until = now + Self.pause(after: ends) + Int64(index) * Self.distance
+        var waiting: Int64 = 0
+        for (store, ends) in ended.sorted(by: { ($0.ends, $0.store) < ($1.ends, $1.store) }) {
+            let until = ends == 1 ? now : now + Self.pause(after: ends) + waiting * Self.distance
+            if ends > 1 { waiting += 1 }
             save(
                 SetBack(ends: ends, last: Timestamp(milliseconds: now), until: Timestamp(milliseconds: until)),
                 of: store)
@@ -88,7 +90,7 @@ package struct WorkNotes: Sendable {
     }
 
     private static func pause(after ends: Int) -> Int64 {
-        (1..<max(ends, 1)).reduce(firstPause) { pause, _ in min(pause * 4, lastPause) }
+        (2..<max(ends, 2)).reduce(firstPause) { pause, _ in min(pause * 4, lastPause) }
     }
 
     /// Whether a process that is no more was working on a store; what it noted is removed then.

@@ -33,14 +33,9 @@ struct StoreWatch: Sendable {
             try? await Task.sleep(for: .seconds(max(0, pause)))
             onSetBack(nil)
         }
-        let probation = Task {
-            // Cancelled where the daemon ends, in order, before.
-            try? await Task.sleep(for: WorkNotes.probation)
-            notes.clear(store)
-        }
         await watch()
-        probation.cancel()
-        await probation.value
+        // A daemon that ends in order.
+        notes.clear(store)
     }
 
     private func watch() async {
@@ -68,7 +63,10 @@ struct StoreWatch: Sendable {
     private func relay(_ replicator: Replicator) async throws {
         let events = replicator.events()
         let listener = Task {
-            for await event in events { onEvent(event) }
+            for await event in events {
+                if case .ready = event { notes.clear(store) }
+                onEvent(event)
+            }
         }
         let server = Task { await subscriptions.run(replicator) }
         do {

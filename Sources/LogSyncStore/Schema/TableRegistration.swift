@@ -34,9 +34,10 @@ struct TableRegistration {
         var choices = Choices()
         // Who names an identity for a table, or whose content has settled one, means it to be replicated.
         let identified = (Array(plan.identities.keys) + plan.settledIdentities.keys).map { $0.folded }
-        let local = Set(plan.local.map { $0.folded })
-            .union(AppSchema.migrationTables.subtracting(identified))
+        // What is said goes before what is usual: a table that notes migrations may be one that is to stay here.
         let skipped = Set(plan.skip.map { $0.folded })
+        let local = AppSchema.migrationTables.subtracting(identified).subtracting(skipped)
+            .union(plan.local.map { $0.folded })
         var spellings: [String: String] = [:]
         for name in try TableSchema.tableNames(on: connection) {
             if !local.contains(name.folded), !skipped.contains(name.folded) {
