@@ -36,6 +36,28 @@ struct ContainerTroubleTests {
         #expect(try b.ids() == ["one", "two"])
     }
 
+    @Test("A peer whose folder may not be read is held, and the others are imported")
+    func unreadable() async throws {
+        let c = try await world.clone("c")
+        try await settle(a, b, c)
+        let (ofA, peer) = (try await a.status().peer.id, try await a.status().peer)
+        try a.insert("from a")
+        try await a.sync()
+        try c.insert("from c")
+        try await c.sync()
+        var refused = b
+        refused.configuration.fileSystem = RefusingFileSystem(
+            EACCES, below: "\(world.contentPath)/peers/\(ofA)", refusesLooks: true)
+        let result = try await refused.with { try await $0.sync() }
+        #expect(result.held.map(\.peer) == [peer] && result.held.map(\.reason) == [.incomplete])
+        #expect(result.outcome == .held)
+        #expect(try await refused.with { try await $0.status() }.held.count == 1)
+        #expect(try b.ids().contains("from c") && !b.ids().contains("from a"))
+        try await settle(a, b, c)
+        #expect(try b.ids().contains("from a"))
+        #expect(try await b.status().held.isEmpty)
+    }
+
     @Test("A wiped container deletes no row and is not made anew")
     func wiped() async throws {
         for name in try FileManager.default.contentsOfDirectory(atPath: world.container) {

@@ -27,7 +27,12 @@ extension Inbox {
         let transactions = plan.held
         let (unexplained, foreign) = (branches.unexplained, owner.ownFolder.foreignFiles)
         var items = heldSnapshots
-        if transactions.isEmpty, items.isEmpty, contradicted.isEmpty, unexplained.isEmpty, foreign.isEmpty { return [] }
+        let unread = scan.unread.subtracting([owner.peer])
+        if transactions.isEmpty, items.isEmpty, contradicted.isEmpty, unexplained.isEmpty, foreign.isEmpty,
+            unread.isEmpty
+        {
+            return []
+        }
         let names = try owner.names()
         func isForkKnown(of id: PeerID) -> Bool { items.contains { $0.peer.id == id && $0.reason == .fork } }
         for held in transactions {
@@ -56,6 +61,15 @@ extension Inbox {
                 HeldItem(
                     peer: names[peer], sequence: name.last, file: name.description, reason: .fork,
                     detail: "another store writes under the id of this one"))
+        }
+        if !unread.isEmpty {
+            let vector = try store.vector()
+            for id in unread {
+                items.append(
+                    HeldItem(
+                        peer: names[id], sequence: vector[id] + 1, file: nil, reason: .incomplete,
+                        detail: "the folder of the peer cannot be read; what is in it is not known"))
+            }
         }
         return items.sorted { ($0.peer.id, $0.sequence) < ($1.peer.id, $1.sequence) }
     }

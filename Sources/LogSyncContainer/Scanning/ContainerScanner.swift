@@ -15,6 +15,8 @@ package final class ContainerScanner {
     private(set) var directories: [String: CachedListing] = [:]
     private(set) var documents: [String: CachedDocument] = [:]
     private(set) var peers: [PeerID: CachedPeer] = [:]
+    /// The peers whose folders, or whose log files' folder, could not be listed when they were last looked at.
+    private var unread: Set<PeerID> = []
     /// What an earlier process found, until it is seen to hold no longer.
     var recalled: [PeerID: RememberedPeer] = [:]
     /// By which older receipts are known. Where earlier processes kept some, set it before the first scan.
@@ -99,7 +101,7 @@ package final class ContainerScanner {
         let strange = besides + peers.values.flatMap(\.strange)
         return ContainerScan(
             peers: peers.mapValues(\.scan), strange: strange.sorted { $0.path < $1.path }, failures: run.failures,
-            changed: changed)
+            unread: unread.intersection(peers.keys), changed: changed)
     }
 
     /// Looks at some peers' folders alone, and takes the others' for what they were found to be.
@@ -120,7 +122,7 @@ package final class ContainerScanner {
         let strange = besides + peers.values.flatMap(\.strange)
         return ContainerScan(
             peers: peers.mapValues(\.scan), strange: strange.sorted { $0.path < $1.path }, failures: run.failures,
-            changed: changed)
+            unread: unread.intersection(peers.keys), changed: changed)
     }
 
     private func isGone(_ id: PeerID, _ path: String) -> Bool {
@@ -167,6 +169,7 @@ package final class ContainerScanner {
         if let isNews = recall(folder, isFull: run.full) { return isNews }
         let own = listing(path, of: folder.path)
         let logs = listing("\(path)/\(LogFileName.folder)", of: folder.path(of: LogFileName.self))
+        if own.isFailed || logs.isFailed { unread.insert(folder.id) } else { unread.remove(folder.id) }
         let snapshots = listing("\(path)/\(SnapshotName.folder)", of: folder.path(of: SnapshotName.self))
         let schemas = listing("\(path)/\(SchemaFileName.folder)", of: folder.path(of: SchemaFileName.self))
         let blobs = listing("\(path)/\(BlobName.folder)", of: folder.path(of: BlobName.self))
