@@ -96,7 +96,9 @@ import Testing
                 let b = try TestPeer(folder, "b", cloning: a)
                 try a.write("ALTER TABLE t ADD COLUMN z;" + fill)
                 try b.write("ALTER TABLE t ADD COLUMN z;" + fill)
-                // Before anything looks again, at one peer after the other.
+                // Before anything looks again, at one peer after the other. In a millisecond of their own: rows that are
+                // written in one and the same may be one statement's.
+                Thread.sleep(forTimeInterval: 0.003)
                 let (first, second) = later == "a" ? (b, a) : (a, b)
                 try first.write("UPDATE t SET z = 'first' WHERE k = 'b'")
                 try second.write("UPDATE t SET z = 'only' WHERE k = 'a'")
