@@ -92,12 +92,13 @@ struct WorkNotesTests {
         let clock = SystemClock()
         let dead = try dead()
         let notes = WorkNotes(stateDirectory: a.configuration.stateDirectory)
-        for ends in 1...2 {
+        // For longer than the test takes on any machine.
+        for ends in 1...6 {
             WorkNotes(stateDirectory: a.configuration.stateDirectory, clock: clock, process: dead).note(
                 a.path, isAtWork: true)
-            #expect(notes.takeUp([a.path]).count == ends - 1)
+            #expect(notes.takeUp([a.path]).count == min(ends - 1, 1))
         }
-        #expect(try await a.status().setBack?.ends == 2)
+        #expect(try await a.status().setBack?.ends == 6)
         let report = try await Replicator.doctor(a.path, configuration: a.configuration)
         #expect(report.findings.contains { $0.code == "set-back" })
         notes.clear(a.path)
