@@ -130,6 +130,20 @@ struct ForeignSchemaTests {
         #expect(try unmade(schema, functions: ["Title_Sort"]).map(\.object) == ["v"])
     }
 
+    @Test("calls no function of the program's that makes it")
+    func functionOfTheProgram() throws {
+        let text = "CREATE TABLE n(x); INSERT INTO n(x) VALUES (private_key());"
+        #expect(throws: LogSyncError.self) {
+            try Connection.inMemory { connection in
+                sqlite3_create_function_v2(
+                    connection.handle, "private_key", 0, SQLITE_UTF8, nil,
+                    { context, _, _ in sqlite3_result_int(context, 7) },
+                    nil, nil, nil)
+                return try ForeignSchema(text).make(on: connection)
+            }
+        }
+    }
+
     @Test("keeps its tables under collations that only its program has")
     func collations() throws {
         let schema = """

@@ -55,6 +55,12 @@ struct RefusedTransactionTests {
                 .insert, "note", key: "k2",
                 columns: [.init("body", ForgedValues.texts(["x"])), .init("Body", ForgedValues.texts(["y"]))])
         ),
+        (
+            "a row twice",
+            ForgedGroup(
+                .update, "note", identities: [ForgedIdentity.natural("one"), ForgedIdentity.natural("one")],
+                columns: [.init("body", ForgedValues.texts(["x", "y"]))])
+        ),
     ]
 
     @Test("holds up nothing but itself and what depends on it", arguments: nonsense.indices)
