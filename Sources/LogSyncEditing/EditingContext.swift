@@ -250,7 +250,7 @@ public import LogSync
                 guard let self else { return }
                 let tables = Set(change.tables.keys.map { $0.lowercased() })
                 guard drafts.contains(where: { tables.contains($0.table.lowercased()) }) else { continue }
-                // A connection that is closed has nothing that could be taken over.
+                // What cannot be read now is compared when it is saved, which says what is wrong.
                 try? await refreshAll()
             }
         }

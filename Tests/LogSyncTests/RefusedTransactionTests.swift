@@ -99,6 +99,20 @@ struct RefusedTransactionTests {
         #expect(report.findings.allSatisfy { $0.code.hasPrefix("held") || $0.code == "damaged-file" }, comment)
     }
 
+    @Test("is refused where it changes a row twice, whichever way it is merged", arguments: RowGroup.Kind.allCases)
+    func twice(kind: RowGroup.Kind) async throws {
+        try a.insert("two")
+        for machine in [a, b] { try await machine.sync() }
+        let identities = Array(repeating: ForgedIdentity.natural(kind == .insert ? "new" : "one"), count: 2)
+        let columns = kind == .delete ? [] : [ForgedGroup.Column("body", ForgedValues.texts(["x", "y"]))]
+        let group = ForgedGroup(kind, "note", identities: identities, columns: columns)
+        try folder.put(ForgedLogFile([ForgedTransaction(Dot(stranger, 1), groups: [group])]), of: stranger)
+        for machine in [a, b] {
+            #expect(try await machine.sync().held.map(\.reason) == [.damaged])
+            #expect(try machine.ids() == ["one", "two"])
+        }
+    }
+
     @Test("and whose rows lie in the future wins over nothing until its peer's clock is accepted")
     func future() async throws {
         var group = ForgedGroup(.update, "note", key: "one", columns: [.init("body", ForgedValues.texts(["forged"]))])

@@ -29,6 +29,21 @@ import Testing
         #expect(try await steps < 3000)
     }
 
+    @Test func `one that was stopped when it was its turn holds up nobody for long`() async throws {
+        let world = try World()
+        let path = world.root + "/store.step"
+        let other = try StoreLock(path: path)
+        let stopped = open(path, O_RDWR | O_CLOEXEC)
+        defer { close(stopped) }
+        var turn = flock()
+        turn.l_type = Int16(F_WRLCK)
+        turn.l_len = 1
+        // F_OFD_SETLK
+        #expect(fcntl(stopped, 37, &turn) == 0)
+        try await other.acquire(wait: .seconds(120), of: "store")
+        other.release()
+    }
+
     @Test func `one that gave up waiting holds up nobody`() async throws {
         let world = try World()
         let path = world.root + "/store.step"

@@ -55,10 +55,17 @@ final class SnapshotCoverage {
             compared[snapshot.name] = isTrue
             return isTrue
         } catch let error as LogSyncError where error.code == .malformedLog {
-            return false
-        } catch is LogFileError {
-            return false
+            return passOver(snapshot, error)
+        } catch let error as LogFileError {
+            return passOver(snapshot, error)
         }
+    }
+
+    private func passOver(_ snapshot: FoundSnapshot, _ error: any Error) -> Bool {
+        owner.logger.warning(
+            "A snapshot could not be compared; nothing goes for it: \(error)",
+            metadata: ["file": "\(library.content.peer(snapshot.peer).path(snapshot.name))"])
+        return false
     }
 
     /// Notes a snapshot that was taken of this store just now.

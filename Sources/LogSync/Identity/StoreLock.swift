@@ -8,7 +8,8 @@ import LogSyncModel
 ///
 /// Processes take turns: one that finds the lock taken holds the file's *turn*, and any other that wants the lock waits for
 /// the turn first. A daemon with one step after another lets go for microseconds in between, which a process that looks
-/// each 50 ms would hardly ever meet.
+/// each 50 ms would hardly ever meet. One whose turn it is may have been stopped: after ``patience`` the others go by the
+/// lock alone.
 final class StoreLock {
     private let path: String
     private let descriptor: CInt
@@ -16,6 +17,7 @@ final class StoreLock {
     /// F_OFD_SETLK, which Glibc's module lacks: a lock of the open file, as flock's is, and apart from it.
     /// Source: fcntl(2).
     private static let setFileLock: CInt = 37
+    private static let patience = Duration.seconds(2)
 
     /// - Throws: `cannotCreate` where the file cannot be made.
     init(path: String) throws(LogSyncError) {
@@ -58,13 +60,14 @@ final class StoreLock {
     ///
     /// - Throws: `locked` after `wait`; `CancellationError`.
     func acquire(wait: Duration, of store: String, isolation: isolated (any Actor)? = #isolation) async throws {
-        let deadline = ContinuousClock.now + wait
+        let start = ContinuousClock.now
+        let deadline = start + wait
         var pause = Duration.milliseconds(1)
         var hasTurn = false
         defer { if hasTurn { _ = turn(F_UNLCK) } }
         while true {
             hasTurn = hasTurn || turn(F_WRLCK)
-            if try hasTurn && tryAcquire(LOCK_EX) { return }
+            if hasTurn || start.duration(to: .now) > Self.patience, try tryAcquire(LOCK_EX) { return }
             guard ContinuousClock.now < deadline else {
                 throw LogSyncError(
                     .locked, "\(store) is in use by another logsync process; nothing was changed",

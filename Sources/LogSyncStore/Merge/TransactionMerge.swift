@@ -100,7 +100,8 @@ final class TransactionMerge {
 
     private func applyGroup(_ group: RowGroup) throws {
         try latestTime.check(group)
-        guard group.rowCount == 1 || Set(group.identities).count == group.rowCount else {
+        // A second insert is refused by the first one's record, many at a time as one by one.
+        guard group.kind == .insert || group.rowCount == 1 || Set(group.identities).count == group.rowCount else {
             throw repeatedRow(in: group.table)
         }
         try store.checkIdentities(group.identities, in: store.catalog[group.table])

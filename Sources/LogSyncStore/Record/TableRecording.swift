@@ -136,10 +136,7 @@ final class TableRecording {
         guard let found = recorder.findings.newReferences[table.id] else { return }
         for position in found.rows {
             let identity = try clock.identity(at: position)
-            let row =
-                try identity.map { try ShownRows(store).currentRow($0, at: position, in: table) }
-                ?? (table.hasRowid ? reader.row(at: position) : nil)
-            guard let row,
+            guard let row = try ShownRows(recorder.store).currentRow(ofRecord: identity, at: position, in: table),
                 let key = CapturedChanges.key(
                     in: table, rowid: table.hasRowid ? position : nil, value: { row.values[table.key[$0].index] })
             else { continue }

@@ -3,6 +3,14 @@ import LogSyncSQLite
 
 /// What rows' keys spell, and their identities beside that (``TrackedTable/keepsIdentities``).
 extension ShownRows {
+    /// The row of a clock record, which says the identity only where the key does not; nil where the row is gone.
+    func currentRow(
+        ofRecord identity: RowIdentity?, at position: Int64, in table: TrackedTable
+    ) throws -> TableReader.Row? {
+        if table.hasRowid { return try reader(table).row(at: position) }
+        return try identity.flatMap { try currentRow($0, at: position, in: table) }
+    }
+
     /// What a row's key spells, by the identities of the rows that it names; nil for a key with a NULL in it.
     func spelledIdentity(_ row: TableReader.Row, in table: TrackedTable) throws -> RowIdentity? {
         try reader(table).naturalIdentity { try identityValue(row.values[$0], $0, in: table) }

@@ -61,7 +61,7 @@ struct ReferenceHistory {
     }
 
     static func forget(_ table: Int64, on connection: Connection) throws {
-        try connection.run("DELETE FROM logsync_store WHERE key = ?", .text(prefix + String(table)))
+        try StoreFacts(connection).remove(prefix + String(table))
     }
 
     private static func set(_ parents: [String], of table: Int64, on connection: Connection) throws {

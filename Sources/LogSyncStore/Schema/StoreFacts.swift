@@ -36,6 +36,10 @@ struct StoreFacts {
         ).map { (String(text: $0[0]), $0[1]) }
     }
 
+    func remove(_ key: String) throws {
+        try connection.run("DELETE FROM logsync_store WHERE key = ?", .text(key))
+    }
+
     func remove(under prefix: String) throws {
         try connection.run(
             "DELETE FROM logsync_store WHERE substr(key, 1, ?2) = ?1", .text(prefix),

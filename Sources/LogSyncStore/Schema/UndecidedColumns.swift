@@ -41,8 +41,7 @@ struct UndecidedColumns {
     /// - Parameter columns: none where all is decided.
     func set(_ columns: [Column], of table: Int64) throws {
         guard !columns.isEmpty else {
-            return try connection.run(
-                "DELETE FROM logsync_store WHERE key = ?", .text(Self.prefix + String(table)))
+            return try StoreFacts(connection).remove(Self.prefix + String(table))
         }
         try StoreFacts(connection).set(
             Self.prefix + String(table), .text(String(decoding: try JSONEncoder().encode(columns), as: UTF8.self)))

@@ -22,7 +22,6 @@ struct DigestKeyChange {
         let connection = store.connection
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
-        let reader = shownRows.reader(table)
         let update = try Statement(
             "UPDATE \(table.clock) SET digest = ?2, digests = ?3 WHERE row = ?1", on: connection)
         var last = Int64.min
@@ -35,9 +34,7 @@ struct DigestKeyChange {
             for row in rows {
                 let position = row[0].asInteger
                 guard var record = try clock.record(at: position) else { continue }
-                let present =
-                    try record.identity.map { try shownRows.currentRow($0, at: position, in: table) }
-                    ?? (table.hasRowid ? reader.row(at: position) : nil)
+                let present = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
                 digestAnew(&record, present, table)
                 update.bind(position, at: 1)
                 update.bind(Int64(bitPattern: record.digest), at: 2)

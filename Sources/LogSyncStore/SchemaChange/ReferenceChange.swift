@@ -75,13 +75,11 @@ struct ReferenceChange {
     func translate(_ table: TrackedTable, _ former: [Int: String?]) throws -> SchemaFindings.NewReferences {
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
-        let reader = shownRows.reader(table)
         let own = try store.formerSelves()
         var found = SchemaFindings.NewReferences(columns: Set(former.keys))
         for position in try clock.allRows() {
             guard var record = try clock.record(at: position),
-                let row = try record.identity.map({ try shownRows.currentRow($0, at: position, in: table) })
-                    ?? (table.hasRowid ? reader.row(at: position) : nil)
+                let row = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
             else { continue }
             var (isSpelledOut, isOwn) = (false, false)
             for (place, column) in table.columns.enumerated() {

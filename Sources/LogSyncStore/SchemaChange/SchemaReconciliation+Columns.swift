@@ -203,16 +203,22 @@ extension SchemaReconciliation {
         try pairs.count { try isToldRename(of: $0.0, to: $0.1.name, table) }
     }
 
-    func add(_ column: TableSchema.Column, at ordinal: Int, to table: TrackedTable) throws -> Int {
+    /// - Parameter logName: its name in logs; nil for a column that is new.
+    func add(
+        _ column: TableSchema.Column, called logName: String? = nil, at ordinal: Int, to table: TrackedTable
+    ) throws -> Int {
         let id =
             try connection.integer(
                 "SELECT coalesce(max(id), -1) + 1 FROM logsync_column WHERE table_id = ?", .integer(table.id)) ?? 0
-        let name = try Renames(connection).logName(ofNewColumn: column.name, in: table.name, id: table.id)
+        let name =
+            try logName ?? Renames(connection).logName(ofNewColumn: column.name, in: table.name, id: table.id)
         try connection.run(
             "INSERT INTO logsync_column(table_id, id, name, log_name, type, ordinal) VALUES(?, ?, ?, ?, ?, ?)",
             .integer(table.id), .integer(id), .text(column.name), .text(name), .text(column.declaredType),
             .integer(Int64(ordinal)))
-        if name != column.name { try Settings(store).set("rename", "\(table.name).\(column.name)", name) }
+        if logName != nil || name != column.name {
+            try Settings(store).set("rename", "\(table.name).\(column.name)", name)
+        }
         return Int(id)
     }
 
@@ -291,9 +297,7 @@ extension SchemaReconciliation {
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
-            let present =
-                try record.identity.map { try shownRows.currentRow($0, at: position, in: table) }
-                ?? (table.hasRowid ? reader.row(at: position) : nil)
+            let present = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
             if !changes.dropped.isEmpty {
                 for id in changes.dropped where id < record.digests.count { record.digests[id] = 0 }
                 // A row that was changed meanwhile differs in some column, which is enough to be recorded.

@@ -34,28 +34,17 @@ extension SchemaReconciliation {
     ) throws -> [UndecidedColumns.Column] {
         let undecided = try UndecidedColumns(connection).of(table.id)
         guard !undecided.isEmpty else { return [] }
-        let found = undecided.compactMap { column in present.first { $0.element.name.folded == column.name.folded } }
+        let found = undecided.compactMap { column in
+            present.first { $0.element.name.folded == column.name.folded }.map { (column, $0) }
+        }
         // Where one has gone, the others are what they are called.
         let areRenamed =
             try UndecidedColumns(connection).areRenamed(undecided, in: table.name)
             ?? (found.count == undecided.count ? nil : false)
         guard let areRenamed else { return undecided }
-        for (column, place) in undecided.compactMap({ column in
-            present.first { $0.element.name.folded == column.name.folded }.map { (column, $0) }
-        }) {
-            guard let name = areRenamed ? column.place : column.named else {
-                changes.decided.append(try add(place.element, at: place.offset, to: table))
-                continue
-            }
-            let id =
-                try connection.integer(
-                    "SELECT coalesce(max(id), -1) + 1 FROM logsync_column WHERE table_id = ?", .integer(table.id)) ?? 0
-            try connection.run(
-                "INSERT INTO logsync_column(table_id, id, name, log_name, type, ordinal) VALUES(?, ?, ?, ?, ?, ?)",
-                .integer(table.id), .integer(id), .text(place.element.name), .text(name),
-                .text(place.element.declaredType), .integer(Int64(place.offset)))
-            try Settings(store).set("rename", "\(table.name).\(place.element.name)", name)
-            changes.decided.append(Int(id))
+        for (column, place) in found {
+            let name = areRenamed ? column.place : column.named
+            changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
         }
         return []
     }
@@ -73,9 +62,7 @@ extension SchemaReconciliation {
         let ids = held.map { Int($0.id) }
         for position in try clock.allRows() {
             guard var record = try clock.record(at: position) else { continue }
-            let row =
-                try record.identity.map { try shownRows.currentRow($0, at: position, in: table) }
-                ?? (table.hasRowid ? shownRows.reader(table).row(at: position) : nil)
+            let row = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
             for id in ids {
                 var cell = record.state.cell(id)
                 guard !cell.isEmpty else { continue }

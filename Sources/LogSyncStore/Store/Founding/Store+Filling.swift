@@ -174,7 +174,7 @@ struct FillingPlace: Codable {
     }
 
     static func clear(_ store: OpenStore) throws {
-        try store.connection.run("DELETE FROM logsync_store WHERE key = ?", .text(key))
+        try store.facts.remove(key)
     }
 }
 
