@@ -2,60 +2,154 @@ import GRDB
 
 /// One table whose changes can be taken back: the triggers that note them, and the values before and after.
 struct UndoTable: Sendable {
-    private let name: String
+    let name: String
     private let number: Int
+    /// The columns that can be written: what is generated comes by itself.
     private let columns: [String]
     /// The primary key, or the rowid.
     private let key: [String]
+    /// The columns of which no two rows have the same values, other than the key.
+    private let uniques: [[String]]
+    let references: UndoReferences
+    /// Whether the program has SQLite tell triggers of the rows that `REPLACE` displaces.
+    private let hearsOfReplaced: Bool
 
     init(_ name: String, number: Int, _ db: Database) throws {
         self.name = name
         self.number = number
-        columns = try db.columns(in: name).map(\.name)
-        let primary = try db.primaryKey(name).columns
-        key = primary
+        // It throws where there is no such table.
+        key = try db.primaryKey(name).columns
+        columns = try String.fetchAll(
+            db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden = 0 ORDER BY cid", arguments: [name])
+        let key = Set(key.map { $0.lowercased() })
+        uniques = try db.indexes(on: name).filter(\.isUnique).map(\.columns)
+            .filter { Set($0.map { $0.lowercased() }) != key }
+        references = try UndoReferences(name, db)
+        hearsOfReplaced = try Bool.fetchOne(db, sql: "PRAGMA recursive_triggers") ?? false
     }
+
+    /// What the triggers and the values depend on.
+    var shape: String { "\(name) \(key) \(columns) \(uniques) \(hearsOfReplaced)" }
 
     private var quoted: String { name.quotedDatabaseIdentifier }
     private var values: String { "undo_log_values_\(number)" }
+    private var rivals: String { "undo_log_rival_\(number)" }
     private var stored: [String] { key.allSatisfy(columns.contains) ? columns : key + columns }
 
+    // MARK: Triggers
+
+    private static let kinds = [("insert", false, true), ("update", true, true), ("delete", true, false)]
+
+    /// `REPLACE` deletes rows without a word. So a row's rivals, which have a key or unique value of it, are noted
+    /// before it is written, and are deleted rows where they are gone afterwards, or another row has their key.
     func install(_ db: Database) throws {
         let declared = stored.indices.flatMap { ["old\($0)", "new\($0)"] }.joined(separator: ", ")
-        try db.execute(sql: "CREATE TEMP TABLE IF NOT EXISTS \(values)(number INTEGER PRIMARY KEY, \(declared))")
-        for (kind, hasOld, hasNew) in [("insert", false, true), ("update", true, true), ("delete", true, false)] {
+        try db.execute(
+            sql: """
+                CREATE TEMP TABLE IF NOT EXISTS \(values)(number INTEGER PRIMARY KEY, \(declared));
+                CREATE TEMP TABLE IF NOT EXISTS \(rivals)(number INTEGER PRIMARY KEY, \(declared));
+                """)
+        for (kind, hasOld, hasNew) in Self.kinds {
             let given = stored.flatMap { column in
                 let column = column.quotedDatabaseIdentifier
                 return [hasOld ? "OLD.\(column)" : "NULL", hasNew ? "NEW.\(column)" : "NULL"]
             }
+            let displaced = hasNew && !hearsOfReplaced
             try db.execute(
                 sql: """
                     CREATE TEMP TRIGGER IF NOT EXISTS undo_log_\(kind)_\(number) AFTER \(kind.uppercased()) ON main.\(quoted)
                     WHEN EXISTS (SELECT 1 FROM undo_log_open)
                     BEGIN
+                        \(displaced ? noteDisplaced : "")
                         INSERT INTO undo_log_change(group_id, tbl, kind)
                             SELECT id, \(number), '\(kind)' FROM undo_log_open;
                         INSERT INTO \(values) VALUES(last_insert_rowid(), \(given.joined(separator: ", ")));
                     END
                     """)
+            guard displaced else { continue }
+            try db.execute(
+                sql: """
+                    CREATE TEMP TRIGGER IF NOT EXISTS undo_log_before_\(kind)_\(number)
+                    BEFORE \(kind.uppercased()) ON main.\(quoted) WHEN EXISTS (SELECT 1 FROM undo_log_open)
+                    BEGIN
+                        DELETE FROM \(rivals);
+                        INSERT INTO \(rivals) SELECT NULL, \(pairs("t")) FROM main.\(quoted) AS t
+                            WHERE (\(isRival))\(hasOld ? " AND NOT (\(same("t", "OLD")))" : "");
+                    END
+                    """)
         }
     }
 
+    /// Removes what any log has installed on the connection, and the values that it has kept.
+    static func uninstallAll(_ db: Database) throws {
+        let made = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT type, name FROM temp.sqlite_master WHERE type = 'trigger' AND name LIKE 'undo!_log!_%' ESCAPE '!'
+                OR type = 'table' AND (name LIKE 'undo!_log!_values!_%' ESCAPE '!' OR name LIKE 'undo!_log!_rival!_%' ESCAPE '!')
+                ORDER BY type DESC
+                """)
+        for row in made {
+            let (type, name): (String, String) = (row[0], row[1])
+            try db.execute(sql: "DROP \(type) IF EXISTS temp.\(name.quotedDatabaseIdentifier)")
+        }
+    }
+
+    /// Forgets the values of changes.
+    func forget(_ changes: String, _ db: Database) throws {
+        try db.execute(sql: "DELETE FROM temp.\(values) WHERE number IN (\(changes))")
+    }
+
+    /// Values of a row that is gone.
+    private func pairs(_ row: String) -> String {
+        stored.map { "\(row).\($0.quotedDatabaseIdentifier), NULL" }.joined(separator: ", ")
+    }
+
+    private func same(_ row: String, _ other: String) -> String {
+        key.map { "\(row).\($0.quotedDatabaseIdentifier) IS \(other).\($0.quotedDatabaseIdentifier)" }
+            .joined(separator: " AND ")
+    }
+
+    private var isRival: String {
+        ([key] + uniques).map { columns in
+            columns.map { "t.\($0.quotedDatabaseIdentifier) = NEW.\($0.quotedDatabaseIdentifier)" }
+                .joined(separator: " AND ")
+        }.map { "(\($0))" }.joined(separator: " OR ")
+    }
+
+    private var noteDisplaced: String {
+        let its = key.map { column in "s.old\(stored.firstIndex(of: column) ?? 0)" }
+        let isThere = zip(key, its).map { "t.\($0.quotedDatabaseIdentifier) IS \($1)" }.joined(separator: " AND ")
+        let isNew = zip(key, its).map { "NEW.\($0.quotedDatabaseIdentifier) IS \($1)" }.joined(separator: " AND ")
+        let list = stored.indices.map { "s.old\($0), NULL" }.joined(separator: ", ")
+        let last = "(SELECT coalesce(max(number), 0) FROM undo_log_change)"
+        return """
+            DELETE FROM \(rivals) WHERE number IN (
+                SELECT s.number FROM \(rivals) AS s
+                WHERE NOT (\(isNew)) AND EXISTS (SELECT 1 FROM main.\(quoted) AS t WHERE \(isThere)));
+            INSERT INTO \(values) SELECT \(last) + s.number, \(list) FROM \(rivals) AS s;
+            INSERT INTO undo_log_change(number, group_id, tbl, kind)
+                SELECT \(last) + s.number, id, \(number), 'delete' FROM \(rivals) AS s, undo_log_open;
+            DELETE FROM \(rivals);
+            """
+    }
+
+    // MARK: Taking back
+
     /// Takes one change back, as far as nothing was written since.
-    func revert(_ change: Int64, _ kind: String, _ db: Database, _ undone: inout UndoLog.Undone) throws {
+    func revert(_ change: Int64, _ kind: String, _ db: Database, _ reversal: inout UndoReversal) throws {
         guard let row = try Row.fetchOne(db, sql: "SELECT * FROM temp.\(values) WHERE number = ?", arguments: [change])
         else { return }
-        try db.execute(sql: "DELETE FROM temp.\(values) WHERE number = ?", arguments: [change])
         let before: [DatabaseValue] = stored.indices.map { row[1 + 2 * $0] }
         let after: [DatabaseValue] = stored.indices.map { row[2 + 2 * $0] }
         switch kind {
-        case "insert": try remove(after, db, &undone)
-        case "delete": try bringBack(before, db, &undone)
-        default: try restore(before, after, db, &undone)
+        case "insert": try remove(after, db, &reversal)
+        case "delete": try bringBack(before, db, &reversal)
+        default: try restore(before, after, db, &reversal)
         }
     }
 
-    private func key(of row: [DatabaseValue]) -> [DatabaseValue] {
+    func key(of row: [DatabaseValue]) -> [DatabaseValue] {
         key.compactMap { column in stored.firstIndex(of: column).map { row[$0] } }
     }
 
@@ -66,52 +160,96 @@ struct UndoTable: Sendable {
     private func present(_ key: [DatabaseValue], _ db: Database) throws -> [DatabaseValue]? {
         let list = stored.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
         let row = try Row.fetchOne(
-            db, sql: "SELECT \(list) FROM \(quoted) WHERE \(condition)", arguments: StatementArguments(key))
+            db, sql: "SELECT \(list) FROM main.\(quoted) WHERE \(condition)", arguments: StatementArguments(key))
         return row.map { row in stored.indices.map { row[$0] } }
     }
 
-    private func remove(_ inserted: [DatabaseValue], _ db: Database, _ undone: inout UndoLog.Undone) throws {
+    private func remove(_ inserted: [DatabaseValue], _ db: Database, _ reversal: inout UndoReversal) throws {
         let key = key(of: inserted)
         guard let present = try present(key, db) else { return }
-        guard present == inserted else {
-            undone.left.append(UndoLog.Left(table: name, key: key, column: nil))
-            return
+        guard present == inserted else { return reversal.leave(self, key) }
+        if try !removeUnlessReferred(present, db) {
+            reversal.referred.append((self, present))
+        } else {
+            reversal.rows += 1
         }
-        try db.execute(sql: "DELETE FROM \(quoted) WHERE \(condition)", arguments: StatementArguments(key))
-        undone.rows += 1
     }
 
-    private func bringBack(_ deleted: [DatabaseValue], _ db: Database, _ undone: inout UndoLog.Undone) throws {
+    /// Deletes a row, unless rows refer to it that this group did not bring: they would go, or lose what they refer to.
+    func removeUnlessReferred(_ row: [DatabaseValue], _ db: Database) throws -> Bool {
+        guard try !references.areThere(to: row, stored, db) else { return false }
+        try delete(key(of: row), db)
+        return true
+    }
+
+    func delete(_ key: [DatabaseValue], _ db: Database) throws {
+        try db.execute(sql: "DELETE FROM main.\(quoted) WHERE \(condition)", arguments: StatementArguments(key))
+    }
+
+    private func bringBack(_ deleted: [DatabaseValue], _ db: Database, _ reversal: inout UndoReversal) throws {
         let list = stored.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
         let marks = stored.map { _ in "?" }.joined(separator: ", ")
         // Another row may have its key, or a unique value of it.
         try db.execute(
-            sql: "INSERT OR IGNORE INTO \(quoted)(\(list)) VALUES(\(marks))", arguments: StatementArguments(deleted))
-        if db.changesCount > 0 {
-            undone.rows += 1
-        } else {
-            undone.left.append(UndoLog.Left(table: name, key: key(of: deleted), column: nil))
-        }
+            sql: "INSERT OR IGNORE INTO main.\(quoted)(\(list)) VALUES(\(marks))",
+            arguments: StatementArguments(deleted))
+        let key = key(of: deleted)
+        guard db.changesCount > 0 else { return reversal.leave(self, key) }
+        reversal.rows += 1
+        reversal.written.append(UndoReversal.Written(table: self, key: key, columns: nil))
     }
 
     private func restore(
-        _ before: [DatabaseValue], _ after: [DatabaseValue], _ db: Database, _ undone: inout UndoLog.Undone
+        _ before: [DatabaseValue], _ after: [DatabaseValue], _ db: Database, _ reversal: inout UndoReversal
     ) throws {
         let key = key(of: after)
         let changed = stored.indices.filter { before[$0] != after[$0] }
         guard let present = try present(key, db) else {
-            if !changed.isEmpty { undone.left.append(UndoLog.Left(table: name, key: key, column: nil)) }
+            if !changed.isEmpty { reversal.leave(self, key) }
             return
         }
         let own = changed.filter { present[$0] == after[$0] }
-        for index in changed where !own.contains(index) {
-            undone.left.append(UndoLog.Left(table: name, key: key, column: stored[index]))
-        }
+        for index in changed where !own.contains(index) { reversal.leave(self, key, stored[index]) }
         guard !own.isEmpty else { return }
-        let list = own.map { "\(stored[$0].quotedDatabaseIdentifier) = ?" }.joined(separator: ", ")
+        // Another row may have a unique value of it by now: then the other columns are restored one by one.
+        var done = try write(before, own, key, db) ? own : []
+        if done.isEmpty, own.count > 1 {
+            // Those of the key last, for the row is found by it.
+            let (others, keys) = (
+                own.filter { !self.key.contains(stored[$0]) }, own.filter { self.key.contains(stored[$0]) }
+            )
+            done = try (others + keys).filter { try write(before, [$0], key, db) }
+        }
+        for index in own where !done.contains(index) { reversal.leave(self, key, stored[index]) }
+        guard !done.isEmpty else { return }
+        reversal.rows += 1
+        let now = zip(self.key, key).map { column, value in
+            stored.firstIndex(of: column).map { done.contains($0) ? before[$0] : value } ?? value
+        }
+        reversal.written.append(
+            UndoReversal.Written(
+                table: self, key: now, columns: Dictionary(uniqueKeysWithValues: done.map { (stored[$0], after[$0]) })))
+    }
+
+    private func write(
+        _ values: [DatabaseValue], _ indices: [Int], _ key: [DatabaseValue], _ db: Database
+    ) throws -> Bool {
+        try set(indices.map { (stored[$0], values[$0]) }, key, db)
+    }
+
+    /// - Returns: whether no constraint is in the way.
+    func set(_ values: [(column: String, value: DatabaseValue)], _ key: [DatabaseValue], _ db: Database) throws -> Bool
+    {
+        let list = values.map { "\($0.column.quotedDatabaseIdentifier) = ?" }.joined(separator: ", ")
         try db.execute(
-            sql: "UPDATE \(quoted) SET \(list) WHERE \(condition)",
-            arguments: StatementArguments(own.map { before[$0] } + key))
-        undone.rows += 1
+            sql: "UPDATE OR IGNORE main.\(quoted) SET \(list) WHERE \(condition)",
+            arguments: StatementArguments(values.map(\.value) + key))
+        return db.changesCount > 0
+    }
+
+    /// The columns by which a row refers to rows that are not there; empty where the row itself is gone.
+    func dangling(_ key: [DatabaseValue], _ db: Database) throws -> Set<String>? {
+        guard let row = try present(key, db) else { return nil }
+        return try references.dangling(row, stored, db)
     }
 }
