@@ -54,7 +54,8 @@ public struct KeyValueUsage: Sendable, Hashable {
         let rows = try Row.fetchCursor(
             db,
             sql: """
-                SELECT key, length(CAST(key AS BLOB)), coalesce(length(CAST(value AS BLOB)), 0) FROM entry ORDER BY key
+                SELECT key, length(CAST(key AS BLOB)), coalesce(length(CAST(value AS BLOB)), 0) FROM entry
+                WHERE \(KeyValueStore.isKey) ORDER BY key
                 """)
         (keys, bytes, excess) = (0, 0, [])
         while let row = try rows.next() {

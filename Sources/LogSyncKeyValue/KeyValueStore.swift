@@ -108,7 +108,11 @@ public final class KeyValueStore: Sendable {
     /// A database of another program gets no table of ours.
     private static func checkEmpty(_ path: String) async throws {
         guard FileManager.default.fileExists(atPath: path) else { return }
-        let database = try pool(path)
+        // A pool would change its journal.
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        guard let database = try? DatabaseQueue(path: path, configuration: configuration) else { return }
         let tables = try await database.read { db in
             try String.fetchAll(
                 db, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
@@ -161,11 +165,14 @@ public final class KeyValueStore: Sendable {
         try value(String.self, for: key).map { try JSONDecoder().decode(T.self, from: Data($0.utf8)) }
     }
 
+    /// Other programs, and other peers, may write what is no text, which nobody asks for by a key.
+    static let isKey = "typeof(key) = 'text'"
+
     /// Every key with its value.
     public var dictionaryRepresentation: [String: DatabaseValue] {
         get throws {
             try database.read { db in
-                let rows = try Row.fetchAll(db, sql: "SELECT key, value FROM entry")
+                let rows = try Row.fetchAll(db, sql: "SELECT key, value FROM entry WHERE \(Self.isKey)")
                 return Dictionary(rows.map { ($0["key"], $0["value"]) }) { first, _ in first }
             }
         }
