@@ -22,6 +22,14 @@ struct WakeTests {
         #expect(Watchers.peer("/elsewhere/peers/\(id)", nil, content: content) == nil)
     }
 
+    @Test("What a sync engine writes aside is not looked for before it has its name")
+    func onItsWay() {
+        let names = [
+            ".logsync-1.tmp", ".syncthing.000000000001.tlog.tmp", "000000000001-000000000001-ab.tlog", "receipt.json",
+        ]
+        #expect(names.map(Watchers.isOnItsWay) == [true, true, false, false])
+    }
+
     @Test("Wakes are gathered until they are taken, and one from anywhere is for everywhere")
     func gathering() {
         let wakes = WakeQueue()

@@ -3,7 +3,8 @@ import LogSyncModel
 
 /// A small file that is replaced durably: written aside, synchronized, renamed, the directory synchronized.
 enum DurableFile {
-    static func write(_ data: Data, to path: String) throws(LogSyncError) {
+    /// - Parameter mayBeUndone: whether a power cut may leave the former file in its place.
+    static func write(_ data: Data, to path: String, mayBeUndone: Bool = false) throws(LogSyncError) {
         let temporary = path + ".tmp"
         func attempt(_ what: String, _ body: () -> Bool) throws(LogSyncError) {
             guard !body() else { return }
@@ -30,6 +31,7 @@ enum DurableFile {
         }
         try attempt("synchronized") { fsync(descriptor) == 0 }
         try attempt("put in place") { rename(temporary, path) == 0 }
+        if mayBeUndone { return }
         let directory = open((path as NSString).deletingLastPathComponent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         try attempt("synchronized") { directory >= 0 }
         defer { close(directory) }

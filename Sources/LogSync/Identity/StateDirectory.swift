@@ -116,11 +116,12 @@ struct StateDirectory: Equatable {
 
     /// Writes a state file so that it survives a power loss, whole or not at all.
     ///
+    /// - Parameter mayBeUndone: whether a power loss may leave the former one.
     /// - Throws: `ioError`.
-    func save(_ state: StateFile) throws {
+    func save(_ state: StateFile, mayBeUndone: Bool = false) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
-        try DurableFile.write(try encoder.encode(state), to: path(of: state.peer))
+        try DurableFile.write(try encoder.encode(state), to: path(of: state.peer), mayBeUndone: mayBeUndone)
     }
 
     func remove(_ peer: PeerID) throws {

@@ -157,24 +157,27 @@ final class StoreIdentity {
     }
 
     /// Changes the state file; nothing happens before the identity is settled.
-    func update(_ change: (inout StateFile) throws -> Void) throws {
+    func update(mayBeUndone: Bool = false, _ change: (inout StateFile) throws -> Void) throws {
         guard var next = state else { return }
         try change(&next)
-        try save(next)
+        try save(next, mayBeUndone: mayBeUndone)
     }
 
-    private func save(_ next: StateFile) throws {
+    private func save(_ next: StateFile, mayBeUndone: Bool = false) throws {
         guard next != state else { return }
-        try owner.stateDirectory.save(next)
+        try owner.stateDirectory.save(next, mayBeUndone: mayBeUndone)
         state = next
     }
 
     /// Notes how far the store has recorded. To be called after a recording commits and before any of it is published.
+    ///
+    /// The store itself has it by then: a state file that a power cut sets back is one that is behind its store, as after a
+    /// kill at this point.
     func noteRecorded() throws {
         guard let former = state?.sequence else { return }
         try store.synchronize()
         let sequence = try store.vector()[peer]
-        try update {
+        try update(mayBeUndone: true) {
             $0.sequence = sequence
             $0.chain = try chain
         }

@@ -53,7 +53,8 @@ extension Inbox {
             try hold(plan, error)
             return .undone
         }
-        try owner.identity.noteRecorded()
+        // What others did is on their disks; what was recorded here is nowhere else.
+        if step.recorded != nil || !step.revived.isEmpty { try owner.identity.noteRecorded() }
         log(files)
         return .imported(step)
     }

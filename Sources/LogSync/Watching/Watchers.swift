@@ -45,10 +45,15 @@ struct Watchers: Sendable {
             case .changed(let directory, let name):
                 guard let watched else { return wakes.wake(.folder) }
                 if directory == watched.own || directory.hasPrefix(watched.own + "/") { return }
+                if let name, Self.isOnItsWay(name) { return }
                 wakes.wake(.folder, in: Self.peer(directory, name, content: watched.path))
             }
         }
     }
+
+    /// Whether a name is one that no file of a content has: what is written by it, as sync engines do before they rename,
+    /// is not there yet. A look at the folder would find nothing, and hints that come meanwhile would wait for it to end.
+    static func isOnItsWay(_ name: String) -> Bool { name.hasPrefix(".") }
 
     /// The peer in whose folder something changed; nil where it was beside the peers' folders.
     static func peer(_ directory: String, _ name: String?, content: String) -> PeerID? {
