@@ -26,7 +26,7 @@ public actor Replicator {
     nonisolated let changeHub = EventHub<StoreChange>()
     /// Says that subscriptions may have something to tell.
     nonisolated let firingHub = EventHub<Void>()
-    /// Up to where the store's history is known to whom ``changes`` tells; nil before the first step.
+    /// Up to where the store's history is known to whom ``changes`` tells; nil before the store was opened.
     var seenToken: Int64?
     private nonisolated let executor = QueueExecutor(label: "logsync.replicator")
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -39,16 +39,22 @@ public actor Replicator {
     var locks: StoreLocks?
     /// Whether another process needs the store alone: then it stays closed, whatever is asked of this replicator.
     var isLettingGo = false
+    /// Whether this replicator has asked the others to let go of the store, and has it alone or waits for that.
+    var isAlone = false
     /// Whether ``run()`` is under way.
     var isRunning = false
     /// How much of what is being done while ``run()`` is under way may meet a file that ends the process.
     private var work = 0
     /// Since the store was found missing or replaced, while ``run()`` is under way: nil once it is open again.
     var storeReturn: StoreReturn?
+    /// The files of the path when the database there was last found to be no store; nil where it was none.
+    var notReplicated: RestingFiles?
     /// What ``start()`` started.
     var background: Task<Void, Never>?
     /// What the database still has to become; nil where it is a store.
     var founding: FoundingPlan?
+    /// Whether the database was a store, and is none any more by ``leave()``.
+    var hasLeft = false
     /// Records within the program's own transactions.
     nonisolated let programRecording: ProgramRecording
     /// Tells the program's own observations; see ``open(_:container:content:peer:whenContainerIsAway:runs:configuration:_:)``.
@@ -82,6 +88,7 @@ public actor Replicator {
         stateDirectory = store.stateDirectory
         locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
         opened = store
+        seenToken = try store.store.lastToken()
     }
 
     /// Says that something begins which reads what others have written; ``endWork()`` says that it is done.
@@ -233,7 +240,10 @@ public actor Replicator {
             result.imported += Int(clamping: joined.transactions)
             return try await importAll(scan, &result)
         }
+        let isImported = result.imported > 0
         let isOutdated = try await step { store in
+            // It was told before the disk had it; who asked for it need not fear for it any more.
+            if isImported { try store.store.synchronize() }
             try store.inbox.finish(plan, scan)
             // Others have seen what this store never did: it is an older state of itself.
             guard store.identity.seenByOthers > 0 else { return false }
@@ -262,7 +272,7 @@ public actor Replicator {
             guard let (snapshot, joined) = try store.inbox.joinSnapshot(plan, scan) else { return nil }
             announce(
                 DidImport(
-                    snapshot, joined, token: try store.store.lastToken(), into: store.place.path,
+                    snapshot, joined, token: store.token(try store.store.lastToken()), into: store.place.path,
                     names: try store.names()), .joinedSnapshot)
             return joined
         }
@@ -272,7 +282,7 @@ public actor Replicator {
 
     private func announce(_ step: ImportStep, in store: ReplicatedStore) throws {
         guard !step.imported.isEmpty else { return }
-        announce(DidImport(step, into: store.place.path, names: try store.names()))
+        announce(DidImport(step, into: store.place.path, as: store.peer, names: try store.names()))
     }
 
     private func announce(_ event: DidImport, _ cause: StoreChange.Cause = .imported) {

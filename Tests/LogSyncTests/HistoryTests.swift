@@ -281,4 +281,81 @@ import Testing
         try await settle(a, b)
         #expect(try await a.sync().recorded == 0)
     }
+
+    @Test("A token of a history that is no more has expired, and forgets nothing of the one that is")
+    func otherHistory() async throws {
+        try a.execute("INSERT INTO tag VALUES('one', '')")
+        try await a.sync()
+        try a.checkpoint()
+        let backup = try Data(contentsOf: URL(fileURLWithPath: a.path))
+        for name in ["two", "three"] {
+            try a.execute("INSERT INTO tag VALUES('\(name)', '')")
+            try await a.sync()
+        }
+        let far = try await a.with { try await $0.historyToken() }
+        let kept = try JSONDecoder().decode(HistoryToken.self, from: JSONEncoder().encode(far))
+        #expect(try await a.with { try await $0.history(HistoryFilter(after: kept)) }.isEmpty)
+        for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: a.path + suffix) }
+        try backup.write(to: URL(fileURLWithPath: a.path), options: .atomic)
+
+        func expectExpired(_ token: HistoryToken, _ replicator: Replicator) async {
+            for error in [
+                await #expect(throws: LogSyncError.self) { try await replicator.history(HistoryFilter(after: token)) },
+                await #expect(throws: LogSyncError.self) { try await replicator.changes(after: token) },
+            ] { #expect(error?.code == .historyExpired) }
+        }
+        // It goes by the number first, and by the peer once the store has found out that it is an older state.
+        let restored = try a.replicator()
+        await expectExpired(kept, restored)
+        for _ in 0..<2 { _ = try await restored.sync() }
+        for number in 0..<4 {
+            try a.execute("INSERT INTO tag VALUES('later \(number)', '')")
+            _ = try await restored.sync()
+        }
+        #expect(try await restored.historyToken() > kept)
+        await expectExpired(kept, restored)
+        let count = try await restored.history().count
+        await #expect(throws: LogSyncError.self) { try await restored.deleteHistory(before: kept) }
+        #expect(try await restored.history().count == count)
+
+        // Made anew, it has as many transactions at once.
+        let now = try await restored.historyToken()
+        try await restored.leave()
+        await restored.close()
+        var options = InitializeOptions()
+        options.peerName = "again"
+        _ = try await a.initialize(options)
+        let all = try await a.with { again in
+            await expectExpired(now, again)
+            return try await again.history(HistoryFilter(after: .zero))
+        }
+        #expect(!all.isEmpty)
+        // Tokens that were kept as numbers go on.
+        #expect(try JSONDecoder().decode(HistoryToken.self, from: Data("57".utf8)) == HistoryToken(57))
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(HistoryToken.self, from: Data("\"57@x\"".utf8)) }
+    }
+
+    @Test("After the beginning comes all that is left, also where some was forgotten")
+    func afterZero() async throws {
+        try await a.with { replicator in
+            try await replicator.deleteHistory(before: try await replicator.historyToken())
+            var changes = try await replicator.changes(after: .zero).makeAsyncIterator()
+            #expect(await changes.next()?.tables.keys.sorted() == ["item"])
+        }
+    }
+
+    @Test("What another process imports before the first step of this one is told", arguments: [false, true])
+    func beforeFirstStep(isAfterToken: Bool) async throws {
+        let replicator = try a.replicator()
+        let changes =
+            isAfterToken
+            ? try await replicator.changes(after: try await replicator.historyToken()) : replicator.changes
+        try b.execute("INSERT INTO tag VALUES('b', '')")
+        try await settle(b)
+        try await a.sync()
+        _ = try await replicator.sync()
+        var iterator = changes.makeAsyncIterator()
+        #expect(await iterator.next()?.tables["tag"]?.inserted == [[.text("b")]])
+        await replicator.close()
+    }
 }

@@ -6,7 +6,9 @@ import LogSyncStore
 /// Notifications of what a store's steps changed.
 extension DidImport {
     /// What a step of importing changed.
-    init(_ step: ImportStep, into store: String, names: PeerNames) {
+    ///
+    /// - Parameter peer: the store's own.
+    init(_ step: ImportStep, into store: String, as peer: PeerID, names: PeerNames) {
         self.init(
             store: store,
             transactions: step.imported.map { transaction in
@@ -14,7 +16,7 @@ extension DidImport {
                     peer: names[transaction.dot.peer], sequence: transaction.dot.sequence,
                     time: Timestamp(milliseconds: transaction.time.milliseconds), author: transaction.author,
                     context: transaction.context,
-                    token: HistoryToken(transaction.token), tables: transaction.tables)
+                    token: HistoryToken(transaction.token, of: peer), tables: transaction.tables)
             })
     }
 
@@ -22,12 +24,12 @@ extension DidImport {
     ///
     /// - Parameter token: of what it changed in the store's history.
     init(
-        _ snapshot: FoundSnapshot, _ joined: JoinedSnapshot, token: Int64, into store: String, names: PeerNames
+        _ snapshot: FoundSnapshot, _ joined: JoinedSnapshot, token: HistoryToken, into store: String, names: PeerNames
     ) {
         let transaction = Transaction(
             peer: names[snapshot.peer], sequence: snapshot.name.sequence,
             time: Timestamp(milliseconds: snapshot.manifest.taken), author: nil, context: nil,
-            token: HistoryToken(token), tables: joined.tables)
+            token: token, tables: joined.tables)
         self.init(store: store, transactions: [transaction])
     }
 }

@@ -69,7 +69,8 @@ final class ProgramRecording: Sendable {
     private enum State {
         /// No step has found out which peer the store is.
         case unknown
-        /// The database is no store yet. When it becomes one, all that it holds is recorded.
+        /// The database is no store yet, and all that it holds is recorded when it becomes one; or it has left, and is none
+        /// any more.
         case unfounded
         case expected(EmbeddedRecording.Expected)
     }
@@ -82,6 +83,11 @@ final class ProgramRecording: Sendable {
     func expect(_ file: StateFile) {
         let expected = EmbeddedRecording.Expected(peer: file.peer, inode: file.inode, sequence: file.sequence)
         state.withLock { $0 = .expected(expected) }
+    }
+
+    /// The peer that the store is expected to be; nil where that is not known.
+    var peer: PeerID? {
+        state.withLock { if case .expected(let expected) = $0 { expected.peer } else { nil } }
     }
 
     func expectFounding() { state.withLock { $0 = .unfounded } }

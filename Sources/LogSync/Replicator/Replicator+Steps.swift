@@ -75,15 +75,33 @@ extension Replicator {
             closeReplaced()
         }
         try awaitReturn()
-        let store = try ReplicatedStore(
-            path: path, configuration: configuration, stateDirectory: StateDirectory(configuration.stateDirectory),
-            nonce: nonce)
+        let store = try openedStore()
         stateDirectory = store.stateDirectory
         try stateDirectory.create()
         locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
         opened = store
         storeReturn = nil
+        // What others import from now on is news, also before the first step.
+        if seenToken == nil { seenToken = try store.store.lastToken() }
         return store
+    }
+
+    private func openedStore() throws -> ReplicatedStore {
+        let files = RestingFiles(path)
+        notReplicated = nil
+        do {
+            return try ReplicatedStore(
+                path: path, configuration: configuration, stateDirectory: StateDirectory(configuration.stateDirectory),
+                nonce: nonce)
+        } catch let error as LogSyncError where error.code == .notReplicated {
+            notReplicated = files
+            // To be made one is not the program's to do a second time.
+            guard let founding else { throw error }
+            throw LogSyncError(
+                .containerUnavailable,
+                "\(path) is no store yet: it becomes one when \(founding.container) is there; what is written stays",
+                help: "Mount the shared folder, or wait for its sync engine to deliver it")
+        }
     }
 
     /// Lets go of the store's file; it is opened again when it is needed.
@@ -139,8 +157,17 @@ extension Replicator {
     /// Waits until no other process has the store open; ``giveBack()`` lets them in again.
     func takeAlone() async throws {
         _ = try store()
-        try await locks?.takeAlone(wait: configuration.wait, of: path)
+        isAlone = true
+        do {
+            try await locks?.takeAlone(wait: configuration.wait, of: path)
+        } catch {
+            isAlone = false
+            throw error
+        }
     }
 
-    func giveBack() { locks?.giveBack() }
+    func giveBack() {
+        isAlone = false
+        locks?.giveBack()
+    }
 }

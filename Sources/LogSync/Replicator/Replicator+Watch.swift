@@ -169,14 +169,20 @@ extension Replicator {
 
     // MARK: Rest
 
-    /// Whether a wake is for writes that were none: of a store that was let go of, and whose files are as they were.
+    /// Whether a wake is for writes that were none: of a store that was let go of, or a database that is no store, whose
+    /// files are as they were. To look into a database wakes as a write does, when the look ends.
     private func isUntouched(by wake: Wake) -> Bool {
-        wake.reasons.isSubset(of: [.local, .commit, .rest]) && opened?.store.isUntouchedAtRest ?? false
+        guard wake.reasons.isSubset(of: [.local, .commit, .rest]) else { return false }
+        if let opened { return opened.store.isUntouchedAtRest }
+        return notReplicated.map { $0 == RestingFiles(path) } ?? false
     }
 
     /// Lets go of the store's files, so that a program that wants them for itself gets them.
+    ///
+    /// Where the program that has them open is this one, no other gets them anyway, and opening them again would delay the
+    /// next commit and the next import.
     private func rest(_ state: inout DaemonState) throws {
-        guard let opened, !opened.store.isResting else { return }
+        guard let opened, !opened.store.isResting, notifying == nil else { return }
         guard opened.isCurrent, let files = opened.store.restingFiles(now: PassingTime.nanosecondsSince1970()) else {
             return state.postponeRest()
         }
@@ -218,6 +224,8 @@ extension Replicator {
     /// Closes the store until another process, which needs it alone, has finished.
     private func letGo(_ wakes: WakeQueue) async throws {
         let limit = configuration.wait * 6
+        // A request of its own is none to itself.
+        guard !isAlone else { return }
         guard StoreLocks.isRequested(stateDirectory, store: path, age: limit) else { return }
         isLettingGo = true
         defer { isLettingGo = false }
@@ -265,8 +273,12 @@ extension Replicator {
         configuration.logger.notice("\(error.message)")
     }
 
+    /// How often it is looked whether the folder is there without which the database cannot become a store.
+    private static let foundingPause = Duration.seconds(2)
+
     private func announce(_ error: LogSyncError, _ state: inout DaemonState) {
-        state.fail()
+        // Nothing tells of a folder that is not there yet.
+        state.fail(retryAfter: founding == nil ? nil : Self.foundingPause)
         if error.code == .noStore, let span = state.isTimeToMissStore() {
             configuration.logger.warning(
                 """

@@ -107,10 +107,12 @@ struct DaemonState {
     }
 
     /// Has the round tried again after a while; where that is to be done already, it is enough.
-    mutating func fail() {
+    ///
+    /// - Parameter pause: after how long; nil for longer each time.
+    mutating func fail(retryAfter pause: Duration? = nil) {
         guard retry == nil else { return }
-        retry = wakes.wake(.full, after: delay)
-        delay = min(delay * 2, Self.lastDelay)
+        retry = wakes.wake(.full, after: pause ?? delay)
+        if pause == nil { delay = min(delay * 2, Self.lastDelay) }
     }
 
     /// Looks again soon at a store that is being put into place.

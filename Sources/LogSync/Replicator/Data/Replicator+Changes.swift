@@ -20,8 +20,8 @@ extension Replicator {
     /// ```
     ///
     /// - Parameter token: of a transaction that the program has seen, as ``HistoryTransaction/token``.
-    /// - Throws: `historyExpired` where what came after it was forgotten (``deleteHistory(before:)``): read the tables anew,
-    ///   and begin with ``historyToken()``.
+    /// - Throws: `historyExpired` where what came after it was forgotten (``deleteHistory(before:)``), or it is of another
+    ///   history: read the tables anew, and begin with ``historyToken()``.
     public func changes(after token: HistoryToken) throws -> AsyncStream<StoreChange> {
         let later = changeHub.stream()
         let (former, last) = try inspect { store in

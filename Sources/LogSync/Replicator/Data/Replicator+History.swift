@@ -11,24 +11,28 @@ extension Replicator {
     /// for change in others.flatMap(\.changes) { print(change.table, change.kind, change.key.values) }
     /// ```
     ///
-    /// - Throws: `historyExpired` where what came after ``HistoryFilter/after`` was forgotten
-    ///   (``deleteHistory(before:)``): read the tables anew, and go on from ``historyToken()``.
+    /// - Throws: `historyExpired` where what came after ``HistoryFilter/after`` was forgotten (``deleteHistory(before:)``), or
+    ///   that is of another history, as the store was made anew or restored since: read the tables anew, and go on from
+    ///   ``historyToken()``.
     public func history(_ filter: HistoryFilter = HistoryFilter()) throws -> [HistoryTransaction] {
         try inspect { store in
-            if filter.after > .zero { try store.checkHistory(reaches: filter.after) }
+            try store.checkHistory(reaches: filter.after)
             return try store.history(filter)
         }
     }
 
     /// The place of what came last: before a program reads the tables anew, to go on from there.
-    public func historyToken() throws -> HistoryToken { try inspect { HistoryToken(try $0.store.lastToken()) } }
+    public func historyToken() throws -> HistoryToken { try inspect { $0.token(try $0.store.lastToken()) } }
 
     /// Forgets which rows changed before a place in the history; that and what came after it stays. What peers have to know
     /// of transactions stays, too.
     ///
-    /// - Throws: `locked`, `ioError`.
+    /// - Throws: `historyExpired` where that place is of another history; `locked`, `ioError`.
     public func deleteHistory(before token: HistoryToken) async throws {
-        try await settledStep { try $0.store.forgetHistory(before: token.value) }
+        try await settledStep { store in
+            try store.checkHistory(isOf: token)
+            try store.store.forgetHistory(before: token.value)
+        }
     }
 
     /// From now on, what rows held in these columns stays in the history when others delete them
@@ -55,18 +59,38 @@ extension Replicator {
             guard hasRows else { return last }
             return max(last, try Int64.fetchOne(db, sql: "SELECT max(token) FROM logsync_history") ?? 0)
         }
-        return (snapshot, HistoryToken(token))
+        return (snapshot, HistoryToken(token, of: programRecording.peer))
     }
 }
 
 extension ReplicatedStore {
-    /// - Throws: `historyExpired` where some of what came after a token was forgotten.
+    func token(_ value: Int64) -> HistoryToken { HistoryToken(value, of: peer) }
+
+    /// - Throws: `historyExpired` where some of what came after a token was forgotten, or it is of another history.
     func checkHistory(reaches token: HistoryToken) throws {
+        // All there is comes after the beginning.
+        guard token != .zero else { return }
+        try checkHistory(isOf: token)
+        // A store that was restored is told from what it was by the number, until it has found out.
+        guard token.value <= (try store.lastToken()) else { throw otherHistory(token) }
         let start = try store.historyStart()
         guard token.value + 1 < start else { return }
         throw LogSyncError(
             .historyExpired,
             "what changed in \(place.path) after \(token.value) was forgotten up to \(start - 1); nothing was read",
+            help: "Read the tables anew, and go on from the present token")
+    }
+
+    /// - Throws: `historyExpired`.
+    func checkHistory(isOf token: HistoryToken) throws {
+        if let former = token.peer, former != peer { throw otherHistory(token) }
+    }
+
+    private func otherHistory(_ token: HistoryToken) -> LogSyncError {
+        LogSyncError(
+            .historyExpired,
+            "\(place.path) has another history than the one in which \(token.value) was: it was made anew, restored or "
+                + "copied since; nothing was read or forgotten",
             help: "Read the tables anew, and go on from the present token")
     }
 
@@ -77,7 +101,7 @@ extension ReplicatedStore {
         guard filter.limit ?? 1 > 0 else { return [] }
         try store.forEachHistoryEntry(after: start) { entry in
             let transaction = HistoryTransaction(
-                token: HistoryToken(entry.token), cause: cause(of: entry), dot: entry.dot, peer: names[entry.dot.peer],
+                token: token(entry.token), cause: cause(of: entry), dot: entry.dot, peer: names[entry.dot.peer],
                 author: entry.author, context: entry.context, time: Timestamp(milliseconds: entry.time.milliseconds),
                 tables: entry.rows ?? entry.counts.mapValues(TableChanges.init(unlisted:)), keys: keys)
             if filter.contains(transaction) { found.append(transaction) }

@@ -111,7 +111,7 @@ extension Replicator {
                 kind: SubscriptionEvent.Kind(rawValue: firing.kind.rawValue) ?? .changes,
                 table: try store.store.tableNames()[firing.table] ?? firing.table,
                 rows: firing.keys.map { RowKey(columns: keys, values: $0) }, isTruncated: firing.isTruncated,
-                token: HistoryToken(firing.token), command: firing.command)
+                token: store.token(firing.token), command: firing.command)
         }
     }
 }

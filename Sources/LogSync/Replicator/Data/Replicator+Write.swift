@@ -26,7 +26,9 @@ extension Replicator {
         in writer: any DatabaseWriter, author: String? = nil, context: String? = nil,
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        if founding != nil, try await !isFounded() {
+        var isStore = !hasLeft
+        if isStore, founding != nil { isStore = try await isFounded() }
+        guard isStore else {
             // All that the database holds is recorded when it becomes a store.
             return try await writer.writeWithoutTransaction { db in
                 var result: Result?

@@ -7,9 +7,18 @@ extension Replicator {
     /// Ends replication and keeps the data; what this peer has published stays for the others.
     ///
     /// Local changes are published first where the container is there. Other processes are asked to let go of the store.
+    /// What ``start()`` started ends. A program may go on writing by ``record(_:author:context:)`` and
+    /// ``write(in:author:context:_:)``: nothing is recorded then.
     ///
     /// - Throws: `locked` where one does not within ``SyncConfiguration/wait``.
     public func leave() async throws {
+        try await endReplication()
+        hasLeft = true
+        programRecording.expectFounding()
+        await stop()
+    }
+
+    private func endReplication() async throws {
         var isAvailable = true
         do {
             _ = try await export()

@@ -163,13 +163,20 @@ extension Replicator {
     /// Has the observations of the program's connection notice what it does not write itself, until ``close()``.
     private func notify(_ writer: any DatabaseWriter) {
         let (changes, logger, path) = (changes, configuration.logger, path)
-        notifying = Task {
+        notifying = Task { [weak self] in
             do {
                 try await Self.notifyObservations(of: writer, changes)
             } catch {
                 guard !Task.isCancelled else { return }
-                logger.error("observations of \(path) notice nothing any more: \(error)")
+                if (error as? DatabaseError)?.resultCode == .SQLITE_MISUSE {
+                    logger.notice("\(path): the program has closed its connection, so its observations have ended")
+                } else {
+                    logger.error("observations of \(path) notice nothing any more: \(error)")
+                }
+                await self?.endNotifying()
             }
         }
     }
+
+    private func endNotifying() { notifying = nil }
 }

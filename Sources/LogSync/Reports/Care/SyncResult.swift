@@ -21,11 +21,11 @@ public struct SyncResult: Sendable, Encodable {
 }
 
 /// The JSON document that `sync`, `import` and `export` print.
-public struct SyncReport: Sendable, Encodable {
-    public let format = 1
-    public var stores: [SyncResult]
+package struct SyncReport: Sendable, Encodable {
+    package let format = 1
+    package var stores: [SyncResult]
 
-    public init(stores: [SyncResult]) {
+    package init(stores: [SyncResult]) {
         self.stores = stores
     }
 

@@ -43,7 +43,7 @@ extension DidImport.Transaction: Encodable {
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(token, forKey: .token)
+        try container.encode(token.value, forKey: .token)
         try container.encode(peer, forKey: .peer)
         try container.encode(sequence, forKey: .sequence)
         try container.encode(time, forKey: .time)

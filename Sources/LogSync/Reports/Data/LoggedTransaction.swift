@@ -30,11 +30,11 @@ public struct LoggedTransaction: Sendable, Encodable {
 }
 
 /// The JSON document that `log` prints.
-public struct LogReport: Sendable, Encodable {
-    public let format = 1
-    public var transactions: [LoggedTransaction]
+package struct LogReport: Sendable, Encodable {
+    package let format = 1
+    package var transactions: [LoggedTransaction]
 
-    public init(transactions: [LoggedTransaction]) {
+    package init(transactions: [LoggedTransaction]) {
         self.transactions = transactions
     }
 

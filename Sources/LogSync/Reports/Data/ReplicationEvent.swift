@@ -53,12 +53,12 @@ extension ReplicationEvent: Encodable {
 }
 
 /// An error as JSON has it: `{"code": "…", "message": "…", "help": "…"}`.
-public struct JSONError: Sendable, Encodable {
-    public var code: String
-    public var message: String
-    public var help: String?
+package struct JSONError: Sendable, Encodable {
+    package var code: String
+    package var message: String
+    package var help: String?
 
-    public init(_ error: LogSyncError) {
+    package init(_ error: LogSyncError) {
         code = error.code.rawValue
         message = error.message
         help = error.help
@@ -68,7 +68,7 @@ public struct JSONError: Sendable, Encodable {
         case code, message, help
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(code, forKey: .code)
         try container.encode(message, forKey: .message)

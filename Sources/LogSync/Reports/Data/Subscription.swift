@@ -91,7 +91,7 @@ extension SubscriptionEvent: Encodable {
         try container.encode(table, forKey: .table)
         try container.encode(rows.map { $0.values.map(JSONValue.init) }, forKey: .keys)
         try container.encode(isTruncated, forKey: .truncated)
-        try container.encode(token, forKey: .token)
+        try container.encode(token.value, forKey: .token)
     }
 }
 
