@@ -207,6 +207,16 @@ class CheckTests(unittest.TestCase):
         self.fails("links", {"README.md": table.format("Dome")}, "Roof.swift declares no `Dome`")
         self.fails("links", {"README.md": table.format("Roof").replace("Roof.swift", "Dome.swift")}, "no file")
 
+    def test_tables_that_name_tests(self):
+        tests = '@Test("It holds rain")\nfunc a() {}\n@Test(\n    "It is tight", arguments: [1])\nfunc b() {}\n'
+        def tree(row):
+            return {"Tests/HouseTests/RoofTests.swift": tests, "README.md": f"# Here\n\n{row}\n"}
+        self.passes("links", tree('| rain | `RoofTests` "It holds", "tight" |'))
+        self.passes("links", tree("| rain | `HouseTests/RoofTests` |"))
+        self.passes("links", tree("What is in `Tests/HouseTests`, and `NoTests`, is no table."))
+        self.fails("links", tree('| snow | `RoofTests` "tight", "snow" |'), "no test of RoofTests is called “snow”")
+        self.fails("links", tree("| rain | `FloorTests` |"), "there are no tests FloorTests")
+
     # MARK: Words
 
     def test_words_that_comments_do_not_say(self):

@@ -159,13 +159,17 @@ import Testing
         let undone = try await undo.undo()
         print(undone?.name ?? "", undone?.rows ?? 0, undone?.left ?? [])
         #expect(undone?.rows == 1)
+        try await desk.write { db in
+            _ = try replicator.record(db, author: "ann", context: "Undo") { try undo.redo(db) }
+        }
+        #expect(try await undo.undoName() == "Star")
 
         try await desk.write { db in
             try replicator.record(db, author: "ann", context: "stars") {
                 try db.execute(sql: "UPDATE item SET stars = stars + 1")
             }
         }
-        #expect(try await replicator.log(author: "ann").count == 3)
+        #expect(try await replicator.log(author: "ann").count == 4)
         try await Self.edit(desk, replicator)
 
         let settings = try await KeyValueStore.open(
@@ -178,7 +182,7 @@ import Testing
         do {
             _ = try Replicator(store: folder + "/missing.db", configuration: configuration)
         } catch let error as LogSyncError where error.code == .noStore {
-            print(error.message, error.help ?? "")
+            print(error.message, error.help ?? "", error.isTransient)
         }
         #expect(throws: LogSyncError.self) {
             try Replicator(store: folder + "/missing.db", configuration: configuration)
