@@ -115,7 +115,8 @@ public import LogSync
 
     /// Changes a record as it was read from the store, or from this context; what was edited of it before stays edited.
     ///
-    /// A record that cannot be encoded, or that does not have its whole primary key, has the next ``save(context:)`` throw.
+    /// A record that cannot be encoded, or that does not have its whole primary key, has each ``save(context:)`` throw until
+    /// ``rollback()``.
     public func update<R: PersistableRecord & FetchableRecord & Sendable>(_ record: R, _ change: (inout R) -> Void) {
         edit {
             let shape = try shape(of: R.databaseTableName)

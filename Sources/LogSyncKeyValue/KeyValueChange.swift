@@ -31,9 +31,10 @@ extension KeyValueStore {
     public var changes: AsyncStream<KeyValueChange> {
         let (stream, continuation) = AsyncStream.makeStream(of: KeyValueChange.self)
         let task = Task {
-            if let change = try? await accountChange() { continuation.yield(change) }
+            var known = beginning
+            if let change = try? await accountChange(&known) { continuation.yield(change) }
             for await change in await storeChanges() {
-                for told in (try? await told(change)) ?? [] { continuation.yield(told) }
+                for told in (try? await told(change, &known)) ?? [] { continuation.yield(told) }
             }
             continuation.finish()
         }
@@ -43,47 +44,72 @@ extension KeyValueStore {
 
     private func storeChanges() async -> AsyncStream<StoreChange> {
         // A database that waits for its folder has no history, and a store whose history was forgotten goes on from now.
-        if let changes = try? await replicator.changes(after: beginning) { return changes }
+        if let changes = try? await replicator.changes(after: beginning.token) { return changes }
         return replicator.changes
     }
 
-    private func told(_ change: StoreChange) async throws -> [KeyValueChange] {
+    private func told(_ change: StoreChange, _ known: inout KeyValueState) async throws -> [KeyValueChange] {
         var told: [KeyValueChange] = []
-        if let account = try await accountChange() { told.append(account) }
+        if let account = try await accountChange(&known) { told.append(account) }
         guard let rows = change.tables["entry"] else { return told }
         var keys = Set((rows.inserted + rows.updated + rows.deleted).compactMap { $0.first?.string })
         if rows.isTruncated { keys.formUnion(try dictionaryRepresentation.keys) }
         guard !keys.isEmpty else { return told }
-        let isFirst = try await takeFirstImport()
-        let isInitial = isFirst || change.cause == .joinedSnapshot
+        let isInitial = !known.hasImported || change.cause == .joinedSnapshot
+        if !known.hasImported {
+            known.hasImported = true
+            try await KeyValueState.keep("imported", "1", database)
+        }
         told.append(KeyValueChange(reason: isInitial ? .initialSyncChange : .serverChange, keys: keys))
         let excess = Set(try usage.excess)
         if !excess.isEmpty { told.append(KeyValueChange(reason: .quotaViolationChange, keys: excess)) }
         return told
     }
 
-    // MARK: What this machine remembers
+    /// All keys, where the store is another peer's, or its content elsewhere, than is known.
+    private func accountChange(_ known: inout KeyValueState) async throws -> KeyValueChange? {
+        let account = try await replicator.account()
+        guard known.account != account else { return nil }
+        let isFirst = known.account == nil
+        known.account = account
+        try await KeyValueState.keep("account", account, database)
+        return isFirst ? nil : KeyValueChange(reason: .accountChange, keys: Set(try dictionaryRepresentation.keys))
+    }
+}
 
-    /// Whether nothing was imported before, which is so once.
-    private func takeFirstImport() async throws -> Bool {
-        try await database.write { db in
-            guard try db.tableExists("local_account") else { return false }
-            try db.execute(sql: "INSERT OR IGNORE INTO local_account(name, value) VALUES('imported', '1')")
-            return db.changesCount > 0
+/// What a key-value store has told its program of so far: kept on this machine, in a table of its own, and taken up by each
+/// loop over ``KeyValueStore/changes`` as it was when the store was opened.
+struct KeyValueState: Sendable {
+    /// Up to where the store's history was told.
+    var token: HistoryToken
+    /// Which peer the store was, and where its content; nil where it was none.
+    var account: String?
+    /// Whether anything was imported.
+    var hasImported: Bool
+
+    init(_ token: HistoryToken, _ database: DatabasePool, _ replicator: Replicator) async throws {
+        self.token = token
+        let kept = try await database.read { db in
+            guard try db.tableExists("local_account") else { return [String: String]() }
+            let rows = try Row.fetchAll(db, sql: "SELECT name, value FROM local_account WHERE value IS NOT NULL")
+            return Dictionary(rows.map { ($0["name"], $0["value"]) }) { first, _ in first }
         }
+        account = kept["account"]
+        hasImported = kept["imported"] != nil
+        // A database that waits for its folder is no peer yet.
+        guard account == nil, let account = try? await replicator.account() else { return }
+        self.account = account
+        try await Self.keep("account", account, database)
     }
 
-    /// All keys, where the store is another peer's, or its content elsewhere, than when this was last asked.
-    private func accountChange() async throws -> KeyValueChange? {
-        let status = try await replicator.account()
-        let isChanged = try await database.write { db in
-            guard try db.tableExists("local_account") else { return false }
-            let former = try String.fetchOne(db, sql: "SELECT value FROM local_account WHERE name = 'account'")
-            guard former != status else { return false }
+    static func keep(_ name: String, _ value: String, _ database: DatabasePool) async throws {
+        try await database.write { db in
+            guard try db.tableExists("local_account") else { return }
             try db.execute(
-                sql: "INSERT OR REPLACE INTO local_account(name, value) VALUES('account', ?)", arguments: [status])
-            return former != nil
+                sql: """
+                    INSERT INTO local_account(name, value) VALUES(?1, ?2)
+                    ON CONFLICT(name) DO UPDATE SET value = excluded.value WHERE value IS NOT excluded.value
+                    """, arguments: [name, value])
         }
-        return isChanged ? KeyValueChange(reason: .accountChange, keys: Set(try dictionaryRepresentation.keys)) : nil
     }
 }

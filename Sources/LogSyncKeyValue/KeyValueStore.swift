@@ -21,10 +21,10 @@ public final class KeyValueStore: Sendable {
     /// What keeps it in step; for everything that is not about keys.
     public let replicator: Replicator
     let database: DatabasePool
-    /// How far ``changes`` may tell of what came before any of its loops began.
-    let beginning: HistoryToken
+    /// What was known when it was opened, from which each loop over ``changes`` begins.
+    let beginning: KeyValueState
 
-    init(_ database: DatabasePool, _ replicator: Replicator, _ limits: KeyValueLimits, beginning: HistoryToken) {
+    init(_ database: DatabasePool, _ replicator: Replicator, _ limits: KeyValueLimits, beginning: KeyValueState) {
         path = replicator.path
         self.database = database
         self.replicator = replicator
@@ -83,7 +83,8 @@ public final class KeyValueStore: Sendable {
     ) async throws -> KeyValueStore {
         // What came when it was made is told, too; a database that waits for its folder has no history yet.
         let token = isNew ? .zero : (try? await replicator.historyToken()) ?? .zero
-        let store = KeyValueStore(database, replicator, limits, beginning: token)
+        let beginning = try await KeyValueState(token, database, replicator)
+        let store = KeyValueStore(database, replicator, limits, beginning: beginning)
         if runs { await replicator.start() }
         return store
     }

@@ -82,6 +82,28 @@ import Testing
         await b.close()
     }
 
+    @Test("Each loop is told the same, from when the store was opened")
+    func twoLoops() async throws {
+        let a = try await open("a")
+        try await a.set(1, for: "x")
+        #expect(try await a.synchronize())
+        let b = try await open("b")
+        for _ in 0..<2 {
+            var changes = b.changes.makeAsyncIterator()
+            #expect(await changes.next() == KeyValueChange(reason: .initialSyncChange, keys: ["x"]))
+        }
+        try await a.set(2, for: "x")
+        try await settle(a, b)
+        await b.close()
+        let again = try await open("b")
+        var changes = again.changes.makeAsyncIterator()
+        try await a.set(3, for: "x")
+        try await settle(a, again)
+        #expect(await changes.next() == KeyValueChange(reason: .serverChange, keys: ["x"]))
+        await a.close()
+        await again.close()
+    }
+
     @Test("A store that becomes another peer says so")
     func account() async throws {
         let a = try await open("a")
@@ -103,6 +125,8 @@ import Testing
         #expect(try await copy.synchronize())
         var told = copy.changes.makeAsyncIterator()
         #expect(await told.next() == KeyValueChange(reason: .accountChange, keys: ["x", "y"]))
+        var others = copy.changes.makeAsyncIterator()
+        #expect(await others.next() == KeyValueChange(reason: .accountChange, keys: ["x", "y"]))
         await copy.close()
     }
 
