@@ -120,6 +120,9 @@ final class ReplicatedStore {
         return recorded
     }
 
+    /// A place in the store's history.
+    func token(_ value: Int64) -> HistoryToken { HistoryToken(value, of: peer) }
+
     // MARK: Peers
 
     /// Peers by the names that people know: the content's settings first, then what they say in their folders.

@@ -270,10 +270,7 @@ public actor Replicator {
     private func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) async throws -> JoinedSnapshot? {
         try await step { store in
             guard let (snapshot, joined) = try store.inbox.joinSnapshot(plan, scan) else { return nil }
-            announce(
-                DidImport(
-                    snapshot, joined, token: store.token(try store.store.lastToken()), into: store.place.path,
-                    names: try store.names()), .joinedSnapshot)
+            announce(try DidImport(snapshot, joined, into: store), .joinedSnapshot)
             return joined
         }
     }
@@ -282,7 +279,7 @@ public actor Replicator {
 
     private func announce(_ step: ImportStep, in store: ReplicatedStore) throws {
         guard !step.imported.isEmpty else { return }
-        announce(DidImport(step, into: store.place.path, as: store.peer, names: try store.names()))
+        announce(try DidImport(step, into: store))
     }
 
     private func announce(_ event: DidImport, _ cause: StoreChange.Cause = .imported) {

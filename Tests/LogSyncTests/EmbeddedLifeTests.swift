@@ -98,6 +98,35 @@ import Testing
         await replicator.close()
     }
 
+    // MARK: Names
+
+    @Test("A table that was renamed is told of under the name that it has here, and its observations notice")
+    func renamed() async throws {
+        let (pool, a) = try await open("a")
+        let (other, b) = try await open("b")
+        for one in [pool, other] {
+            try await one.write { db in try db.execute(sql: "ALTER TABLE note RENAME TO memo") }
+        }
+        for replicator in [a, b, a] { _ = try await replicator.sync() }
+        var changes = b.changes.makeAsyncIterator()
+        var imports = b.didImport.makeAsyncIterator()
+        let texts = ValueObservation.tracking { try String.fetchAll($0, sql: "SELECT body FROM memo") }
+        let observing = Task {
+            for try await shown in texts.values(in: other) where shown == ["x"] { return true }
+            return false
+        }
+        let seen = try await b.historyToken()
+        try await pool.write { db in try db.execute(sql: "INSERT INTO memo VALUES('one', 'x')") }
+        for replicator in [a, b] { _ = try await replicator.sync() }
+        #expect(await changes.next()?.tables.keys.sorted() == ["memo"])
+        #expect(await imports.next()?.transactions.first?.tables.keys.sorted() == ["memo"])
+        let history = try await b.history(HistoryFilter(after: seen, tables: ["memo"])).flatMap(\.changes)
+        #expect(history.map(\.table) == ["memo"] && history.first?.key["id"] == "one".databaseValue)
+        #expect(try await observing.value)
+        await a.close()
+        await b.close()
+    }
+
     // MARK: Leaving
 
     @Test("A program that leaves goes on writing, also by its replicators' calls, while another of them runs")
@@ -164,7 +193,7 @@ import Testing
         // The file of another store, so that neither wakes the other.
         let alone = try await world.clone("b").replicator()
         await alone.start()
-        try await eventually("the one alone rests") { await alone.isResting }
+        try await eventually(within: .seconds(120), "the one alone rests") { await alone.isResting }
         #expect(await !replicator.isResting)
         await alone.stop()
         await replicator.stop()

@@ -7,29 +7,32 @@ import LogSyncStore
 extension DidImport {
     /// What a step of importing changed.
     ///
-    /// - Parameter peer: the store's own.
-    init(_ step: ImportStep, into store: String, as peer: PeerID, names: PeerNames) {
+    init(_ step: ImportStep, into store: ReplicatedStore) throws {
+        let (names, tableNames) = (try store.names(), try store.store.tableNames())
         self.init(
-            store: store,
+            store: store.place.path,
             transactions: step.imported.map { transaction in
                 Transaction(
                     peer: names[transaction.dot.peer], sequence: transaction.dot.sequence,
                     time: Timestamp(milliseconds: transaction.time.milliseconds), author: transaction.author,
-                    context: transaction.context,
-                    token: HistoryToken(transaction.token, of: peer), tables: transaction.tables)
+                    context: transaction.context, token: store.token(transaction.token),
+                    tables: transaction.tables.named(tableNames))
             })
     }
 
     /// What joining a snapshot changed, under the name of its author.
-    ///
-    /// - Parameter token: of what it changed in the store's history.
-    init(
-        _ snapshot: FoundSnapshot, _ joined: JoinedSnapshot, token: HistoryToken, into store: String, names: PeerNames
-    ) {
+    init(_ snapshot: FoundSnapshot, _ joined: JoinedSnapshot, into store: ReplicatedStore) throws {
         let transaction = Transaction(
-            peer: names[snapshot.peer], sequence: snapshot.name.sequence,
+            peer: try store.names()[snapshot.peer], sequence: snapshot.name.sequence,
             time: Timestamp(milliseconds: snapshot.manifest.taken), author: nil, context: nil,
-            token: token, tables: joined.tables)
-        self.init(store: store, transactions: [transaction])
+            token: store.token(try store.store.lastToken()), tables: joined.tables.named(try store.store.tableNames()))
+        self.init(store: store.place.path, transactions: [transaction])
+    }
+}
+
+extension [String: TableChanges] {
+    /// By what the tables are called in the database, which may be otherwise than in logs.
+    func named(_ names: [String: String]) -> Self {
+        Dictionary(map { (names[$0.key] ?? $0.key, $0.value) }) { $0.adding($1) }
     }
 }

@@ -106,10 +106,12 @@ extension Replicator {
 
     private func tellOfSettled(_ store: ReplicatedStore) {
         // A store that cannot be asked says so at the next step, and has what it settled until then.
-        guard let tables = try? store.store.takeSettled(), !tables.isEmpty else { return }
+        guard let names = try? store.store.tableNames(), let tables = try? store.store.takeSettled(), !tables.isEmpty
+        else { return }
         changeHub.send(
             StoreChange(
-                cause: .settled, isElsewhere: false, store: store.place.path, tables: tables, transactions: []))
+                cause: .settled, isElsewhere: false, store: store.place.path, tables: tables.named(names),
+                transactions: []))
     }
 }
 

@@ -64,8 +64,6 @@ extension Replicator {
 }
 
 extension ReplicatedStore {
-    func token(_ value: Int64) -> HistoryToken { HistoryToken(value, of: peer) }
-
     /// - Throws: `historyExpired` where some of what came after a token was forgotten, or it is of another history.
     func checkHistory(reaches token: HistoryToken) throws {
         // All there is comes after the beginning.
@@ -95,7 +93,8 @@ extension ReplicatedStore {
     }
 
     func history(_ filter: HistoryFilter) throws -> [HistoryTransaction] {
-        let (names, keys) = (try names(), try store.primaryKeyColumns())
+        let (names, tableNames) = (try names(), try store.tableNames())
+        let keys = Dictionary(try store.primaryKeyColumns().map { (tableNames[$0.key] ?? $0.key, $0.value) }) { $1 }
         var found: [HistoryTransaction] = []
         let start = max(filter.after.value, try store.historyStart() - 1)
         guard filter.limit ?? 1 > 0 else { return [] }
@@ -103,7 +102,8 @@ extension ReplicatedStore {
             let transaction = HistoryTransaction(
                 token: token(entry.token), cause: cause(of: entry), dot: entry.dot, peer: names[entry.dot.peer],
                 author: entry.author, context: entry.context, time: Timestamp(milliseconds: entry.time.milliseconds),
-                tables: entry.rows ?? entry.counts.mapValues(TableChanges.init(unlisted:)), keys: keys)
+                tables: (entry.rows ?? entry.counts.mapValues(TableChanges.init(unlisted:))).named(tableNames),
+                keys: keys)
             if filter.contains(transaction) { found.append(transaction) }
             return found.count < filter.limit ?? .max
         }

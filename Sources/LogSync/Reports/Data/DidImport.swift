@@ -15,7 +15,7 @@ public struct DidImport: Sendable, Encodable {
         public var context: String?
         /// Its place in this store's history: ``Replicator/history(_:)`` goes on after it.
         public var token: HistoryToken
-        /// The rows changed, by table.
+        /// The rows changed, by the table's name in the database.
         public var tables: [String: TableChanges]
 
         public var dot: Dot { Dot(peer.id, sequence) }

@@ -13,7 +13,7 @@ public struct HistoryTransaction: Sendable, Identifiable {
     public var author: String?
     public var context: String?
     public var time: Timestamp
-    /// The rows changed, by table. Where ``TableChanges/isTruncated`` their keys are not all known, because there were too
+    /// The rows changed, by the table's name in the database. Where ``TableChanges/isTruncated`` their keys are not all known, because there were too
     /// many, or an older logsync recorded them: then the table has to be read.
     public var tables: [String: TableChanges]
     /// The columns of primary keys, by table.

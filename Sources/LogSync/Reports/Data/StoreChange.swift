@@ -25,7 +25,7 @@ public struct StoreChange: Sendable {
     public var isElsewhere: Bool
     /// The store's path.
     public var store: String
-    /// The rows changed, by table. Where ``TableChanges/isTruncated`` some are missing, and the table has to be read.
+    /// The rows changed, by the table's name in the database. Where ``TableChanges/isTruncated`` some are missing, and the table has to be read.
     public var tables: [String: TableChanges]
     /// What was imported, in the order in which it was merged; empty for other causes.
     public var transactions: [DidImport.Transaction]
