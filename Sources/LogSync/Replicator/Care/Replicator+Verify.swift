@@ -31,7 +31,12 @@ extension Replicator {
             for folder in target.folders {
                 let founder = Founder(
                     configuration: configuration, container: folder.container, content: folder.name.description)
-                try await founder.verify(nil, &report, progress)
+                do {
+                    try await founder.verify(nil, &report, progress)
+                } catch let error as LogSyncError where target.folders.count > 1 && foldersOwn.contains(error.code) {
+                    // What is wrong with one content keeps nobody from knowing of the others.
+                    report.findings.append(FolderExamination.unavailable(error, at: folder.path))
+                }
             }
             guard !target.folders.isEmpty else {
                 throw LogSyncError(
@@ -49,6 +54,11 @@ extension Replicator {
         try await founder.verify(place.path, &report, progress)
         return report
     }
+
+    /// What keeps one content from being read, and no other.
+    private static let foldersOwn: Set<LogSyncError.Code> = [
+        .containerUnavailable, .noPermission, .newerFormat, .configuration,
+    ]
 
     private static func registered(
         _ place: StorePlace, _ configuration: SyncConfiguration
