@@ -86,7 +86,7 @@ struct JoinPreview {
         return (try rows(replica), contested.mapValues(\.count))
     }
 
-    /// With those that cannot be shown.
+    /// With rows that cannot be shown.
     private func rows(_ store: Store) throws -> Rows {
         let parked = Dictionary(grouping: try store.parkedRows(table: nil), by: \.table).mapValues(\.count)
         return try store.tables().filter { !["local", "skipped"].contains($0.identity) }.reduce(into: [:]) {
