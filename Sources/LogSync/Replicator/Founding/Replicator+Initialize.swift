@@ -141,12 +141,18 @@ extension Founder {
         _ place: StorePlace, _ plan: InitializePlan, _ scan: ContainerScan, _ folder: ContentFolder,
         _ report: inout InitializeReport
     ) async throws {
-        let scratch = try ScratchFolder("join", kept: "nothing was done")
-        defer { scratch.remove() }
-        let contentPlan = try self.plan(InitializeOptions(), name: "replay", contentSettings(scan, folder))
-        let counts = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
-            .counts(of: place.path, plan: plan, contentPlan: contentPlan)
-        for index in report.tables.indices { report.tables[index].join = counts[report.tables[index].table] }
+        do {
+            let scratch = try ScratchFolder("join", kept: "nothing was done")
+            defer { scratch.remove() }
+            let contentPlan = try self.plan(InitializeOptions(), name: "replay", contentSettings(scan, folder))
+            let counts = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
+                .counts(of: place.path, plan: plan, contentPlan: contentPlan)
+            for index in report.tables.indices { report.tables[index].join = counts[report.tables[index].table] }
+        } catch let error as LogSyncError {
+            // The rest of what a dry run says is true all the same.
+            report.warnings.append(
+                "what would become of the rows of \(report.store) could not be found out: \(error.message)")
+        }
     }
 
     /// A database that has no table of the content was meant for another one.
