@@ -79,9 +79,12 @@ extension Founder {
         let scan = try ContainerScanner(content: folder).scan(full: true)
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         try stateDirectory.create()
+        // It is read from one end to the other, and the replay needs memory, too.
+        var reading = configuration
+        reading.pageCache = 4 << 20
         let compared = try store.map {
             try ReplicatedStore(
-                path: $0, configuration: configuration, stateDirectory: stateDirectory, nonce: "verify")
+                path: $0, configuration: reading, stateDirectory: stateDirectory, nonce: "verify")
         }
         defer { if let compared { closeQuietly(compared.store) } }
         var examination = FolderExamination(folder: folder, configuration: configuration)
