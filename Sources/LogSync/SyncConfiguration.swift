@@ -59,6 +59,9 @@ public struct SyncConfiguration: Sendable {
     /// Is given the path of each file that a replicator has put into the container or removed from it.
     package var didChangeFile: (@Sendable (String) -> Void)?
 
+    /// How much of a database SQLite keeps in memory, in bytes.
+    var pageCache = StoreConfiguration().pageCache
+
     /// - Parameter stateDirectory: where state files and locks are kept.
     public init(stateDirectory: String = SyncConfiguration.defaultStateDirectory) {
         self.stateDirectory = stateDirectory
@@ -78,6 +81,7 @@ extension SyncConfiguration {
         configuration.isRead = isRead
         configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
         configuration.blobThreshold = blobThreshold
+        configuration.pageCache = pageCache
         return configuration
     }
 

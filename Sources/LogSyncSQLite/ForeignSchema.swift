@@ -25,6 +25,13 @@ package struct ForeignSchema {
     enum Kind: Equatable {
         case table, virtualTable, index, view, trigger, pragma
         case insert(table: String)
+
+        var makesObject: Bool {
+            switch self {
+            case .table, .virtualTable, .index, .view, .trigger: true
+            case .pragma, .insert: false
+            }
+        }
     }
 
     /// - Throws: `invalidStore` where a statement is none that a published schema has.
@@ -49,6 +56,12 @@ package struct ForeignSchema {
     /// - Throws: `invalidStore` where it tries what a schema must not, or takes too long; then part of it has been made.
     package func make(on connection: Connection, functions: Set<String> = []) throws -> [UnmadeObject] {
         try SchemaLoader(connection, functions: functions).run(statements.map { ($0.kind, tokens.text($0.tokens)) })
+    }
+
+    /// The statement that makes an object; nil where it is none of this schema's.
+    package func statement(making object: String) -> String? {
+        statements.lazy.filter { $0.kind.makesObject }.map { ($0.kind, tokens.text($0.tokens)) }
+            .first { kind, sql in SchemaLoader.objectName(sql, kind).folded == object.folded }?.1
     }
 
     /// Makes the tables alone, as far as they can be made, for those who want to know the names in them.

@@ -214,7 +214,7 @@ struct SchemaLoader {
         try unguarded { try connection.execute("DELETE FROM main.\(SQL.name(table))") }
     }
 
-    private static func objectName(_ sql: String, _ kind: ForeignSchema.Kind) -> String {
+    static func objectName(_ sql: String, _ kind: ForeignSchema.Kind) -> String {
         let tokens = SQLTokens(sql)
         let place = kind == .virtualTable || tokens.word(1) == "UNIQUE" ? 3 : 2
         return place < tokens.count ? tokens.name(place) : String(sql.prefix(40))

@@ -83,6 +83,14 @@ struct HostileSchemaTests {
         // One that comes to be is no longer listed.
         try c.execute("CREATE VIEW notes AS SELECT id FROM note")
         #expect(try await c.status().unmade.map(\.object) == ["owns"])
+        // One that goes by the schema of a clone is told of the same.
+        try c.execute("ALTER TABLE note ADD COLUMN more")
+        try await c.sync()
+        let d = try world.machine("d")
+        let later = try await Replicator.clone(
+            to: d.path, container: world.container, content: "notes", peerName: "d", configuration: d.configuration)
+        #expect(try d.count("SELECT count(*) FROM pragma_table_info('note') WHERE name = 'more'") == 1)
+        #expect(later.unmade.map(\.object).sorted() == ["owns", "sorts"])
     }
 
     @Test("has no table published that was left out with --skip, whatever the content's settings say")

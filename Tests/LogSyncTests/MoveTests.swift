@@ -45,6 +45,7 @@ struct MoveTests {
         let report = try await a.with { try await $0.move(to: there, content: content) }
         #expect(report.changed && report.place.content == content && report.former.container == world.container)
         #expect(report.copied > 2 && report.snapshot == nil && report.result.held.isEmpty)
+        #expect(report.staying.map(\.name) == ["b"])
         let status = try await a.status()
         #expect(status.container.available && status.container.path == there && status.content == content)
         #expect(status.digest == digest && status.outbox == 0)

@@ -34,6 +34,19 @@ struct VerifyTests {
         return report
     }
 
+    @Test("A content that cannot be used is a finding beside the others, and an error alone")
+    func severalContents() async throws {
+        let other = "\(world.container)/other"
+        try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: true)
+        try Data("{".utf8).write(to: URL(fileURLWithPath: other + "/logsync.json"))
+        let report = try await verify(world.container)
+        #expect(report.contents.map(\.content) == ["notes"])
+        #expect(report.findings.map(\.code) == ["container-unavailable"] && report.findings[0].place == other)
+        #expect(report.outcome == .held)
+        let error = await #expect(throws: LogSyncError.self) { try await verify(other) }
+        #expect(error?.code == .containerUnavailable)
+    }
+
     private func quietly(_ sql: String, in machine: Machine) throws {
         let shell = Process()
         shell.executableURL = URL(fileURLWithPath: "/usr/bin/env")

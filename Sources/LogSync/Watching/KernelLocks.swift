@@ -3,23 +3,36 @@ import Synchronization
 
 /// Who has databases locked, as the kernel lists it: nothing is opened for that, and nothing locked.
 ///
+/// The list is that of all processes and files, and while the kernel writes it down nobody on the machine locks anything.
+/// So one reading serves all stores of this process: for as long as who asks is content with, and at least for ten times
+/// as long as it took, so that a daemon of many stores spends no more than a part of its time on it.
+///
 /// Source: `proc_locks(5)`, and <https://www.sqlite.org/walformat.html>, section 2.3: the writer locks byte 120 of the log's
 /// index, or without a log the reserved byte of the database.
 final class KernelLocks: Sendable {
     static let shared = KernelLocks()
 
-    private struct State {
-        var read: ContinuousClock.Instant?
-        /// By inode, of the databases and of the indexes.
-        var writers: Locks = [:]
+    private struct Lock {
+        let process: pid_t
+        let isWrite: Bool
+        let bytes: ClosedRange<UInt64>
     }
 
-    private typealias Locks = [UInt64: [(process: pid_t, bytes: ClosedRange<UInt64>)]]
+    private struct LockList {
+        let start: ContinuousClock.Instant
+        let cost: Duration
+        /// By inode, of the databases and of the indexes.
+        let locks: [UInt64: [Lock]]
+    }
 
-    private let state = Mutex(State())
+    private let list: @Sendable () -> [UInt8]
+    private let last = Mutex<LockList?>(nil)
 
-    /// For how long a reading serves all stores of the process.
-    private static let validity = Duration.seconds(1)
+    /// How old a reading may be that tells of a transaction, of a database that is held alone, and of who reads.
+    private static let writerAge = Duration.seconds(1)
+    private static let holderAge = Duration.milliseconds(20)
+    private static let readerAge = Duration.milliseconds(1)
+    private static let costFactor = 10
     private static let logWriterByte: UInt64 = 120
     /// Who reads a log locks one of these.
     private static let logReaderBytes: ClosedRange<UInt64> = 123...127
@@ -28,46 +41,55 @@ final class KernelLocks: Sendable {
     /// SQLite's RESERVED_BYTE.
     private static let reservedByte: UInt64 = 0x4000_0001
 
+    /// - Parameter list: what the kernel lists, in the form of `/proc/locks`.
+    init(list: @escaping @Sendable () -> [UInt8] = KernelLocks.contents) { self.list = list }
+
     /// The process, other than this one, that has a write transaction open; nil where there is none, or that cannot be told.
+    ///
+    /// It is asked for every second, and one that ends sooner is no matter: so is a database that is held alone.
     func writer(of path: String) -> pid_t? {
-        let places = [(path + "-shm", Self.logWriterByte), (path, Self.reservedByte)]
-        return state.withLock { state in
-            if state.read.map({ $0.duration(to: .now) >= Self.validity }) ?? true {
-                state.writers = Self.read("WRITE")
-                state.read = .now
-            }
-            for (file, byte) in places {
-                var status = stat()
-                guard stat(file, &status) == 0 else { continue }
-                let found = state.writers[UInt64(status.st_ino)]?.first { $0.bytes.contains(byte) && $0.process > 0 }
-                if let found { return found.process == getpid() ? nil : found.process }
-            }
-            return nil
+        guard holder(of: path, age: Self.writerAge) == nil else { return nil }
+        for (file, byte) in [(path + "-shm", Self.logWriterByte), (path, Self.reservedByte)] {
+            let writer = locks(of: file, age: Self.writerAge).first { $0.isWrite && $0.bytes.contains(byte) }
+            if let writer { return writer.process == getpid() ? nil : writer.process }
         }
+        return nil
     }
 
     /// The process, other than this one, that has the database for itself; nil where there is none, or that cannot be told.
-    func holder(of path: String) -> pid_t? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        return Self.read("WRITE", of: UInt64(status.st_ino))[UInt64(status.st_ino)]?
-            .first { $0.bytes.contains(Self.sharedByte) && $0.process > 0 && $0.process != getpid() }?.process
+    func holder(of path: String) -> pid_t? { holder(of: path, age: Self.holderAge) }
+
+    private func holder(of path: String, age: Duration) -> pid_t? {
+        locks(of: path, age: age)
+            .first { $0.isWrite && $0.bytes.contains(Self.sharedByte) && $0.process != getpid() }?.process
     }
 
     /// Whether another process is reading the database right now, through its log.
     func isRead(_ path: String) -> Bool {
-        var status = stat()
-        guard stat(path + "-shm", &status) == 0 else { return false }
-        return Self.read("READ", of: UInt64(status.st_ino))[UInt64(status.st_ino)]?
-            .contains { $0.bytes.overlaps(Self.logReaderBytes) && $0.process != getpid() } ?? false
+        locks(of: path + "-shm", age: Self.readerAge)
+            .contains { !$0.isWrite && $0.bytes.overlaps(Self.logReaderBytes) && $0.process != getpid() }
     }
 
-    /// Without /proc nothing is known.
-    ///
-    /// - Parameter inode: the file that is asked for; nil for all.
-    private static func read(_ kind: Substring, of inode: UInt64? = nil) -> Locks {
+    // MARK: Reading
+
+    private func locks(of path: String, age: Duration) -> [Lock] {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return [] }
+        return last.withLock { last in
+            if let known = last, known.start.duration(to: .now) < max(age, known.cost * Self.costFactor) {
+                return known.locks[UInt64(status.st_ino)] ?? []
+            }
+            let start = ContinuousClock.now
+            let locks = Self.parse(list())
+            last = LockList(start: start, cost: start.duration(to: .now), locks: locks)
+            return locks[UInt64(status.st_ino)] ?? []
+        }
+    }
+
+    /// What the kernel lists; without /proc nothing is known.
+    private static func contents() -> [UInt8] {
         let file = open("/proc/locks", O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return [:] }
+        guard file >= 0 else { return [] }
         defer { close(file) }
         // It has no size, and comes in pieces.
         var bytes: [UInt8] = []
@@ -77,24 +99,28 @@ final class KernelLocks: Sendable {
             bytes.append(contentsOf: repeatElement(0, count: piece))
             let count = bytes.withUnsafeMutableBytes { Foundation.read(file, $0.baseAddress.map { $0 + start }, piece) }
             bytes.removeLast(piece - max(0, count))
-            if count <= 0 { break }
+            if count <= 0 { return bytes }
         }
-        return parse(bytes, kind, of: inode)
     }
 
     /// Lines as `1: POSIX  ADVISORY  WRITE 4711 08:01:131 120 120`; one that is waited for has an arrow after the number.
-    private static func parse(_ text: [UInt8], _ kind: Substring, of wanted: UInt64?) -> Locks {
-        let mark = wanted.map { Array(":\($0) ".utf8) }
-        return text.split(separator: UInt8(ascii: "\n")).reduce(into: [:]) { locks, line in
-            // Most lines are other files', and there may be thousands.
-            if let mark, line.firstRange(of: mark) == nil { return }
-            let words = String(decoding: line, as: UTF8.self).split(separator: " ")
-            guard words.count == 8, words[1] == "POSIX", words[3] == kind, let process = pid_t(words[4]),
-                let inode = words[5].split(separator: ":").last.flatMap({ UInt64($0) }), let first = UInt64(words[6])
+    private static func parse(_ text: [UInt8]) -> [UInt64: [Lock]] {
+        text.split(separator: UInt8(ascii: "\n")).reduce(into: [:]) { locks, line in
+            let words = line.split(separator: UInt8(ascii: " "))
+            guard words.count == 8, words[1].elementsEqual("POSIX".utf8), let process = pid_t(text: words[4]),
+                process > 0,
+                let inode = words[5].split(separator: UInt8(ascii: ":")).last.flatMap({ UInt64(text: $0) }),
+                let first = UInt64(text: words[6])
             else { return }
-            let last = words[7] == "EOF" ? UInt64.max : UInt64(words[7]) ?? first
+            let last = words[7].elementsEqual("EOF".utf8) ? UInt64.max : UInt64(text: words[7]) ?? first
             guard first <= last else { return }
-            locks[inode, default: []].append((process, first...last))
+            let isWrite = words[3].elementsEqual("WRITE".utf8)
+            locks[inode, default: []].append(Lock(process: process, isWrite: isWrite, bytes: first...last))
         }
     }
+}
+
+extension FixedWidthInteger {
+    /// A number in decimal digits; nil where it is none.
+    fileprivate init?(text: ArraySlice<UInt8>) { self.init(String(decoding: text, as: UTF8.self)) }
 }

@@ -122,7 +122,7 @@ struct Watchers: Sendable {
         // A sleep fails when the task is cancelled, and only then.
         while (try? await Task.sleep(for: Self.writerPolling)) != nil {
             // Who has it for itself is told of by the round that finds it so.
-            let id = KernelLocks.shared.holder(of: store) == nil ? KernelLocks.shared.writer(of: store) : nil
+            let id = KernelLocks.shared.writer(of: store)
             if let known = writer, known.id == id, !isSaid {
                 guard known.since.duration(to: .now) >= Self.writerPatience else { continue }
                 let now = await commits()

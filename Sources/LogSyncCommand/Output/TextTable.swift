@@ -11,8 +11,14 @@ struct TextTable {
         self.columns = columns
     }
 
+    init(_ columns: [(title: String, alignment: Alignment)]) {
+        self.columns = columns
+    }
+
     /// Takes one cell a column; control characters are made visible.
-    mutating func add(_ cells: String...) {
+    mutating func add(_ cells: String...) { add(cells) }
+
+    mutating func add(_ cells: [String]) {
         rows.append(cells.map(Terminal.printable))
     }
 

@@ -136,7 +136,11 @@ struct Init: AsyncParsableCommand {
     }
 
     private func tableLines(_ tables: [TableReport]) -> [String] {
-        var table = TextTable(("TABLE", .left), ("ROWS", .right), ("IDENTITY", .left), ("REFERENCES", .left))
+        let joins = tables.contains { $0.join != nil }
+        let counts: [(String, TextTable.Alignment)] =
+            joins ? [("SAME", .right), ("NEW", .right), ("IN DOUBT", .right)] : []
+        var table = TextTable(
+            [("TABLE", .left), ("ROWS", .right)] + counts + [("IDENTITY", .left), ("REFERENCES", .left)])
         for report in tables {
             let identity =
                 report.columns.isEmpty
@@ -144,11 +148,18 @@ struct Init: AsyncParsableCommand {
             let references = report.references.sorted { $0.key < $1.key }.map { "\($0.key) → \($0.value)" }
             // Rows that are not replicated are not counted.
             let rows = ["local", "skipped"].contains(report.identity) ? "-" : String(report.rows)
-            table.add(report.table, rows, identity, references.joined(separator: ", "))
+            let join =
+                joins ? report.join.map { ["\($0.same)", "\($0.new)", "\($0.doubt)"] } ?? ["-", "-", "-"] : []
+            table.add([report.table, rows] + join + [identity, references.joined(separator: ", ")])
         }
         let suggestions = tables.flatMap { report in report.suggestions.map { "\(report.table): \($0)" } }
         let local = tables.filter { $0.identity == "surrogate" || $0.identity == "columns" }
         var notes = suggestions
+        if tables.contains(where: { $0.join?.doubt ?? 0 > 0 }) {
+            notes.append(
+                "rows in doubt have the key or the integer of a row that is there, and other values: with a key they become "
+                    + "one row, whose differing cells are conflicts; with an integer alone they stay two")
+        }
         if local.count > 1, tables.allSatisfy(\.references.isEmpty) {
             notes.append("\(local.count) tables have integer identities and nothing refers to them")
         }

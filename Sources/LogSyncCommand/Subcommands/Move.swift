@@ -45,6 +45,12 @@ struct Move: AsyncParsableCommand {
             "\(report.store) is with \(place.content) in \(place.container) from now on.",
             "\(report.copied) log files were copied from \(former.content) in \(former.container), which stays as it is.",
         ]
+        if !report.staying.isEmpty {
+            lines.append(
+                "Not there yet: \(report.staying.map(\.name).joined(separator: ", ")). What they write reaches this store "
+                    + "once each is moved, too: logsync move STORE --container \(place.container)"
+                    + (place.content == former.content ? "" : " --content \(place.content)"))
+        }
         if let snapshot = report.snapshot {
             lines.append("What could not be copied is in a snapshot, \(snapshot).")
         }

@@ -63,7 +63,7 @@ final class StoreConnection: Sendable {
             }
             // What is published must not be lost by a power cut afterwards; see ``commit(_:isDurable:)``.
             try db.execute(sql: "PRAGMA synchronous = FULL")
-            try db.execute(sql: "PRAGMA cache_size = -65536")
+            try db.execute(sql: "PRAGMA cache_size = -\(configuration.pageCache >> 10)")
             try db.execute(sql: "PRAGMA temp_store = MEMORY")
         }
         do {

@@ -55,7 +55,7 @@ enum AppSchema {
                           WHEN m.type = 'index' THEN 2 WHEN m.type = 'view' THEN 3 ELSE 4 END, m.rowid
             """)
         // A comment at the end of a statement is kept with it.
-        for object in objects.map({ String(text: $0[0]) }) {
+        for object in try objects.map({ String(text: $0[0]) }) + UnmadeObjects(connection).statements() {
             lines.append(object + (object.contains("--") ? "\n;" : ";"))
         }
         var left = limit

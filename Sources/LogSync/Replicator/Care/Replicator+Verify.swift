@@ -31,7 +31,12 @@ extension Replicator {
             for folder in target.folders {
                 let founder = Founder(
                     configuration: configuration, container: folder.container, content: folder.name.description)
-                try await founder.verify(nil, &report, progress)
+                do {
+                    try await founder.verify(nil, &report, progress)
+                } catch let error as LogSyncError where target.folders.count > 1 && foldersOwn.contains(error.code) {
+                    // What is wrong with one content keeps nobody from knowing of the others.
+                    report.findings.append(FolderExamination.unavailable(error, at: folder.path))
+                }
             }
             guard !target.folders.isEmpty else {
                 throw LogSyncError(
@@ -49,6 +54,11 @@ extension Replicator {
         try await founder.verify(place.path, &report, progress)
         return report
     }
+
+    /// What keeps one content from being read, and no other.
+    private static let foldersOwn: Set<LogSyncError.Code> = [
+        .containerUnavailable, .noPermission, .newerFormat, .configuration,
+    ]
 
     private static func registered(
         _ place: StorePlace, _ configuration: SyncConfiguration
@@ -69,9 +79,12 @@ extension Founder {
         let scan = try ContainerScanner(content: folder).scan(full: true)
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         try stateDirectory.create()
+        // It is read from one end to the other, and the replay needs memory, too.
+        var reading = configuration
+        reading.pageCache = 4 << 20
         let compared = try store.map {
             try ReplicatedStore(
-                path: $0, configuration: configuration, stateDirectory: stateDirectory, nonce: "verify")
+                path: $0, configuration: reading, stateDirectory: stateDirectory, nonce: "verify")
         }
         defer { if let compared { closeQuietly(compared.store) } }
         var examination = FolderExamination(folder: folder, configuration: configuration)

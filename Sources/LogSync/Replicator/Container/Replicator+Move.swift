@@ -40,16 +40,17 @@ extension Replicator {
         var report = try await step(settles: true) { MoveReport($0.registration, store: path, target) }
         if !isThere {
             let isAvailable = try await syncBeforeMove()
-            report.copied = try await step(settles: true) { store in
+            (report.copied, report.staying) = try await step(settles: true) { store in
                 // Without the former folder the other peers' files cannot be had; a snapshot stands for them.
                 let scan = isAvailable ? try store.scan() : nil
                 let copied = try scan.map { try ContentRelocation(store, to: target).copy($0) } ?? 0
+                let staying = try scan.map(store.othersTakingPart) ?? []
                 try target.create()
                 // Before the store is elsewhere: one that is killed in between takes it back at its next sync.
                 if isAvailable { try store.ownFolder.leave() }
                 try store.store.setContent(target.name.description, container: container)
                 try store.refresh()
-                return copied
+                return (copied, staying)
             }
         }
         report.result = try await sync()
@@ -72,6 +73,11 @@ extension Replicator {
 extension ReplicatedStore {
     fileprivate func isAt(_ target: ContentFolder) -> Bool {
         registration.container == target.container && content.name == target.name
+    }
+
+    fileprivate func othersTakingPart(in scan: ContainerScan) throws -> [PeerName] {
+        let names = try names()
+        return try Set(scan.peers.keys).subtracting(retiredPeers(scan)).subtracting([peer]).sorted().map { names[$0] }
     }
 
     /// - Throws: `containerUnavailable`, `configuration`.

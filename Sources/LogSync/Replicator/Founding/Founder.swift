@@ -135,7 +135,7 @@ actor Founder {
         return code == 0 && !name.isEmpty ? name : "peer"
     }
 
-    func closeQuietly(_ store: Store) {
+    nonisolated func closeQuietly(_ store: Store) {
         do {
             try store.close()
         } catch {

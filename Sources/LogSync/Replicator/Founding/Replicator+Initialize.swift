@@ -59,9 +59,13 @@ extension Founder {
         report.references = found.references
         report.undecided = found.undecided
         report.refusals = found.refusals
-        report.obstacle = found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
+        report.obstacle =
+            try found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
+            ?? unrelated(plan, place, report.tables, folder, scan)
         if options.dryRun {
-            warnOfUnrelatedTables(plan, &report)
+            if let scan, report.obstacle == nil, !plan.settings.isEmpty {
+                try await preview(place, plan, scan, folder, &report)
+            }
             return report
         }
         // What is refused leaves no trace in the container either.
@@ -81,7 +85,6 @@ extension Founder {
         try saveState(of: made.store, at: place, in: stateDirectory)
         for peer in former { try stateDirectory.remove(peer) }
         report.tables = made.tables
-        warnOfUnrelatedTables(plan, &report)
         report.recorded = try made.store.vector()[made.store.registration().peer] > 0 ? 1 : 0
         configuration.logger.info(
             "\(place.path) is a store of \(content) now, and has recorded what it holds",
@@ -133,21 +136,47 @@ extension Founder {
         return plan
     }
 
-    /// A database none of whose tables the content has was most likely meant for another one.
-    private func warnOfUnrelatedTables(_ plan: InitializePlan, _ report: inout InitializeReport) {
-        let others = plan.settings.filter { $0.kind == "identity" }.map(\.target).sorted()
-        let own = Set(report.tables.map { $0.table.folded })
-        guard report.joined, !own.isEmpty, !others.isEmpty, others.allSatisfy({ !own.contains($0.folded) }) else {
-            return
+    /// What would become of the database's rows.
+    private func preview(
+        _ place: StorePlace, _ plan: InitializePlan, _ scan: ContainerScan, _ folder: ContentFolder,
+        _ report: inout InitializeReport
+    ) async throws {
+        do {
+            let scratch = try ScratchFolder("join", kept: "nothing was done")
+            defer { scratch.remove() }
+            let contentPlan = try self.plan(InitializeOptions(), name: "replay", contentSettings(scan, folder))
+            let counts = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
+                .counts(of: place.path, plan: plan, contentPlan: contentPlan)
+            for index in report.tables.indices { report.tables[index].join = counts[report.tables[index].table] }
+        } catch let error as LogSyncError {
+            // The rest of what a dry run says is true all the same.
+            report.warnings.append(
+                "what would become of the rows of \(report.store) could not be found out: \(error.message)")
         }
+    }
+
+    /// A database that has no table of the content was meant for another one.
+    private func unrelated(
+        _ plan: InitializePlan, _ place: StorePlace, _ tables: [TableReport], _ folder: ContentFolder,
+        _ scan: ContainerScan?
+    ) throws -> LogSyncError? {
+        let others = plan.settings.filter { $0.kind == "identity" }.map(\.target).sorted()
+        let own = tables.filter { !["local", "skipped"].contains($0.identity) }.map(\.table)
+        guard let scan, !own.isEmpty, !others.isEmpty else { return nil }
+        let shared = Set(own.map(\.folded)).intersection(others.map(\.folded))
+        // Without a schema that can be read there are only the names.
+        let isRelated =
+            try (try? schema(in: folder, scan)).map {
+                try Store.isRelated(place.path, to: $0, tables: shared, configuration: configuration.storeConfiguration)
+            } ?? !shared.isEmpty
+        guard !isRelated else { return nil }
         let limit = 10
         let shown = others.prefix(limit).joined(separator: ", ") + (others.count > limit ? ", …" : "")
-        let warning =
-            "\(report.store) has none of the tables of \(report.content) (\(shown)): both are in one content now, which "
-            + "may not be the one that was meant; logsync leave takes the store out of it"
-        report.warnings.append(
-            report.dryRun
-                ? warning.replacing("both are in one content now", with: "both would be in one content") : warning)
+        return LogSyncError(
+            .configuration,
+            "\(place.path) has none of the tables of \(content) (\(shown))"
+                + (shared.isEmpty ? "" : ", or other columns in those of the same name") + "; nothing was changed",
+            help: "Choose another --content for it: one content holds one program's tables.")
     }
 
     /// A store that has lost the tables which said who its rows are would join with other rows of the same content.

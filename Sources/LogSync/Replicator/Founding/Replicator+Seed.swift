@@ -52,7 +52,7 @@ extension ReplicatedStore {
 
     private func packed(_ file: String, in scratch: ScratchFolder, hashesParents: Bool) throws -> PackagedRows {
         let copy = "\(scratch.path)/seed-\(hashesParents).db"
-        try Self.copy(file, to: copy)
+        try DatabaseCopy.make(of: file, at: copy)
         do {
             return try PackagedRows(
                 copy, settings: try store.contentSettings(), hashesParents: hashesParents,
@@ -61,33 +61,6 @@ extension ReplicatedStore {
             // The copy's path means nothing to the caller.
             throw LogSyncError(
                 error.code, error.message.replacing(copy, with: file), help: error.help?.replacing(copy, with: file))
-        }
-    }
-
-    /// Copies a database as SQLite sees it, with what is still in its write-ahead log.
-    private static func copy(_ file: String, to copy: String) throws {
-        let source = try StorePlace(file).path
-        do {
-            var configuration = GRDB.Configuration()
-            configuration.readonly = true
-            configuration.busyMode = .timeout(5)
-            let from = try DatabaseQueue(path: source, configuration: configuration)
-            let to = try DatabaseQueue(path: copy)
-            try from.backup(to: to)
-            try from.close()
-            try to.close()
-        } catch let error as DatabaseError {
-            let code: LogSyncError.Code =
-                switch error.resultCode {
-                case .SQLITE_NOTADB, .SQLITE_CORRUPT: .invalidStore
-                case .SQLITE_BUSY: .locked
-                case .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_PERM: .noPermission
-                default: .ioError
-                }
-            throw LogSyncError(
-                code,
-                "\(file) could not be read: \(error.message ?? error.resultCode.description); nothing was changed",
-                help: "Give the path of a SQLite database")
         }
     }
 }

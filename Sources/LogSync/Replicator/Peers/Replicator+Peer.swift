@@ -2,7 +2,8 @@ import LogSyncModel
 import LogSyncStore
 
 extension Replicator {
-    /// Finds a peer by its id, or by its name where that is unique.
+    /// Finds a peer by its id, by its name where that is unique, or by what its id begins with, four digits at least, as
+    /// reports have it.
     ///
     /// - Throws: `usage` where there is none, or more than one.
     public func peer(named text: String) async throws -> PeerName {
@@ -11,7 +12,10 @@ extension Replicator {
             if store.inbox.folderNames.isEmpty { _ = try? store.scan(.changes) }
             let names = try store.names()
             if let id = PeerID(text) { return names[id] }
-            let found = names.names.filter { $0.value == text }.keys.sorted()
+            var found = names.names.filter { $0.value == text }.keys.sorted()
+            if found.isEmpty, text.count >= 4 {
+                found = names.names.keys.filter { $0.description.hasPrefix(text.lowercased()) }.sorted()
+            }
             switch found.count {
             case 1: return names[found[0]]
             case 0:
@@ -19,7 +23,7 @@ extension Replicator {
                     .usage, "no peer is named \(text.debugDescription)", help: "logsync peers list shows them all")
             default:
                 throw LogSyncError(
-                    .usage, "\(found.count) peers are named \(text.debugDescription)",
+                    .usage, "\(found.count) peers are called \(text.debugDescription)",
                     help: "Give one's id: \(found.map(\.description).joined(separator: ", "))")
             }
         }

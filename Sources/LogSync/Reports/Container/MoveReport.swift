@@ -15,6 +15,9 @@ public struct MoveReport: Sendable, Encodable {
     public var former: Place
     /// Log files copied from the former folder.
     public var copied = 0
+    /// The peers that take part in the former folder and not in the new one, until they are moved, too; none where the
+    /// former folder was not there to say.
+    public var staying: [PeerName] = []
     /// The snapshot that was written because the logs that could be copied would not give the whole state; nil where
     /// none was needed.
     public var snapshot: String?
@@ -34,7 +37,8 @@ public struct MoveReport: Sendable, Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, former, changed, copied, snapshot, missing, recorded, published,
+        case format, store, content, container, former, changed, copied, staying, snapshot, missing, recorded,
+            published,
             imported, held
     }
 
@@ -47,6 +51,7 @@ public struct MoveReport: Sendable, Encodable {
         try document.encode(former, forKey: .former)
         try document.encode(changed, forKey: .changed)
         try document.encode(copied, forKey: .copied)
+        try document.encode(staying, forKey: .staying)
         try document.encode(snapshot, forKey: .snapshot)
         try document.encode(missing, forKey: .missing)
         try document.encode(result.recorded, forKey: .recorded)

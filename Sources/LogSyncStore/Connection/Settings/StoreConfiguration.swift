@@ -37,6 +37,9 @@ package struct StoreConfiguration: Sendable {
     /// not so where a history is replayed to be compared.
     var raisesAllocators = true
 
+    /// How much of the database SQLite keeps in memory, in bytes; 64 MiB.
+    package var pageCache = 64 << 20
+
     package static let defaultBlobThreshold = 256 << 10
 
     package init() {}

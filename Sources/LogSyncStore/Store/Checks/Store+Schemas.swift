@@ -25,4 +25,28 @@ extension Store {
                 .filter { $0.kind != .missingHere || $0.column != nil || !left.contains($0.table.folded) }
         }
     }
+
+    /// Whether a database that is no store yet has a table in common with a schema: one of the same name that has more than
+    /// half of the columns of the smaller of the two.
+    ///
+    /// - Parameters:
+    ///   - text: as another peer has published it.
+    ///   - tables: the names that are to be looked at, in lower case.
+    /// - Throws: `noStore`, `invalidStore` where the database cannot be read.
+    package static func isRelated(
+        _ path: String, to text: String, tables: Set<String>, configuration: StoreConfiguration
+    ) throws -> Bool {
+        let own = try outline(path, configuration: configuration)
+        // One that cannot be made says nothing of the database.
+        guard let schema = try? ForeignSchema(text),
+            let others = try? Connection.inMemory({ connection in
+                try schema.makeTables(on: connection)
+                return try DatabaseOutline(connection)
+            })
+        else { return !tables.isEmpty }
+        return tables.contains { table in
+            guard let here = own[table]?.columns, let there = others[table]?.columns else { return false }
+            return here.intersection(there).count * 2 > min(here.count, there.count)
+        }
+    }
 }

@@ -30,7 +30,7 @@ extension Store {
     @discardableResult
     static func make(
         _ database: StoreConnection, plan: InitializePlan, configuration: StoreConfiguration, journal: String,
-        unmade: [UnmadeObject] = []
+        unmade: [(object: UnmadeObject, sql: String?)] = []
     ) throws -> StoreDraft {
         try database.writeInPortions { connection, portions in
             let draft = try found(connection, plan: plan, configuration: configuration, records: true)
@@ -78,7 +78,7 @@ extension Store {
         let (tracked, left) = (choices.tracked, choices.left)
         report.refusals = choices.refused
         if records, let refusal = report.refusal { throw refusal }
-        try UnmadeObjects(connection).add(choices.unfit)
+        try UnmadeObjects(connection).add(choices.unfit.map { ($0, nil) })
         for setting in plan.settings where setting.kind == "rename" {
             try connection.run(
                 "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),

@@ -84,7 +84,9 @@ extension Store {
         do {
             let unmade = try database.withConnection { try schema.make(on: $0, functions: functions) }
             let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
-            try make(database, plan: plan, configuration: configuration, journal: journal, unmade: unmade)
+            try make(
+                database, plan: plan, configuration: configuration, journal: journal,
+                unmade: unmade.map { ($0, schema.statement(making: $0.object)) })
             return Store(database)
         } catch {
             closeQuietly(database)

@@ -1,0 +1,76 @@
+import Foundation
+import LogSyncModel
+import Testing
+
+@testable import LogSync
+
+/// A database that would join a content is told what becomes of its rows.
+@Suite struct JoinPreviewTests {
+    private static let schema = """
+        CREATE TABLE tag(name TEXT PRIMARY KEY, color TEXT);
+        CREATE TABLE list(id INTEGER PRIMARY KEY, title TEXT NOT NULL);
+        CREATE TABLE item(id INTEGER PRIMARY KEY, list INTEGER REFERENCES list(id), what TEXT);
+        """
+
+    private func preview(_ machine: Machine, _ world: World) async throws -> [String: TableReport.JoinCounts] {
+        var options = InitializeOptions()
+        options.dryRun = true
+        let before = try (world.listing(), Data(contentsOf: URL(fileURLWithPath: machine.path)))
+        let report = try await Replicator.initialize(
+            machine.path, container: world.container, content: "notes", options: options,
+            configuration: machine.configuration)
+        #expect(report.obstacle == nil && report.joined)
+        // Nothing is done, here or there.
+        #expect(try world.listing() == before.0 && Data(contentsOf: URL(fileURLWithPath: machine.path)) == before.1)
+        return Dictionary(
+            uniqueKeysWithValues: report.tables.compactMap { table in table.join.map { (table.table, $0) } })
+    }
+
+    @Test func `rows are the same, new, or in doubt`() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            Self.schema + """
+                INSERT INTO tag VALUES('red', '#f00'), ('blue', '#00f'), ('green', '#0f0');
+                INSERT INTO list VALUES(1, 'home'), (2, 'work'), (3, 'garden');
+                INSERT INTO item VALUES(1, 1, 'paint'), (2, 2, 'write'), (3, 3, 'dig');
+                """)
+        try await a.initialize()
+        let b = try world.machine("b")
+        try b.execute(
+            Self.schema + """
+                INSERT INTO tag VALUES('red', '#f00'), ('blue', '#00e'), ('pink', '#fcc');
+                INSERT INTO list VALUES(1, 'home'), (2, 'office'), (7, 'car');
+                INSERT INTO item VALUES(1, 1, 'paint'), (2, 2, 'write'), (8, 7, 'wash');
+                """)
+        let counts = try await preview(b, world)
+        #expect(counts["tag"] == .init(same: 1, new: 1, doubt: 1))
+        #expect(counts["list"] == .init(same: 1, new: 1, doubt: 1))
+        // The second is of another list, so it is another item.
+        #expect(counts["item"] == .init(same: 1, new: 1, doubt: 1))
+        // What it says is what comes of it.
+        try await b.initialize()
+        try await settle(a, b)
+        #expect(try a.count("SELECT count(*) FROM tag") == 4)
+        #expect(try a.count("SELECT count(*) FROM list") == 5)
+        #expect(try a.count("SELECT count(*) FROM item") == 5)
+        #expect(try await a.with { try await $0.conflicts() }.conflicts.map(\.table) == ["tag"])
+    }
+
+    @Test func `a copy of a store that was left is the same in all its rows, and an empty database has none`()
+        async throws
+    {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            Self.schema + "INSERT INTO list VALUES(1, 'home'); INSERT INTO item VALUES(1, 1, 'paint'), (2, 1, 'sew');")
+        try await a.initialize()
+        let b = try world.machine("b")
+        try b.execute(
+            Self.schema + "INSERT INTO list VALUES(1, 'home'); INSERT INTO item VALUES(1, 1, 'paint'), (2, 1, 'sew');")
+        #expect(try await preview(b, world)["item"] == .init(same: 2, new: 0, doubt: 0))
+        let c = try world.machine("c")
+        try c.execute(Self.schema)
+        #expect(try await preview(c, world)["item"] == .init(same: 0, new: 0, doubt: 0))
+    }
+}

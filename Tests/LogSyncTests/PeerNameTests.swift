@@ -1,0 +1,25 @@
+import Foundation
+import LogSyncModel
+import Testing
+
+@testable import LogSync
+
+/// Peers as people name them.
+@Suite struct PeerNameTests {
+    @Test func `a peer is found by its name, by its id, and by what its id begins with`() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let b = try await world.clone("b")
+        try await settle(a, b)
+        let id = try await b.peer()
+        func found(_ text: String) async throws -> PeerID { try await a.with { try await $0.peer(named: text).id } }
+        for text in ["b", id.description, String(id.description.prefix(8)), id.description.uppercased()] {
+            #expect(try await found(text) == id)
+        }
+        // Too little to be meant, or nobody's.
+        for text in [String(id.description.prefix(3)), "zzzz"] {
+            let error = await #expect(throws: LogSyncError.self) { try await found(text) }
+            #expect(error?.code == .usage)
+        }
+    }
+}
