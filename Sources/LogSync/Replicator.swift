@@ -240,10 +240,7 @@ public actor Replicator {
             result.imported += Int(clamping: joined.transactions)
             return try await importAll(scan, &result)
         }
-        let isImported = result.imported > 0
         let isOutdated = try await step { store in
-            // It was told before the disk had it; who asked for it need not fear for it any more.
-            if isImported { try store.store.synchronize() }
             try store.inbox.finish(plan, scan)
             // Others have seen what this store never did: it is an older state of itself.
             guard store.identity.seenByOthers > 0 else { return false }

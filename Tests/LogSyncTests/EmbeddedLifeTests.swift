@@ -165,28 +165,6 @@ import Testing
 
     // MARK: The way to did-import
 
-    @Test("An import is told of before the disk has it, which it has when the sync ends")
-    func toldFirst() async throws {
-        let (pool, a) = try await open("a")
-        let (_, b) = try await open("b")
-        let seen = Mutex<[Bool]>([])
-        let path = b.path
-        let observer = NotificationCenter.default.addObserver(forName: .logSyncDidImport, object: nil, queue: nil) {
-            guard let event = $0.userInfo?[DidImport.userInfoKey] as? DidImport, event.store == path else { return }
-            // Posted on the replicator's own queue, within the step that imports.
-            let isUnsynchronized = b.assumeIsolated { $0.opened?.store.database.box.isUnsynchronized }
-            seen.withLock { $0.append(isUnsynchronized ?? false) }
-        }
-        defer { NotificationCenter.default.removeObserver(observer) }
-        try await pool.write { db in try Self.insert(db, "one") }
-        _ = try await a.sync()
-        _ = try await b.sync()
-        #expect(seen.withLock { $0 } == [true])
-        #expect(try await b.inspect { $0.store.database.box.isUnsynchronized } == false)
-        await a.close()
-        await b.close()
-    }
-
     @Test("A replicator beside its program's own connection keeps the database open, one alone lets go of it")
     func staysOpen() async throws {
         let (_, replicator) = try await open("a", runs: true)

@@ -47,9 +47,6 @@ extension OwnFolder {
         {
             return
         }
-        // What another process has imported may not be on the disk yet, and a store that lacks what its receipt says it has
-        // is taken for an older state of itself.
-        try store.synchronize(always: true)
         said.digest = try store.digest()
         try describe()
         // Before the folder: a receipt there of which the state file does not know is taken for another process's.

@@ -59,7 +59,7 @@ extension StoreConnection {
     /// Commits, and gives up the write lock; then waits until the disk has it.
     ///
     /// - Parameter isDurable: false where a power cut may undo it, because it would be done again.
-    /// - Throws: `ioError` where the disk does not take it, also after the commit: then ``synchronize(always:)`` tries again.
+    /// - Throws: `ioError` where the disk does not take it, also after the commit: then ``synchronize()`` tries again.
     func commit(_ connection: Connection, isDurable: Bool = true) throws {
         try connection.execute("COMMIT")
         guard box.isLogged else { return }
@@ -73,11 +73,9 @@ extension StoreConnection {
     }
 
     /// Sees to it that what this connection has committed survives a power cut.
-    ///
-    /// - Parameter always: what others have committed, too.
-    func synchronize(always: Bool = false) throws {
+    func synchronize() throws {
         try withConnection { connection in
-            if try box.isUnsynchronized || (always && connection.isLogged) { try synchronize(connection) }
+            if box.isUnsynchronized { try synchronize(connection) }
         }
     }
 

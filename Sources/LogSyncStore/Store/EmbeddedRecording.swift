@@ -130,14 +130,12 @@ package final class EmbeddedRecording: @unchecked Sendable {
 extension Store {
     /// Sees to it that what was recorded survives a power cut, before it is published, or said outside the store: also what
     /// programs have recorded by connections of their own.
-    ///
-    /// - Parameter always: whether what other processes have committed is meant, too; else what this one has.
-    package func synchronize(always: Bool = false) throws {
+    package func synchronize() throws {
         if try database.read({ try $0.facts.value(StoreFacts.unsynchronized) == .integer(1) }) {
             // In a log, what makes this commit durable does so with all that stands before it.
             try database.write(repeats: true) { try $0.facts.set(StoreFacts.unsynchronized, .integer(0)) }
         } else {
-            try database.synchronize(always: always)
+            try database.synchronize()
         }
     }
 }

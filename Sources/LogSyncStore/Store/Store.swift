@@ -253,11 +253,8 @@ package final class Store: Sendable {
 
     /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent,
     /// all in one SQLite transaction. Each must be ready; one that throws while streaming undoes the whole step.
-    ///
-    /// A power cut may undo it until ``synchronize(always:)``: then it is imported again. Nothing outside the store may say before
-    /// that it was imported.
     package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep {
-        try database.write(isDurable: false) { store in
+        try database.write { store in
             let step = try ImportStep.run(in: store, next: next)
             if !step.imported.isEmpty { try store.noteImport() }
             return step
