@@ -66,6 +66,12 @@ struct IncomingRow {
             }
     }
 
+    /// What an insert says of a column, as logs have it; NULL of one that it leaves out.
+    func value(at position: Int, in table: TrackedTable) -> Value {
+        if let column = target.positions.firstIndex(of: position) { return group.columns[column].values[index] }
+        return keyPart(at: position, in: table)?.value ?? .null
+    }
+
     /// The part of the identity that a column of the table's key holds; nil for any other column.
     func keyPart(at position: Int, in table: TrackedTable) -> KeyPart? {
         guard let parts = identity.naturalParts, let key = table.key.firstIndex(where: { $0.index == position }),

@@ -282,7 +282,7 @@ struct RowMerge {
         record.breaksCheck = written.breaksCheck
         let place = try ClockTable(table: table, connection: connection).insert(record, at: written.rowid)
         try shownRows.redeemReservation(written.rowid, in: table)
-        try shownRows.keepKey(identity, shownAs: present, at: place, in: table)
+        try shownRows.keepKey(identity, given: { row.value(at: $0, in: table) }, shownAs: present, at: place, in: table)
         store.count(1, state, row: store.rowDigest(table, identity), table: table)
         notes.note(table.name, .insert, table.primaryKey(of: present, at: written.rowid))
     }

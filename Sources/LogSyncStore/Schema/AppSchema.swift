@@ -91,6 +91,15 @@ enum AppSchema {
         }
     }
 
+    /// The tables that this store left out when it was made, by this choice of its own.
+    static func leftTables(on connection: Connection) throws -> [(name: String, setting: Left)] {
+        let names = try TableSchema.tableNames(on: connection)
+        return try [Left.local, .skip].flatMap { setting in
+            let left = try setting.tables(on: connection)
+            return names.filter { left.contains($0.folded) }.sorted().map { ($0, setting) }
+        }
+    }
+
     /// The tables that are copied by `clone` and never replicated.
     static func localTables(on connection: Connection) throws -> [String] {
         // A store may replicate a table that was not known to note migrations when it was made.

@@ -58,9 +58,10 @@ package struct StoreTrial {
         func text(_ value: Value) -> String {
             if case .text(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { "" }
         }
-        return try connection.rows("SELECT kind, target, value FROM logsync_setting").map {
-            (text($0[0]), text($0[1]), text($0[2]))
-        }
+        // Nobody takes one whose value is no text.
+        return try connection.rows(
+            "SELECT kind, target, value FROM logsync_setting WHERE typeof(value) = 'text'"
+        ).map { (text($0[0]), text($0[1]), text($0[2])) }
     }
 
     /// Gives a store transactions, and does what its program does meanwhile.
@@ -260,6 +261,8 @@ package struct StoreTrial {
             scratch + "/c.db", schema: manifest.schemaText, plan: plan, configuration: Self.configuration)
         defer { try? clone.close() }
         try taking { try clone.fill(from: taken.hash, open) }
+        _ = try clone.record()
+        if let problem = try clone.audit().problems.first { throw Failure("a clone: \(problem)") }
     }
 }
 
