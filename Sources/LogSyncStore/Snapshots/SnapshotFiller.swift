@@ -10,7 +10,7 @@ final class SnapshotFiller {
     let joiner: Joiner
     private var inserter: BatchInserter?
     private let store: OpenStore
-    /// Whether values stand in this store's columns just as they are given.
+    /// Whether the snapshot is of this store's schema, so that its values stand in columns as they are given, mostly.
     private let takesAsGiven: Bool
 
     init(_ store: OpenStore, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
@@ -49,7 +49,9 @@ final class SnapshotFiller {
 
     private func simpleFrame(_ rows: SnapshotRows, _ number: Int) throws -> SimpleFrame? {
         guard takesAsGiven, case .plain(let plain) = rows, rows.table != "logsync_setting",
-            let table = store.catalog[rows.table], let target = SimpleTarget(plain, table)
+            let table = store.catalog[rows.table], let target = SimpleTarget(plain, table),
+            // Of the same schema, and from a peer of another, which writes other types.
+            zip(plain.columns, target.positions).allSatisfy({ table.keeps($0.values ?? [], at: $1) })
         else { return nil }
         let isSimple =
             try target.absent == table.droppedColumns
