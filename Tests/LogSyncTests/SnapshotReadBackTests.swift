@@ -59,7 +59,9 @@ struct SnapshotReadBackTests {
                     // As if nobody had deleted it.
                     plain.identities.append(RowIdentity(natural: [.text(Array("back".utf8)[...])]))
                     plain.stamps.append(plain.stamps[0])
-                    for index in plain.columns.indices { plain.columns[index].values?.append(.text(Array("back".utf8)[...])) }
+                    for index in plain.columns.indices {
+                        plain.columns[index].values?.append(.text(Array("back".utf8)[...]))
+                    }
                 case .twice:
                     plain.identities.append(plain.identities[0])
                     plain.stamps.append(plain.stamps[0])

@@ -17,7 +17,6 @@ struct RowMerge {
     private var coverage: Coverage { transaction.coverage }
     private var notes: ChangeNotes { transaction.notes }
     private var identity: RowIdentity { row.identity }
-    private var readsBack: Bool { transaction.readsBack || !row.target.keepsValues }
     private var stamp: Stamp { row.stamp }
 
     /// Where a row is before a transaction changes it.
@@ -274,7 +273,7 @@ struct RowMerge {
         let present = try readBack(values, at: written.rowid, in: table)
         var state = RowClock(insertedBy: stamp, in: table)
         for (position, given) in values.enumerated() where given != present.values[position] {
-            guard readsBack else { break }
+            guard transaction.readsBack(row.target) else { break }
             let value = try shownRows.identityValue(given ?? .null, position, in: table)
             state.setCell(table.columns[position].id, CellState(versions: [Version(stamp: stamp, value: value)]))
         }
@@ -305,7 +304,7 @@ struct RowMerge {
 
     /// The row as the table returns it; as it was given where this store's columns take every value as it is.
     private func readBack(_ values: [Value?], at rowid: Int64?, in table: TrackedTable) throws -> TableReader.Row {
-        if readsBack {
+        if transaction.readsBack(row.target) {
             let reader = shownRows.reader(table)
             let back =
                 try rowid.map { try reader.row(at: $0) }

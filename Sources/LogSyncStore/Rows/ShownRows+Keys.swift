@@ -1,5 +1,6 @@
 import LogSyncModel
 import LogSyncSQLite
+import LogSyncState
 
 /// What rows' keys spell, and their identities beside that (``TrackedTable/keepsIdentities``).
 extension ShownRows {
@@ -44,21 +45,31 @@ extension ShownRows {
         if spelled != identity { throw Self.otherKey(table) }
     }
 
+    /// The same of a row with all its entries.
+    func keepKey(
+        _ full: RowState, shownAs row: TableReader.Row, at place: Int64?, in table: TrackedTable,
+        replacing replaced: [Int: Value]
+    ) throws {
+        try keepKey(
+            full.identity, given: { intactValues(full, in: table)[$0] }, shownAs: row, at: place, in: table,
+            replacing: replaced)
+    }
+
     /// A row that was refused may be so for its key, which is no constraint where it says nothing but which row it is.
     ///
     /// - Throws: ``UnreadyTable`` where it says something else.
-    func checkKey(
-        _ identity: RowIdentity, _ values: [Value?], given: (Int) -> Value, in table: TrackedTable
-    ) throws {
+    func checkKey(_ full: RowState, _ values: [Value?], in table: TrackedTable) throws {
         guard table.kind != .surrogate, !table.keepsIdentities else { return }
+        let identity = full.identity
         if table.keyHasReference, identity.naturalParts?.count == table.key.count {
-            guard Self.isSpelled(identity, given, { values[$0] ?? .null }, in: table) else { throw Self.otherKey(table) }
+            let given = intactValues(full, in: table)
+            if !Self.isSpelled(identity, { given[$0] }, { values[$0] ?? .null }, in: table) {
+                throw Self.otherKey(table)
+            }
             return
         }
-        guard let spelled = try reader(table).naturalIdentity({ try identityValue(values[$0] ?? .null, $0, in: table) }),
-            spelled != identity
-        else { return }
-        throw Self.otherKey(table)
+        let spelled = try reader(table).naturalIdentity { try identityValue(values[$0] ?? .null, $0, in: table) }
+        if spelled != nil, spelled != identity { throw Self.otherKey(table) }
     }
 
     /// Whether a key with references in it spells an identity. A reference stands for itself until the rows that it names are

@@ -76,7 +76,7 @@ final class SnapshotAgreement {
     /// Whether what the snapshot has beyond this store can have been superseded by the transactions that it does not stand
     /// for.
     ///
-    /// - Parameter vector: of those that it stands for.
+    /// - Parameter vector: of the transactions that the snapshot stands for.
     func hasNoneBeyond(_ vector: VersionVector) throws -> Bool {
         guard !beyond.isEmpty, let superseded = try superseded(after: vector) else { return true }
         return beyond.allSatisfy { table, rows in

@@ -18,8 +18,8 @@ extension Store {
         }
     }
 
-    /// The tables of this store that are not replicated, but for those that note migrations under names of which every store
-    /// knows: each with the setting, `local` or `skip`, as it was when the store was made.
+    /// The tables of this store that are not replicated, without the ones that note migrations under names of which every
+    /// store knows: each with the setting, `local` or `skip`, as it was when the store was made.
     package func tablesLeftOut() throws -> [(table: String, setting: String)] {
         try database.read { store in
             try AppSchema.leftTables(on: store.connection)

@@ -40,7 +40,8 @@ extension FolderWorld {
             }
             guard try vector == first.openStore().vector() else {
                 throw Failure(
-                    .unsettled, "\(peer.model.name) and \(first.model.name) have imported other lies: "
+                    .unsettled,
+                    "\(peer.model.name) and \(first.model.name) have imported other lies: "
                         + "\(Spelling.vector(vector)), \(Spelling.vector(try first.openStore().vector()))")
             }
             guard try store.summary().digest == first.openStore().summary().digest,

@@ -128,7 +128,8 @@ final class Liar {
         var peers = try vector.dots.filter { $0.peer != stranger }.map { dot in
             // All that is known, or more.
             SnapshotManifest.Peer(
-                id: dot.peer, sequence: dot.sequence + (random.chance(25) ? 3 : 0), chain: try store.chain(of: dot.peer),
+                id: dot.peer, sequence: dot.sequence + (random.chance(25) ? 3 : 0),
+                chain: try store.chain(of: dot.peer),
                 dependencies: VersionVector())
         }
         peers.append(

@@ -15,7 +15,7 @@ struct BatchInsertMerge {
 
     /// nil where the group is of another kind.
     init?(_ group: RowGroup, _ target: GroupTarget, _ transaction: TransactionMerge) throws {
-        guard group.kind == .insert, !transaction.readsBack, target.keepsValues, let table = target.table,
+        guard group.kind == .insert, !transaction.readsBack(target), let table = target.table,
             target.isComplete,
             target.hasNoKey || target.hasWholeKey,
             transaction.undecided.isEmpty,
