@@ -190,7 +190,7 @@ final class FolderWorld: World {
     }
 
     @discardableResult
-    private func sync(_ peer: FolderPeer, _ number: Int?, _ trace: (String) -> Void) async throws -> SyncResult? {
+    func sync(_ peer: FolderPeer, _ number: Int?, _ trace: (String) -> Void) async throws -> SyncResult? {
         peer.awake(now)
         let death = peer.death
         peer.death = nil
@@ -380,7 +380,8 @@ final class FolderWorld: World {
         guard results.isEmpty else {
             throw Failure(.unsettled, results.joined(separator: "; "))
         }
-        try scenario.hasLies ? checkHonest() : checks.checkEnd(peers.map { try Checked($0) })
+        if scenario.hasLies { return try await checkHonest(trace) }
+        try checks.checkEnd(peers.map { try Checked($0) })
         for peer in peers {
             guard let again = try await sync(peer, nil, trace), again.recorded + again.published + again.imported == 0
             else {
