@@ -243,8 +243,8 @@ private struct ColumnReferences {
 
 /// Finds the table whose local integers a column holds, through the keys in between.
 struct ReferenceResolver {
-    /// How many columns are followed from one. No program has so many in a row; a schema that somebody else wrote may, and a
-    /// thread has room for some thousands.
+    /// How many columns are followed from one. No program has so many in a row; a schema from the folder may, and a thread has
+    /// room for some thousands.
     private static let maximumColumns = 200
 
     var schemas: [String: TableSchema]
