@@ -5,8 +5,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 # How many seeds of the simulator `make test` runs, on the debug build; in how many small scenarios a process dies, and
-# at how many places of each.
+# at how many places of each; and in how many somebody lies.
 TEST_SEEDS = 200
+TEST_LIES = 20
 TEST_CRASHES = --seeds 2 --deaths 40
 JOBS ?= $(shell nproc)
 
@@ -62,6 +63,7 @@ test: deps
 	$(SWIFT) test --skip-build --filter "$(TIMED)" || failed="$$failed timed"; \
 	echo "== Simulation"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
+	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_LIES) --certain folders,lies --jobs $(JOBS) || failed="$$failed Lies"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 

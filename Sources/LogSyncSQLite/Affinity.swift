@@ -45,6 +45,32 @@ package enum Affinity {
         }
     }
 
+    /// Whether a column of this affinity certainly gives back what is written to it: false, too, where that would take a
+    /// closer look.
+    package func keeps(_ value: Value) -> Bool {
+        switch value {
+        case .null, .blob: true
+        case .integer, .reference: self != .text && self != .real
+        case .external: self == .text || self == .blob
+        case .real(let real):
+            switch self {
+            case .text: false
+            case .integer, .numeric: !real.isNaN && Int64(exactly: real) == nil
+            // SQLite knows neither a number that is none nor a zero with a sign.
+            case .real, .blob: !real.isNaN && !(real == 0 && real.sign == .minus)
+            }
+        case .text(let text): self == .text || self == .blob || !(text.first.map(Self.mayBegin) ?? false)
+        }
+    }
+
+    /// Whether a number, or white space before one, may begin with a byte.
+    private static func mayBegin(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x2B, 0x2D, 0x2E, 0x09...0x0D, 0x20: true
+        default: false
+        }
+    }
+
     /// The number that a text is, as a whole; nil where it is none.
     private static func number(_ text: Bytes) -> Value? {
         let trimmed = String(decoding: text, as: UTF8.self).trimmingPrefix { " \t\n\u{0B}\u{0C}\r".contains($0) }

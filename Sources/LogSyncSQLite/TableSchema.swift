@@ -110,8 +110,8 @@ extension TableSchema {
     /// Reads one table. Returns nil where there is no such table (a view, a virtual table, none).
     package static func read(_ name: String, on connection: Connection) throws -> TableSchema? {
         let listed = try connection.rows(
-            "SELECT type, wr, strict, name FROM pragma_table_list WHERE schema = 'main' AND name = ? COLLATE NOCASE",
-            .text(name))
+            // As an argument: else every table is listed for each.
+            "SELECT type, wr, strict, name FROM pragma_table_list(?) WHERE schema = 'main'", .text(name))
         guard let entry = listed.first, entry[0] == .text("table"), case .text(let realName) = entry[3] else {
             return nil
         }

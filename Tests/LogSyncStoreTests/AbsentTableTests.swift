@@ -58,6 +58,16 @@ import Testing
         }
     }
 
+    @Test func tablesThatReferToEachOtherInALongRowAreFollowedOnlySoFar() throws {
+        let count = 3000
+        let schema = (0..<count).map { number in
+            "CREATE TABLE t\(number)(a INTEGER PRIMARY KEY REFERENCES t\((number + 1) % count)(a));"
+        }
+        // On a thread as small as those on which a replicator works.
+        let names = try KeyNames.names(in: schema.joined(), settings: [])
+        #expect(names["t7"] == ["a"])
+    }
+
     @Test func keysThatALogLeavesOutAreAddedWhenTheTableComes() throws {
         let a = try TestPeer(folder, "a", sql: Self.schema, leavesOutKeys: true)
         let columns = try a.lastGroups().first { $0.table == "w" }?.columns.map(\.name)

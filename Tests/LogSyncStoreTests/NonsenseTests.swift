@@ -26,8 +26,7 @@ import Trials
         }
     }
 
-    /// Whatever is not refused by name fails. That the store then makes a snapshot of the same state holds of nearly all
-    /// nonsense: rows that contradict their own entries or keys in some ways are let in still.
+    /// Whatever is not refused by name has to leave a store that adds up, and can be told to others by a snapshot.
     private func attempt(_ seed: UInt64, _ body: () throws -> Void) throws {
         do {
             try body()
@@ -44,7 +43,7 @@ import Trials
             try attempt(seed) { merged += try trial.merge(bytes(seed, count: 700)) }
         }
         #expect(merged > 25, "hardly anything was merged")
-        #expect(failures.all.count <= 6, "\(failures.all.joined(separator: "; "))")
+        #expect(failures.all.isEmpty, "\(failures.all.joined(separator: "; "))")
     }
 
     @Test(arguments: [1, 2] as [UInt64])
@@ -55,6 +54,6 @@ import Trials
             try attempt(seed) { joined += try trial.join(bytes(seed, count: 400)) ? 1 : 0 }
         }
         #expect(joined > 5, "hardly any was joined")
-        #expect(failures.all.count <= 12, "\(failures.all.joined(separator: "; "))")
+        #expect(failures.all.isEmpty, "\(failures.all.joined(separator: "; "))")
     }
 }

@@ -128,4 +128,48 @@ struct HostileSchemaTests {
         #expect(texts.contains { $0.contains("'here alone'") })
         #expect(!texts.contains { $0.contains("hunter") })
     }
+    @Test("leaves no table out of a clone that is replicated, and none without its name")
+    func leftOutByName() async throws {
+        let other = try World()
+        let machine = try other.machine("s")
+        try machine.execute(
+            """
+            CREATE TABLE note(id TEXT PRIMARY KEY, body TEXT);
+            CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT);
+            CREATE TABLE cache(k TEXT PRIMARY KEY);
+            INSERT INTO note VALUES('one', '');
+            INSERT INTO photo VALUES(1, 'wedding');
+            """)
+        var options = InitializeOptions()
+        options.skip = ["cache"]
+        try await machine.initialize(options)
+        func settings(_ all: [[String]]) -> [[UInt8]] {
+            all.map { Array(RowIdentity(natural: $0.map { .text(Array($0.utf8)[...]) }).bytes) }
+        }
+        let lies = settings([["skip", "note"], ["local", "photo"]])
+        let inserts = ForgedGroup(
+            .insert, "logsync_setting", identities: lies,
+            columns: [ForgedGroup.Column("value", ForgedValues.texts(["1", "1"]))])
+        let first = ForgedTransaction(Dot(stranger, 1), groups: [inserts])
+        let folder = ForgedFolder(other.contentPath)
+        try folder.put(ForgedLogFile([first]), of: stranger)
+        func clone(_ name: String) async throws -> (store: Machine, leftOut: [String]) {
+            let clone = try other.machine(name)
+            let report = try await Replicator.clone(
+                to: clone.path, container: other.container, content: "notes", peerName: name,
+                configuration: clone.configuration)
+            return (clone, report.leftOut.map { "\($0.setting) \($0.table)" })
+        }
+        let c = try await clone("c")
+        #expect(c.leftOut == ["skip cache"])
+        #expect(try c.store.ids() == ["one"])
+        #expect(try c.store.count("SELECT count(*) FROM photo WHERE title = 'wedding'") == 1)
+        // With the setting gone that says how its rows are identified, nothing else says that it is replicated.
+        let vector = try await machine.status().vector
+        let second = ForgedTransaction(
+            Dot(stranger, 2), dependencies: vector.dots.map { Dependency($0) },
+            groups: [ForgedGroup(.delete, "logsync_setting", identities: settings([["identity", "photo"]]))])
+        try folder.put(ForgedLogFile([second], after: first.segment().chain), of: stranger)
+        #expect(try await clone("d").leftOut == ["local photo", "skip cache"])
+    }
 }

@@ -40,7 +40,7 @@ struct SnapshotReadBackTests {
     }
 
     /// What a snapshot that adds up can be wrong in.
-    enum Lie: CaseIterable { case empty, fewer, otherValue, otherHistory }
+    enum Lie: CaseIterable { case empty, fewer, more, twice, otherValue, otherHistory }
 
     /// Writes a snapshot into a folder that says all that an honest one says, and lies.
     private func put(_ lie: Lie, like honest: [UInt8], by author: PeerID, in folder: ForgedFolder) throws -> String {
@@ -55,6 +55,19 @@ struct SnapshotReadBackTests {
                     plain.identities.removeLast()
                     plain.stamps.removeLast()
                     for index in plain.columns.indices { plain.columns[index].values?.removeLast() }
+                case .more:
+                    // As if nobody had deleted it.
+                    plain.identities.append(RowIdentity(natural: [.text(Array("back".utf8)[...])]))
+                    plain.stamps.append(plain.stamps[0])
+                    for index in plain.columns.indices {
+                        plain.columns[index].values?.append(.text(Array("back".utf8)[...]))
+                    }
+                case .twice:
+                    plain.identities.append(plain.identities[0])
+                    plain.stamps.append(plain.stamps[0])
+                    for index in plain.columns.indices {
+                        if let value = plain.columns[index].values?[0] { plain.columns[index].values?.append(value) }
+                    }
                 case .otherValue:
                     for index in plain.columns.indices where plain.columns[index].name == "body" {
                         plain.columns[index].values = plain.identities.map { _ in .text("a lie") }

@@ -173,6 +173,7 @@ extension Step {
         case .policy(let index, let target, let policy):
             return .policy(peer: moved(index), target: target, policy: policy)
         case .fault(let fault, let index, let choice): return .fault(fault, peer: moved(index), choice: choice)
+        case .lie(let index, let choice): return .lie(peer: moved(index), choice: choice)
         case .crash(let death, let index): return .crash(death, peer: moved(index))
         case .snapshot(let index): return .snapshot(peer: moved(index))
         case .compact(let index, let days): return .compact(peer: moved(index), days: days)

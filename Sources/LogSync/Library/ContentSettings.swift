@@ -98,9 +98,9 @@ struct ContentSettings {
         switch rows {
         case .plain(let rows):
             guard let column = rows.columns.first(where: { $0.name == "value" }) else { return }
+            let exceptions = Dictionary(column.exceptions.map { ($0.row, $0.stamp) }) { first, _ in first }
             for (index, identity) in rows.identities.enumerated() {
-                let stamp = column.exceptions.first { $0.row == index }?.stamp ?? rows.stamps[index]
-                take(column.values?[index], of: identity, stamp, manifest)
+                take(column.values?[index], of: identity, exceptions[index] ?? rows.stamps[index], manifest)
             }
         case .spelled(let rows):
             for row in rows.rows where !row.inserts.isEmpty {

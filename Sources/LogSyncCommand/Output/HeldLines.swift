@@ -16,6 +16,14 @@ extension PeerName {
     var label: String { "\(name) (\(id.description.prefix(8)))" }
 }
 
+extension LeftOutTable {
+    /// For people: what stays on this machine, and by whose word.
+    var line: String {
+        Terminal.styled(
+            Terminal.printable("\(table) is not replicated: the content's setting \(setting) says so"), .yellow)
+    }
+}
+
 extension UnmadeObject {
     /// For people: what is not here and why.
     var line: String { Terminal.styled(Terminal.printable("\(object) was left out: \(reason)"), .yellow) }

@@ -40,7 +40,7 @@ struct Clone: AsyncParsableCommand {
                 let place = "\(report.content) in \(report.container)"
                 let headline = "\(report.store) is now a store of \(place) as \(report.peer.label)."
                 return [Terminal.printable(headline), "Transactions: \(report.imported) imported."]
-                    + report.held.map(\.line) + report.unmade.map(\.line)
+                    + report.held.map(\.line) + report.unmade.map(\.line) + report.leftOut.map(\.line)
             }
             return ExitStatus(report.outcome)
         }

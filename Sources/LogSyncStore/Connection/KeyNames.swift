@@ -42,11 +42,10 @@ extension RowState {
             let known = state.cellsByName.keys.first { $0.folded == name.folded } ?? name
             var cell = state.cellsByName[known] ?? CellState()
             for insert in state.inserts {
-                // A version of another transaction that is later than the insert has taken its place.
+                // A version of a transaction that inserted nothing has taken its place, whatever time it says.
                 let isSaid = cell.versions.contains { version in
                     version.stamp.isOfSameTransaction(as: insert)
-                        || version.stamp.time > insert.time
-                            && !state.inserts.contains { $0.isOfSameTransaction(as: version.stamp) }
+                        || !state.inserts.contains { $0.isOfSameTransaction(as: version.stamp) }
                 }
                 if isSaid { continue }
                 cell.versions.append(Version(stamp: insert, value: part.value))

@@ -66,6 +66,12 @@ struct IncomingRow {
             }
     }
 
+    /// What an insert says of a column, as logs have it; NULL of one that it leaves out.
+    func value(at position: Int, in table: TrackedTable) -> Value {
+        if let column = target.positions.firstIndex(of: position) { return group.columns[column].values[index] }
+        return keyPart(at: position, in: table)?.value ?? .null
+    }
+
     /// The part of the identity that a column of the table's key holds; nil for any other column.
     func keyPart(at position: Int, in table: TrackedTable) -> KeyPart? {
         guard let parts = identity.naturalParts, let key = table.key.firstIndex(where: { $0.index == position }),
@@ -91,6 +97,8 @@ struct GroupTarget {
     let hasNoKey: Bool
     let hasWholeKey: Bool
     let hasReferences: Bool
+    /// Whether this store's columns give back just what the group gives them.
+    let keepsValues: Bool
 
     init(_ group: RowGroup, _ table: TrackedTable?) {
         self.table = table
@@ -114,6 +122,20 @@ struct GroupTarget {
             } ?? false
         hasNoKey = given.isDisjoint(with: keys)
         hasWholeKey = given.isSuperset(of: keys)
+        keepsValues = table.map { Self.keeps(group, positions, in: $0, omitsKey: !given.isSuperset(of: keys)) } ?? false
+    }
+
+    private static func keeps(
+        _ group: RowGroup, _ positions: [Int?], in table: TrackedTable, omitsKey: Bool
+    ) -> Bool {
+        for case (let column, let position?) in zip(group.columns, positions) {
+            guard table.keeps(column.values, at: position) else { return false }
+        }
+        guard group.kind == .insert, omitsKey, !table.key.isEmpty else { return true }
+        let affinities = table.key.map { table.schema.affinity(of: table.columns[$0.index].local) }
+        return group.identities.allSatisfy { identity in
+            zip(identity.naturalParts ?? [], affinities).allSatisfy { $1.keeps($0.value) }
+        }
     }
 
     /// - Throws: ``UnreadyTable`` where a column refers to other rows at the author, and not here.
@@ -140,5 +162,12 @@ struct GroupTarget {
 
     func reference(of column: RowGroup.Column, at position: Int) -> String? {
         column.referencedTable ?? table?.columns[position].reference
+    }
+}
+
+extension TrackedTable {
+    /// Whether a column gives back just these values.
+    func keeps(_ values: [Value], at position: Int) -> Bool {
+        values.allSatisfy(schema.affinity(of: columns[position].local).keeps)
     }
 }

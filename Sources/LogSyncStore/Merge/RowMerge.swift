@@ -273,7 +273,7 @@ struct RowMerge {
         let present = try readBack(values, at: written.rowid, in: table)
         var state = RowClock(insertedBy: stamp, in: table)
         for (position, given) in values.enumerated() where given != present.values[position] {
-            guard transaction.readsBack else { break }
+            guard transaction.readsBack(row.target) else { break }
             let value = try shownRows.identityValue(given ?? .null, position, in: table)
             state.setCell(table.columns[position].id, CellState(versions: [Version(stamp: stamp, value: value)]))
         }
@@ -282,7 +282,7 @@ struct RowMerge {
         record.breaksCheck = written.breaksCheck
         let place = try ClockTable(table: table, connection: connection).insert(record, at: written.rowid)
         try shownRows.redeemReservation(written.rowid, in: table)
-        try shownRows.keepKey(identity, shownAs: present, at: place, in: table)
+        try shownRows.keepKey(identity, given: { row.value(at: $0, in: table) }, shownAs: present, at: place, in: table)
         store.count(1, state, row: store.rowDigest(table, identity), table: table)
         notes.note(table.name, .insert, table.primaryKey(of: present, at: written.rowid))
     }
@@ -304,7 +304,7 @@ struct RowMerge {
 
     /// The row as the table returns it; as it was given where this store's columns take every value as it is.
     private func readBack(_ values: [Value?], at rowid: Int64?, in table: TrackedTable) throws -> TableReader.Row {
-        if transaction.readsBack {
+        if transaction.readsBack(row.target) {
             let reader = shownRows.reader(table)
             let back =
                 try rowid.map { try reader.row(at: $0) }

@@ -34,8 +34,8 @@ final class TransactionMerge {
     /// What the author had seen.
     let coverage: Coverage
     let dependencies: VersionVector
-    /// Whether values have to be read back, because this store's columns may change what they are given.
-    let readsBack: Bool
+    /// Whether its author's schema is another.
+    private let isOfOtherSchema: Bool
     let notes = ChangeNotes()
     let dangling: DanglingReferences
     /// Gives the bytes of values that the transaction names.
@@ -76,8 +76,11 @@ final class TransactionMerge {
         stamp = Stamp(peer: author, sequence: header.dot.sequence, time: header.time)
         latestTime = try LatestTime(store, author: header.dot.peer)
         let schema = try store.schemaFingerprint()
-        readsBack = header.schema == nil || header.schema != schema
+        isOfOtherSchema = header.schema == nil || header.schema != schema
     }
+
+    /// Whether values have to be read back, because this store's columns may change what they are given.
+    func readsBack(_ target: GroupTarget) -> Bool { isOfOtherSchema || !target.keepsValues }
 
     func run(_ incoming: IncomingTransaction) throws -> ImportedTransaction {
         blobs = incoming.blobs

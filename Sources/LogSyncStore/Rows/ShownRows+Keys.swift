@@ -1,5 +1,6 @@
 import LogSyncModel
 import LogSyncSQLite
+import LogSyncState
 
 /// What rows' keys spell, and their identities beside that (``TrackedTable/keepsIdentities``).
 extension ShownRows {
@@ -18,10 +19,11 @@ extension ShownRows {
 
     /// Sees to it that a row is found by its identity and by its key, where these are two things.
     ///
+    /// - Parameter given: what the cells of key columns say, by column position, as logs have it.
     /// - Throws: ``UnreadyTable`` where they are and the table is none of which that is known.
     func keepKey(
-        _ identity: RowIdentity, shownAs row: TableReader.Row, at place: Int64?, in table: TrackedTable,
-        replacing replaced: [Int: Value] = [:]
+        _ identity: RowIdentity, given: (Int) -> Value, shownAs row: TableReader.Row, at place: Int64?,
+        in table: TrackedTable, replacing replaced: [Int: Value] = [:]
     ) throws {
         guard table.kind == .natural else { return }
         if table.keepsIdentities {
@@ -35,27 +37,57 @@ extension ShownRows {
             return
         }
         guard !table.key.contains(where: { replaced[$0.index] != nil }) else { return }
-        // A reference in the key stands for itself until the rows that it names are all here.
-        guard !table.keyHasReference else {
-            let parts = identity.naturalParts ?? []
-            let isOfNumbers = zip(parts, table.key).contains { table.isUntranslated($0.value, at: $1.index) }
-            if parts.count != table.key.count || isOfNumbers { throw Self.otherKey(table) }
+        if table.keyHasReference {
+            guard Self.isSpelled(identity, given, { row.values[$0] }, in: table) else { throw Self.otherKey(table) }
             return
         }
         let spelled = reader(table).naturalIdentity { row.values[$0] }
         if spelled != identity { throw Self.otherKey(table) }
     }
 
+    /// The same of a row with all its entries.
+    func keepKey(
+        _ full: RowState, shownAs row: TableReader.Row, at place: Int64?, in table: TrackedTable,
+        replacing replaced: [Int: Value]
+    ) throws {
+        try keepKey(
+            full.identity, given: { intactValues(full, in: table)[$0] }, shownAs: row, at: place, in: table,
+            replacing: replaced)
+    }
+
     /// A row that was refused may be so for its key, which is no constraint where it says nothing but which row it is.
     ///
     /// - Throws: ``UnreadyTable`` where it says something else.
-    func checkKey(_ identity: RowIdentity, _ values: [Value?], in table: TrackedTable) throws {
-        guard table.kind != .surrogate, !table.keepsIdentities,
-            !(table.keyHasReference && identity.naturalParts?.count == table.key.count),
-            let spelled = try reader(table).naturalIdentity({ try identityValue(values[$0] ?? .null, $0, in: table) }),
-            spelled != identity
-        else { return }
-        throw Self.otherKey(table)
+    func checkKey(_ full: RowState, _ values: [Value?], in table: TrackedTable) throws {
+        guard table.kind != .surrogate, !table.keepsIdentities else { return }
+        let identity = full.identity
+        if table.keyHasReference, identity.naturalParts?.count == table.key.count {
+            let given = intactValues(full, in: table)
+            if !Self.isSpelled(identity, { given[$0] }, { values[$0] ?? .null }, in: table) {
+                throw Self.otherKey(table)
+            }
+            return
+        }
+        let spelled = try reader(table).naturalIdentity { try identityValue(values[$0] ?? .null, $0, in: table) }
+        if spelled != nil, spelled != identity { throw Self.otherKey(table) }
+    }
+
+    /// Whether a key with references in it spells an identity. A reference stands for itself until the rows that it names are
+    /// all here, and where it is shown as one to the row that its own was folded into: what its cell says counts, and of all
+    /// else what the table shows.
+    ///
+    /// - Parameters:
+    ///   - given: by column position, as logs have it.
+    ///   - shown: the same, as the table has it.
+    private static func isSpelled(
+        _ identity: RowIdentity, _ given: (Int) -> Value, _ shown: (Int) -> Value, in table: TrackedTable
+    ) -> Bool {
+        guard let parts = identity.naturalParts, parts.count == table.key.count else { return false }
+        return zip(parts, table.key).allSatisfy { part, key in
+            if table.isUntranslated(part.value, at: key.index) { return false }
+            let value = if case .reference = part { given(key.index) } else { shown(key.index) }
+            return KeyPart(value, collation: key.collation) == part
+        }
     }
 
     private static func otherKey(_ table: TrackedTable) -> UnreadyTable {
@@ -69,5 +101,17 @@ extension OpenStore {
     func checkIdentities(_ identities: [RowIdentity], in table: TrackedTable?) throws {
         guard let table, table.kind == .surrogate || table.key.isEmpty, !table.keepsIdentities else { return }
         guard identities.allSatisfy(\.isSurrogate) else { throw UnreadyTable(table: table.name, need: .identities) }
+    }
+}
+
+extension TrackedTable {
+    /// Whether an identity is what a row's key spells, or the table is none in which it has to be.
+    ///
+    /// - Parameter value: by column position, as logs have it.
+    func isSpelled(_ identity: RowIdentity, by value: (Int) -> Value) -> Bool {
+        guard kind == .natural, !key.isEmpty else { return true }
+        let values = key.map { value($0.index) }
+        if identity.isSurrogate { return values.contains { $0.isNull } }
+        return identity.isSpelled(by: values, at: Array(values.indices), key.map(\.collation))
     }
 }

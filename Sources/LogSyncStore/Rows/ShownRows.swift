@@ -242,7 +242,7 @@ final class ShownRows {
     func show(_ full: RowState, in table: TrackedTable, replacing replaced: [Int: Value] = [:]) throws -> Bool {
         let values = try shownValues(full, in: table, replacing: replaced)
         guard let position = try insert(values, full.identity, integer: full.integer, in: table) else {
-            try checkKey(full.identity, values, in: table)
+            try checkKey(full, values, in: table)
             return false
         }
         guard
@@ -256,7 +256,7 @@ final class ShownRows {
         mark(&record, replaced)
         let place = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
         try redeemReservation(position.rowid, in: table)
-        try keepKey(full.identity, shownAs: row, at: place, in: table, replacing: replaced)
+        try keepKey(full, shownAs: row, at: place, in: table, replacing: replaced)
         try FoldedKeys(store: store, table: table).keep(full.identity, at: place, replacing: replaced)
         return true
     }
@@ -345,7 +345,7 @@ final class ShownRows {
             for (index, value) in (changed.map(\.value) + key).enumerated() { statement.bind(value, at: index + 1) }
             let written = try statement.write()
             guard written != .refused else {
-                try checkKey(full.identity, shown, in: table)
+                try checkKey(full, shown, in: table)
                 return false
             }
             breaksCheck = written == .breakingCheck
@@ -361,7 +361,7 @@ final class ShownRows {
         let formerUniques = former.uniques.isEmpty && table.findsByKeyDigest ? record.uniques : former.uniques
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: formerUniques)
-        try keepKey(full.identity, shownAs: row, at: position, in: table, replacing: replaced)
+        try keepKey(full, shownAs: row, at: position, in: table, replacing: replaced)
         try FoldedKeys(store: store, table: table).keep(full.identity, at: position, replacing: replaced)
         return true
     }

@@ -49,8 +49,7 @@ enum AppSchema {
             SELECT m.sql FROM sqlite_master AS m
             WHERE m.sql IS NOT NULL AND m.name NOT LIKE 'logsync\\_%' ESCAPE '\\'
               AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.tbl_name NOT LIKE 'logsync\\_%' ESCAPE '\\'
-              AND NOT EXISTS (SELECT 1 FROM pragma_table_list AS l
-                              WHERE l.schema = 'main' AND l.type = 'shadow' AND l.name = m.tbl_name)
+              AND m.tbl_name NOT IN (SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow')
             ORDER BY CASE WHEN m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' THEN 0 WHEN m.type = 'table' THEN 1
                           WHEN m.type = 'index' THEN 2 WHEN m.type = 'view' THEN 3 ELSE 4 END, m.rowid
             """)
@@ -88,6 +87,15 @@ enum AppSchema {
         /// In lower case.
         func tables(on connection: Connection) throws -> Set<String> {
             Set(try StoreFacts(connection).values(under: key("")).map(\.name))
+        }
+    }
+
+    /// The tables that this store left out when it was made, by this choice of its own.
+    static func leftTables(on connection: Connection) throws -> [(name: String, setting: Left)] {
+        let names = try TableSchema.tableNames(on: connection)
+        return try [Left.local, .skip].flatMap { setting in
+            let left = try setting.tables(on: connection)
+            return names.filter { left.contains($0.folded) }.sorted().map { ($0, setting) }
         }
     }
 

@@ -241,8 +241,12 @@ private struct ColumnReferences {
     }
 }
 
-/// Finds the table whose local integers a column holds, through any number of keys in between.
+/// Finds the table whose local integers a column holds, through the keys in between.
 struct ReferenceResolver {
+    /// How many columns are followed from one. No program has so many in a row; a schema from the folder may, and a thread has
+    /// room for some thousands.
+    private static let maximumColumns = 200
+
     var schemas: [String: TableSchema]
     var kinds: [String: TrackedTable.IdentityKind]
     /// Names by first names: a table renamed under `legacy_alter_table` goes on being referred to by the former one.
@@ -256,7 +260,9 @@ struct ReferenceResolver {
     }
 
     private func parent(of column: String, in table: String, visited: inout Set<String>) -> String? {
-        guard visited.insert("\(table).\(column)").inserted, let schema = schemas[table] else { return nil }
+        guard visited.count < Self.maximumColumns, visited.insert("\(table).\(column)").inserted,
+            let schema = schemas[table]
+        else { return nil }
         for foreignKey in schema.foreignKeys {
             let name = foreignKey.parent.folded
             guard let parent = schemas[name] ?? aliases[name].flatMap({ schemas[$0] }) else { continue }

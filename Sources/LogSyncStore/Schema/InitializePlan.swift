@@ -51,6 +51,9 @@ extension InitializePlan {
     /// The plan with what the content has settled already.
     func withContentSettings() -> InitializePlan {
         var plan = self
+        // What rows are identified by is settled for tables that are replicated, and for no others: whatever else is said of
+        // them, by anybody who can write the folder.
+        let replicated = Set(settings.filter { $0.kind == "identity" }.map { $0.target.folded })
         for setting in settings {
             switch setting.kind {
             case "identity":
@@ -72,8 +75,8 @@ extension InitializePlan {
                     plan.references.append((table, column, setting.value))
                 }
             case KeyHistory.setting: plan.firstKeys[setting.target.folded] = try? KeyList.decode(setting.value)
-            case "skip": plan.skip.append(setting.target)
-            case "local": plan.local.append(setting.target)
+            case "skip" where !replicated.contains(setting.target.folded): plan.skip.append(setting.target)
+            case "local" where !replicated.contains(setting.target.folded): plan.local.append(setting.target)
             default: break
             }
         }

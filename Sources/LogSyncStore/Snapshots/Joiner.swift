@@ -16,6 +16,8 @@ final class Joiner {
     let blobs: BlobSource?
     private let dangling: DanglingReferences
     private var undecided: [UndecidedRow] = []
+    /// The rows of a store that is being filled that are among them.
+    private var undecidedNames: Set<SnapshotRowName> = []
     private var formerRows: [FormerRow] = []
     /// Rows that the snapshot's deletions took though this peer had edited them (`delete-loses`).
     private var lost: [OverriddenRow] = []
@@ -51,8 +53,9 @@ final class Joiner {
     func join(_ theirs: RowState, mayDefer: Bool) throws -> Bool {
         guard let table = store.catalog[theirs.table] else {
             var theirs = try theirs.whole(blobs)
-            if let names = KeyNames(store).names(of: theirs.table) { spellOutKey(of: &theirs, names) }
-            try joinHidden(theirs, in: nil)
+            let key = KeyNames(store).names(of: theirs.table) ?? []
+            spellOutKey(of: &theirs, key)
+            try joinHidden(theirs, key, in: nil)
             return true
         }
         try store.checkIdentities([theirs.identity], in: table)
@@ -62,11 +65,12 @@ final class Joiner {
         }
         if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
         theirs = try theirs.whole(blobs)
-        if !table.key.isEmpty { spellOutKey(of: &theirs, table.orderedKeyNames) }
+        let key = table.key.isEmpty ? [] : table.orderedKeyNames
+        spellOutKey(of: &theirs, key)
         if let position = try shownRows.locate(theirs.identity, in: table) {
-            try joinShown(theirs, at: position, in: table)
+            try joinShown(theirs, key, at: position, in: table)
         } else {
-            try joinHidden(theirs, in: table)
+            try joinHidden(theirs, key, in: table)
         }
         return true
     }
@@ -97,21 +101,29 @@ final class Joiner {
         _ = try EditReinsertion(store, shownRows: shownRows).reinsert(lost, in: &undecided)
         try ShownRowsPass(store, shownRows: shownRows)
             .run(undecided, formerRows: formerRows, notes: notes)
-        (undecided, formerRows, lost) = ([], [], [])
+        (undecided, undecidedNames, formerRows, lost) = ([], [], [], [])
         if !lostColumns.isEmpty { try ForgottenColumns(store).add(lostColumns) }
         try dangling.settle()
     }
 
     // MARK: Where the row is
 
-    private func joinShown(_ theirs: RowState, at position: Int64, in table: TrackedTable) throws {
+    /// What both sides have. Where what said a key is among what neither has any more, the identity says it, as it does to
+    /// everybody who reads a snapshot of this.
+    private func joined(_ ours: RowState, _ theirs: RowState, _ key: [String]) -> RowState {
+        var joined = ours
+        joined.join(theirs, coverage)
+        _ = joined.spellOutKey(key)
+        return joined
+    }
+
+    private func joinShown(_ theirs: RowState, _ key: [String], at position: Int64, in table: TrackedTable) throws {
         guard let (ours, record, row) = try shownRows.full(at: position, in: table) else {
             throw LogSyncError(
                 .invalidStore, "a row of \(table.name) has no clock record; nothing was imported",
                 help: "Run `logsync rescan` on the store.")
         }
-        var joined = ours
-        joined.join(theirs, coverage)
+        let joined = joined(ours, theirs, key)
         guard !joined.hasSameEntries(as: ours) else { return }
         noteLost(joined, formerly: ours)
         store.countFull(-1, ours)
@@ -148,13 +160,12 @@ final class Joiner {
         return true
     }
 
-    private func joinHidden(_ theirs: RowState, in table: TrackedTable?) throws {
+    private func joinHidden(_ theirs: RowState, _ key: [String], in table: TrackedTable?) throws {
         let kept = try HiddenRows(store).row(theirs.table, theirs.identity)
         let ours = kept.map {
             RowState(table: $0.table, identity: $0.identity, state: $0.clock, integer: $0.integer)
         }
-        var joined = ours ?? RowState(table: theirs.table, identity: theirs.identity)
-        joined.join(theirs, coverage)
+        let joined = joined(ours ?? RowState(table: theirs.table, identity: theirs.identity), theirs, key)
         if let ours, joined.hasSameEntries(as: ours) { return }
         noteLost(joined, formerly: ours)
         if kept != nil { _ = try HiddenRows(store).remove(theirs.table, theirs.identity) }
@@ -197,8 +208,14 @@ final class Joiner {
         }
     }
 
-    /// A row that a constraint refused; it is decided about with the others.
-    func addUndecided(_ full: RowState) throws {
+    /// A row of a store that is being filled, that a constraint refused; it is decided about with the others.
+    ///
+    /// - Throws: `malformedLog` where the snapshot had the row before.
+    func addUndecided(_ full: RowState, in table: TrackedTable) throws {
+        let name = SnapshotRowName(table: table.name, identity: full.identity)
+        guard undecidedNames.insert(name).inserted, try shownRows.locate(full.identity, in: table) == nil,
+            try HiddenRows(store).row(table.name, full.identity) == nil
+        else { throw SnapshotStage.repeatedRow(in: table.name) }
         undecided.append(UndecidedRow(full: try full.whole(blobs), isCounted: false))
     }
 

@@ -10,8 +10,9 @@ import LogSyncState
 ///
 /// **The steps.** Every row is held against this store's. An entry comes with its own transaction and with no other, so one
 /// that is here and is of a transaction within the snapshot's vector was in the state that the snapshot is of: it has to be
-/// in it, with the same value. What the snapshot has beyond that has been superseded here since; it takes nothing from
-/// anybody, and is not asked about.
+/// in it, with the same value. What the snapshot has beyond that has to have been superseded here since, or it brings rows
+/// back in clones that were deleted: it may be of no more rows of a table than the transactions deleted and changed that
+/// have come since (``Superseded``). Where none have, the snapshot has just what is here.
 ///
 /// **The exception.** Values of columns that the snapshot's author says to have lost may be missing: whether it stands for
 /// log files all the same is decided elsewhere, by what peers show.
@@ -23,11 +24,16 @@ final class SnapshotAgreement {
     private let shownRows: ShownRows
     private let stage: SnapshotStage
     /// Rows of the snapshot that are kept beside their tables here.
-    private var hiddenPresent: Set<HiddenName> = []
+    private var hiddenPresent: Set<SnapshotRowName> = []
+    /// Rows of which the snapshot has more than this store, by the table's name in lower case.
+    private var beyond: [String: Superseded] = [:]
 
-    private struct HiddenName: Hashable {
-        var table: String
-        var identity: RowIdentity
+    /// How many rows of a table were superseded, or would have to have been.
+    struct Superseded {
+        /// Living rows that are no more.
+        var deleted = 0
+        /// Rows of which an entry is no more, those included.
+        var changed = 0
     }
 
     /// - Parameter manifest: of which everything has been imported here.
@@ -41,18 +47,67 @@ final class SnapshotAgreement {
     }
 
     /// Whether these rows of the snapshot have what this store has of them.
+    ///
+    /// - Throws: `malformedLog` where it has one of them twice.
     func holds(_ rows: SnapshotRows) throws -> Bool {
         let table = store.catalog[rows.table]
         let keyNames = table?.orderedKeyNames ?? KeyNames(store).names(of: rows.table) ?? []
         var holds = true
         try terms.forEachRow(of: rows) { _, row in
-            guard holds, let ours = try ours(of: row, in: table) else { return }
+            guard holds else { return }
+            let ours = try ours(of: row, in: table)
             var row = row
             // A snapshot may leave the cells of keys to identities.
             if !keyNames.isEmpty { _ = row.spellOutKey(keyNames) }
-            holds = isHeld(ours, by: row)
+            if let ours { holds = isHeld(ours, by: row) }
+            noteBeyond(ours, row)
         }
         return holds
+    }
+
+    /// Counts a row of the snapshot that has entries which this store's has not, given that it has all of this store's.
+    private func noteBeyond(_ ours: RowState?, _ row: RowState) {
+        let covered = ours?.entries.count(where: theirs.covers) ?? 0
+        guard row.entries.count > covered else { return }
+        beyond[row.table.folded, default: Superseded()].changed += 1
+        if row.isAlive, !(ours?.isAlive ?? false) { beyond[row.table.folded]?.deleted += 1 }
+    }
+
+    /// Whether what the snapshot has beyond this store can have been superseded by the transactions that it does not stand
+    /// for.
+    ///
+    /// - Parameter vector: of the transactions that the snapshot stands for.
+    func hasNoneBeyond(_ vector: VersionVector) throws -> Bool {
+        guard !beyond.isEmpty, let superseded = try superseded(after: vector) else { return true }
+        return beyond.allSatisfy { table, rows in
+            let superseded = superseded[table] ?? Superseded()
+            return rows.deleted <= superseded.deleted && rows.changed <= superseded.changed
+        }
+    }
+
+    /// What transactions changed that are not within a vector; nil where a snapshot has brought some of them, so that
+    /// nobody has counted.
+    private func superseded(after vector: VersionVector) throws -> [String: Superseded]? {
+        var superseded: [String: Superseded] = [:]
+        for peer in store.peers.entries.values where peer.sequence > vector[peer.id] {
+            let arguments: [Value] = [.integer(peer.number), .integer(Int64(clamping: vector[peer.id]))]
+            let known = try store.connection.integer(
+                "SELECT count(*) FROM logsync_transaction WHERE peer = ? AND sequence > ?", arguments[0], arguments[1])
+            guard UInt64(clamping: known ?? 0) == peer.sequence - vector[peer.id] else { return nil }
+            let rows = try store.connection.rows(
+                """
+                SELECT c.key, sum(json_extract(c.value, '$.deleted')),
+                    sum(json_extract(c.value, '$.deleted') + json_extract(c.value, '$.inserted')
+                        + json_extract(c.value, '$.updated'))
+                FROM logsync_transaction AS t, json_each(CAST(t.changes AS TEXT)) AS c
+                WHERE t.peer = ? AND t.sequence > ? GROUP BY c.key
+                """, arguments[0], arguments[1])
+            for row in rows {
+                superseded[String(text: row[0]).folded, default: Superseded()].deleted += Int(row[1].asInteger)
+                superseded[String(text: row[0]).folded]?.changed += Int(row[2].asInteger)
+            }
+        }
+        return superseded
     }
 
     /// Whether no row is here of which the snapshot would have to have something, and which was in none of its rows.
@@ -71,7 +126,7 @@ final class SnapshotAgreement {
         }
         for state in HiddenRows.State.allCases {
             for row in try HiddenRows(store).rows(state)
-            where !hiddenPresent.contains(HiddenName(table: row.table, identity: row.identity)) {
+            where !hiddenPresent.contains(SnapshotRowName(table: row.table, identity: row.identity)) {
                 let ours = RowState(table: row.table, identity: row.identity, state: row.clock)
                 guard isHeld(ours, by: RowState(table: row.table, identity: row.identity)) else { return false }
             }
@@ -86,7 +141,9 @@ final class SnapshotAgreement {
             return try self.row(at: position, in: table)
         }
         guard let kept = try HiddenRows(store).row(table?.name ?? row.table, row.identity) else { return nil }
-        hiddenPresent.insert(HiddenName(table: kept.table, identity: kept.identity))
+        guard hiddenPresent.insert(SnapshotRowName(table: kept.table, identity: kept.identity)).inserted else {
+            throw SnapshotStage.repeatedRow(in: kept.table)
+        }
         return RowState(table: kept.table, identity: kept.identity, state: kept.clock)
     }
 
@@ -135,5 +192,12 @@ final class SnapshotAgreement {
                 && BlobID(of: bytes) == reference.id
         default: return own == said
         }
+    }
+}
+
+extension RowState {
+    /// The stamps of all entries that make up the replicated state.
+    fileprivate var entries: [Stamp] {
+        state.inserts + state.cellsByName.values.flatMap { $0.versions.map(\.stamp) + $0.additions.map(\.stamp) }
     }
 }

@@ -13,14 +13,9 @@ final class SnapshotComparison {
     private let shownRows: ShownRows
     private let stage: SnapshotStage
     /// Rows of the snapshot that are kept beside their tables here.
-    private var hiddenPresent: Set<HiddenName> = []
+    private var hiddenPresent: Set<SnapshotRowName> = []
     /// What the snapshot's entries add up to.
     private(set) var digest: UInt64 = 0
-
-    private struct HiddenName: Hashable {
-        var table: String
-        var identity: RowIdentity
-    }
 
     init(_ store: OpenStore, _ manifest: SnapshotManifest, _ stage: SnapshotStage) throws {
         self.store = store
@@ -91,7 +86,9 @@ final class SnapshotComparison {
             try stage.notePresent(position, in: table)
             if let full = try shownRows.full(at: position, in: table)?.full { ours = full }
         } else if let kept = try HiddenRows(store).row(table?.name ?? theirs.table, theirs.identity) {
-            hiddenPresent.insert(HiddenName(table: kept.table, identity: kept.identity))
+            guard hiddenPresent.insert(SnapshotRowName(table: kept.table, identity: kept.identity)).inserted else {
+                throw SnapshotStage.repeatedRow(in: kept.table)
+            }
             ours.state = kept.clock
         }
         var joined = ours
@@ -127,7 +124,7 @@ final class SnapshotComparison {
         for state in HiddenRows.State.allCases {
             for row in try HiddenRows(store).rows(state)
             where row.clock.allStamps.contains(where: coverage.theirs.covers)
-                && !hiddenPresent.contains(HiddenName(table: row.table, identity: row.identity))
+                && !hiddenPresent.contains(SnapshotRowName(table: row.table, identity: row.identity))
             {
                 try stage.add(RowState(table: row.table, identity: row.identity))
             }

@@ -10,7 +10,7 @@ final class SnapshotFiller {
     let joiner: Joiner
     private var inserter: BatchInserter?
     private let store: OpenStore
-    /// Whether values stand in this store's columns just as they are given.
+    /// Whether the snapshot is of this store's schema, so that its values stand in columns as they are given, mostly.
     private let takesAsGiven: Bool
 
     init(_ store: OpenStore, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
@@ -49,7 +49,9 @@ final class SnapshotFiller {
 
     private func simpleFrame(_ rows: SnapshotRows, _ number: Int) throws -> SimpleFrame? {
         guard takesAsGiven, case .plain(let plain) = rows, rows.table != "logsync_setting",
-            let table = store.catalog[rows.table], let target = SimpleTarget(plain, table)
+            let table = store.catalog[rows.table], let target = SimpleTarget(plain, table),
+            // Of the same schema, and from a peer of another, which writes other types.
+            zip(plain.columns, target.positions).allSatisfy({ table.keeps($0.values ?? [], at: $1) })
         else { return nil }
         let isSimple =
             try target.absent == table.droppedColumns
@@ -79,15 +81,15 @@ final class SnapshotFiller {
             }
         }
         for (place, indexes) in refused.sorted(by: { $0.key < $1.key }) {
-            try addUndecided(indexes, of: .plain(frames[place].rows))
+            try addUndecided(indexes, of: frames[place])
         }
     }
 
-    private func addUndecided(_ indexes: Set<Int>, of rows: SnapshotRows) throws {
-        try joiner.terms.forEachRow(of: rows) { index, full in
+    private func addUndecided(_ indexes: Set<Int>, of frame: SimpleFrame) throws {
+        try joiner.terms.forEachRow(of: .plain(frame.rows)) { index, full in
             guard indexes.contains(index) else { return }
             store.countFull(1, full)
-            try joiner.addUndecided(full)
+            try joiner.addUndecided(full, in: frame.target.table)
         }
     }
 
@@ -232,7 +234,7 @@ final class SnapshotFiller {
         case done
         /// It refers to a row that is not here yet.
         case waits
-        /// A constraint refused it.
+        /// A constraint refused it, or its key says something else than its identity.
         case refused
     }
 
@@ -241,6 +243,9 @@ final class SnapshotFiller {
         let table = target.table
         let rules = store.referenceRules.of(table)
         let stamp = joiner.terms.stamp(rows.stamps[index])
+        guard table.isSpelled(rows.identities[index], by: { frame.values[$0]?[index] ?? .null }) else {
+            return .refused
+        }
         var state = RowClock(insertedBy: stamp, columnCount: table.columnCount)
         for id in target.absent { state.setCell(id, CellState()) }
         var values = [Value?](repeating: nil, count: table.columns.count)

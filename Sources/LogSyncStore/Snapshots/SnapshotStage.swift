@@ -3,6 +3,12 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
+/// A row of a snapshot, by what names it.
+struct SnapshotRowName: Hashable {
+    var table: String
+    var identity: RowIdentity
+}
+
 /// Rows that a join has to look at, put aside in a private database that SQLite keeps on disk where it is large and
 /// removes by itself.
 final class SnapshotStage {
@@ -23,8 +29,8 @@ final class SnapshotStage {
             PRAGMA journal_mode = OFF;
             PRAGMA synchronous = OFF;
             CREATE TABLE row(
-                number INTEGER PRIMARY KEY, name TEXT NOT NULL, identity BLOB NOT NULL, state BLOB NOT NULL,
-                integer INTEGER);
+                number INTEGER PRIMARY KEY, name TEXT NOT NULL COLLATE NOCASE, identity BLOB NOT NULL,
+                state BLOB NOT NULL, integer INTEGER, UNIQUE(identity, name));
             CREATE TABLE present(table_id INTEGER NOT NULL, row INTEGER NOT NULL, PRIMARY KEY(table_id, row))
                 WITHOUT ROWID;
             BEGIN;
@@ -37,11 +43,14 @@ final class SnapshotStage {
     }
 
     /// Puts a row aside as the snapshot has it; without entries where the snapshot does not have it.
+    ///
+    /// - Throws: `malformedLog` where it was put aside before.
     func add(_ full: RowState) throws {
         try scratch.run(
-            "INSERT INTO row(name, identity, state, integer) VALUES(?, ?, ?, ?)", .text(full.table),
+            "INSERT OR IGNORE INTO row(name, identity, state, integer) VALUES(?, ?, ?, ?)", .text(full.table),
             .blob(full.identity.bytes), .blob(ClockCodec.encodeHidden(full.state)[...]),
             full.integer.map { .integer($0) } ?? .null)
+        guard scratch.changes == 1 else { throw Self.repeatedRow(in: full.table) }
     }
 
     /// Goes through the rows in the order in which they came.
@@ -67,9 +76,18 @@ final class SnapshotStage {
 
     // MARK: What the snapshot has
 
+    /// - Throws: `malformedLog` where the snapshot had the row before.
     func notePresent(_ row: Int64, in table: TrackedTable) throws {
         try scratch.run(
             "INSERT OR IGNORE INTO present(table_id, row) VALUES(?, ?)", .integer(table.id), .integer(row))
+        guard scratch.changes == 1 else { throw Self.repeatedRow(in: table.name) }
+    }
+
+    /// A snapshot has every row once. Of two, the state would count both and keep one, and no snapshot of it would add up.
+    static func repeatedRow(in table: String) -> LogSyncError {
+        LogSyncError(
+            .malformedLog, "a snapshot has a row of \(table) twice; nothing of it was imported",
+            help: "Another snapshot or the log files are used instead.")
     }
 
     func isPresent(_ row: Int64, in table: TrackedTable) throws -> Bool {

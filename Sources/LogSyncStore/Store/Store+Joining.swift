@@ -59,8 +59,8 @@ extension Store {
         return mark.map { $0 != peer.chain.mark } ?? false
     }
 
-    /// Whether a snapshot has all that this store has of the transactions for which it stands, with the same values: so that
-    /// files which hold them may go for it.
+    /// Whether a snapshot has all that this store has of the transactions for which it stands, with the same values, and as
+    /// far as that can be told nothing beyond: so that files which hold them may go for it.
     ///
     /// - Parameter open: opens the snapshot, whose bytes have been verified.
     /// - Returns: false, too, where it stands for transactions that have not been imported here, or for another history.
@@ -78,7 +78,7 @@ extension Store {
             while let rows = try reader.next() {
                 guard try agreement.holds(rows) else { return false }
             }
-            return try agreement.lacksNone()
+            return try agreement.lacksNone() && agreement.hasNoneBeyond(reader.manifest.vector)
         }
     }
 

@@ -8,14 +8,23 @@ extension Store {
             let registering = TableRegistration(
                 connection: store.connection, plan: InitializePlan(content: "", container: "", peerName: ""))
             var reports = try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
-            for (kind, identity) in [("local", "local"), ("skip", "skipped")] {
-                for table in try Settings(store).values(kind).keys.sorted() {
-                    reports.append(
-                        TableReport(
-                            table: table, identity: identity, columns: [], references: [:], suggestions: [], rows: 0))
-                }
+            for left in try AppSchema.leftTables(on: store.connection) {
+                reports.append(
+                    TableReport(
+                        table: left.name, identity: left.setting == .skip ? "skipped" : "local", columns: [],
+                        references: [:], suggestions: [], rows: 0))
             }
             return reports
+        }
+    }
+
+    /// The tables of this store that are not replicated, without the ones that note migrations under names of which every
+    /// store knows: each with the setting, `local` or `skip`, as it was when the store was made.
+    package func tablesLeftOut() throws -> [(table: String, setting: String)] {
+        try database.read { store in
+            try AppSchema.leftTables(on: store.connection)
+                .filter { !AppSchema.migrationTables.contains($0.name.folded) }
+                .map { ($0.name, $0.setting.rawValue) }
         }
     }
 }

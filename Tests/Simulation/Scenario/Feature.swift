@@ -15,6 +15,8 @@ enum Feature: String, CaseIterable, Sendable {
     // The folder, and what kills processes
     case folders, faults, crashes, powerCuts, restoredStores, snapshots, collection, copiedStores, retirement
     case migrations
+    /// Somebody writes nonsense into the folder. Only where it is asked for: what is shown then, the oracle does not know.
+    case lies
 }
 
 typealias Features = Set<Feature>

@@ -29,6 +29,9 @@ extension Scenario {
         return keys
     }
 
+    /// Whether somebody may lie.
+    var hasLies: Bool { features.contains(.lies) }
+
     /// Whether somebody does something to a folder.
     var hasFaults: Bool {
         steps.contains { step in
@@ -77,6 +80,8 @@ enum Step: Sendable {
     case policy(peer: Int, target: String, policy: String)
     /// Something happens to a peer's folder; `choice` picks what of it.
     case fault(Fault, peer: Int, choice: UInt64)
+    /// Somebody writes well-formed nonsense into a peer's folder; `choice` picks what.
+    case lie(peer: Int, choice: UInt64)
     /// The next sync dies.
     case crash(Death, peer: Int)
     /// A peer publishes a snapshot.
@@ -99,7 +104,7 @@ enum Step: Sendable {
     var peers: [Int] {
         switch self {
         case .write(let peer, _, _), .skew(let peer, _), .record(let peer), .sync(let peer), .policy(let peer, _, _),
-            .fault(_, let peer, _), .crash(_, let peer), .settle(let peer, _),
+            .fault(_, let peer, _), .lie(let peer, _), .crash(_, let peer), .settle(let peer, _),
             .migrate(let peer, _), .backUp(let peer, _), .restore(let peer, _), .snapshot(let peer),
             .compact(let peer, _):
             [peer]
@@ -183,6 +188,7 @@ extension Step: CustomStringConvertible {
         case .sync(let peer): "\(peer) syncs"
         case .policy(let peer, let target, let policy): "\(peer) sets the policy \(target)=\(policy)"
         case .fault(let fault, let peer, let choice): "\(fault.rawValue) in \(peer)'s folder (\(choice))"
+        case .lie(let peer, let choice): "a lie in \(peer)'s folder (\(choice))"
         case .crash(let death, let peer): "\(peer)'s next sync dies (\(death))"
         case .snapshot(let peer): "\(peer) publishes a snapshot"
         case .compact(let peer, let days): "\(peer) collects what is older than \(days) days"

@@ -72,10 +72,16 @@ struct ScenarioGenerator {
         for feature in Feature.allCases where allowed.contains(feature) {
             switch feature {
             case .folders: if random.chance(15) { chosen.insert(feature) }
+            case .lies: continue
             default: if random.chance(share) { chosen.insert(feature) }
             }
         }
-        return chosen
+        // A liar can say all of these things himself; what a death or a restored store may lose is another question.
+        return chosen.contains(.lies)
+            ? chosen.subtracting([
+                .faults, .crashes, .powerCuts, .restoredStores, .copiedStores, .retirement, .migrations,
+            ])
+            : chosen
     }
 
     // MARK: Peers
@@ -226,6 +232,10 @@ struct ScenarioGenerator {
 
     private mutating func addTrouble(to scenario: inout Scenario) {
         for peer in scenario.peers.indices {
+            if scenario.hasFolders, scenario.hasLies, random.chance(50) {
+                scenario.steps.append(.lie(peer: peer, choice: random.next() >> 40))
+                if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }
+            }
             if scenario.hasFolders, scenario.features.contains(.faults), random.chance(35) {
                 scenario.steps.append(.fault(random.pick(Fault.allCases), peer: peer, choice: random.next() >> 40))
                 if random.chance(60) { scenario.steps.append(.sync(peer: peer)) }

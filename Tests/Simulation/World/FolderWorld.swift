@@ -13,11 +13,12 @@ final class FolderWorld: World {
     private let directory: String
     var peers: [FolderPeer] = []
     private var now: Int64 = 1_700_000_000_000 {
-        didSet { courier.now = now }
+        didSet { (courier.now, liar.now) = (now, now) }
     }
     let ledger = Ledger()
     let checks: Checks
     let courier = Courier()
+    let liar = Liar()
     /// What was changed, of files and of the store, where a process may die.
     private(set) var changes: [Place: Changes] = [:]
 
@@ -42,7 +43,7 @@ final class FolderWorld: World {
     func run(trace: @escaping (String) -> Void) async throws {
         simulation_vfs_seed(scenario.seed)
         ledger.trace = trace
-        courier.now = now
+        (courier.now, liar.now) = (now, now)
         courier.carriesDeletions = scenario.features.contains(.retirement)
         try await step(nil) { try await beginAll() }
         for (number, step) in scenario.steps.enumerated() {
@@ -164,6 +165,7 @@ final class FolderWorld: World {
             try ledger.advance(&peers[to].oracle, of: FolderPeer.nobody, to: peers[to].openStore().vector())
         case .fault(let fault, let peer, let choice):
             try courier.spoil(peers[peer].container, fault, choice: choice)
+        case .lie(let peer, let choice): try lie(to: peers[peer], choice: choice, trace)
         case .crash(let death, let peer): peers[peer].death = death
         case .snapshot(let peer):
             try await act(peers[peer], number, trace) { _ = try await $0.snapshot() }
@@ -188,7 +190,7 @@ final class FolderWorld: World {
     }
 
     @discardableResult
-    private func sync(_ peer: FolderPeer, _ number: Int?, _ trace: (String) -> Void) async throws -> SyncResult? {
+    func sync(_ peer: FolderPeer, _ number: Int?, _ trace: (String) -> Void) async throws -> SyncResult? {
         peer.awake(now)
         let death = peer.death
         peer.death = nil
@@ -293,7 +295,7 @@ final class FolderWorld: World {
 
     /// Where nobody touched a folder, nothing in it is damaged or forked.
     private func checkHeld(_ result: SyncResult, _ peer: FolderPeer) throws {
-        guard !scenario.hasFaults else { return }
+        guard !scenario.hasFaults, !scenario.hasLies else { return }
         for held in result.held where ![.gap, .dependency, .clock].contains(held.reason) {
             throw Failure(
                 .error,
@@ -304,6 +306,7 @@ final class FolderWorld: World {
 
     /// Takes what a peer has recorded into the ledger, and brings its oracle to where it stands.
     private func harvest(_ peer: FolderPeer) throws {
+        if scenario.hasLies { return try meet(peer) }
         let store = try peer.openStore()
         _ = try ledger.harvest(store)
         let vector = try store.vector()
@@ -326,6 +329,7 @@ final class FolderWorld: World {
     }
 
     private func check(_ peer: FolderPeer) throws {
+        if scenario.hasLies { return try audit(peer) }
         // What a program wrote after the sync is not recorded yet.
         let store = try peer.openStore()
         guard try !store.hasPendingChanges() else { return }
@@ -358,7 +362,8 @@ final class FolderWorld: World {
                     isNews = true
                     continue
                 }
-                results += try result.held.filter { try !$0.isGoneForGood(scenario, peers) }.map {
+                // What was lied is held for good.
+                results += try result.held.filter { try !scenario.hasLies && !$0.isGoneForGood(scenario, peers) }.map {
                     "\(peer.model.name) holds \($0.reason.rawValue) \($0.peer.id):\($0.sequence) \($0.detail ?? "")"
                 }
                 isNews = isNews || result.recorded + result.published + result.imported > 0 || !results.isEmpty
@@ -375,8 +380,8 @@ final class FolderWorld: World {
         guard results.isEmpty else {
             throw Failure(.unsettled, results.joined(separator: "; "))
         }
-        try checks.checkEnd(
-            try peers.map { try Checked($0) })
+        if scenario.hasLies { return try await checkHonest(trace) }
+        try checks.checkEnd(peers.map { try Checked($0) })
         for peer in peers {
             guard let again = try await sync(peer, nil, trace), again.recorded + again.published + again.imported == 0
             else {

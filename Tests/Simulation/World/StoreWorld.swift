@@ -133,7 +133,7 @@ final class StoreWorld: World {
             try harvest(peer)
             try check(peer)
         case .crash(let death, let peer): if death.kind.isOfStore { peers[peer].death = death }
-        case .fault, .backUp, .restore, .snapshot, .compact, .copy: break
+        case .fault, .lie, .backUp, .restore, .snapshot, .compact, .copy: break
         }
     }
 

@@ -8,6 +8,8 @@ package struct ForgedTransaction {
     package var dot: Dot
     package var time: HybridTime
     package var dependencies: [Dependency]
+    /// The schema under which it says that it was made.
+    package var schema: SchemaFingerprint?
     package var author: String?
     package var context: String?
     /// The payloads of its frames.
@@ -55,12 +57,13 @@ package struct ForgedTransaction {
     package var header: [UInt8] {
         let areMarked = dependencies.contains { $0.mark != nil }
         var bytes = Forge.littleEndian(dot.sequence) + Forge.littleEndian(time.rawValue)
-        bytes.append((author == nil ? 0 : 2) | (context == nil ? 0 : 4) | (areMarked ? 8 : 0))
+        bytes.append((schema == nil ? 0 : 1) | (author == nil ? 0 : 2) | (context == nil ? 0 : 4) | (areMarked ? 8 : 0))
         bytes += Forge.varint(UInt64(dependencies.count))
         for dependency in dependencies {
             bytes += dependency.dot.peer.bytes + Forge.varint(dependency.dot.sequence)
             if areMarked { bytes += Forge.littleEndian(dependency.mark?.rawValue ?? 0) }
         }
+        if let schema { bytes += schema.bytes }
         if let author { bytes += Forge.text(author) }
         if let context { bytes += Forge.text(context) }
         return bytes

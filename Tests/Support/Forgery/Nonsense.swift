@@ -23,6 +23,9 @@ package struct Nonsense {
         INSERT INTO loose VALUES(1, 2), (1, 2);
         """
 
+    /// Tables that it is about in the place of those of ``schema``, by the names of these, with their columns.
+    package var tables: [String: (name: String, columns: [String])] = [:]
+
     package init(_ bytes: some Sequence<UInt8>) { self.bytes = Array(bytes)[...] }
 
     /// Whether all that is still to come is zeros.
@@ -83,7 +86,19 @@ package struct Nonsense {
             let column = column(of: table, identities.count, dot, vector, isInsert: kind == .insert)
             if seen.insert(column.name.folded).inserted { group.columns.append(column) }
         }
+        rename(&group)
         return group
+    }
+
+    /// Makes a group one of another table.
+    private mutating func rename(_ group: inout ForgedGroup) {
+        guard let other = tables[group.table], !other.columns.isEmpty else { return }
+        let first = below(other.columns.count)
+        group.table = other.name
+        group.columns = Array(group.columns.prefix(other.columns.count))
+        for index in group.columns.indices {
+            group.columns[index].name = other.columns[(first + index) % other.columns.count]
+        }
     }
 
     private static func shape(_ identity: [UInt8]) -> Int {

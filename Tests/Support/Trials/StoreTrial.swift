@@ -58,9 +58,10 @@ package struct StoreTrial {
         func text(_ value: Value) -> String {
             if case .text(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { "" }
         }
-        return try connection.rows("SELECT kind, target, value FROM logsync_setting").map {
-            (text($0[0]), text($0[1]), text($0[2]))
-        }
+        // Nobody takes one whose value is no text.
+        return try connection.rows(
+            "SELECT kind, target, value FROM logsync_setting WHERE typeof(value) = 'text'"
+        ).map { (text($0[0]), text($0[1]), text($0[2])) }
     }
 
     /// Gives a store transactions, and does what its program does meanwhile.
@@ -75,7 +76,9 @@ package struct StoreTrial {
             for _ in 0..<12 where !nonsense.isAtEnd {
                 let peer = PeerID(high: 7, low: UInt64(nonsense.choice(of: 3)))
                 let vector = try store.vector()
-                let forged = nonsense.transaction(Dot(peer, vector[peer] + 1), knowing: vector)
+                var forged = nonsense.transaction(Dot(peer, vector[peer] + 1), knowing: vector)
+                // Who says that it has this schema is taken at its word, as far as that goes.
+                if nonsense.choice(of: 2) == 1 { forged.schema = try store.schemaFingerprint() }
                 let chain = chains[peer] ?? .zero
                 if try merge(forged, after: chain, into: store) {
                     chains[peer] = forged.segment(after: chain).chain
@@ -117,7 +120,8 @@ package struct StoreTrial {
                 }
                 peers.sort { $0.id < $1.id }
                 let rows = nonsense.rows(peers.map { ($0.id, $0.sequence) })
-                guard let file = try snapshot(of: peers, rows) else { continue }
+                guard let file = try snapshot(of: peers, rows, like: store) else { continue }
+                if round == 1 { try checkClone(of: file, store, scratch: store.path + "-clone") }
                 if try join(file, into: store) { isJoined = true }
                 if let sql = nonsense.statement() {
                     try Self.execute(store.path, sql)
@@ -195,13 +199,16 @@ package struct StoreTrial {
         return all
     }
 
-    private func snapshot(of peers: [SnapshotManifest.Peer], _ rows: [SnapshotRows]) throws -> [UInt8]? {
+    /// - Parameter store: whose schema the snapshot says it has.
+    private func snapshot(
+        of peers: [SnapshotManifest.Peer], _ rows: [SnapshotRows], like store: Store
+    ) throws -> [UInt8]? {
         let author = peers.first?.id ?? PeerID(high: 7, low: 0)
-        guard let fingerprint = SchemaFingerprint(bytes: [UInt8](repeating: 7, count: 16)) else { return nil }
+        let (fingerprint, text) = (try store.schemaFingerprint(), try store.schemaText().text)
         func written(_ digest: UInt64) throws -> [UInt8] {
             var bytes: [UInt8] = []
             let manifest = SnapshotManifest(
-                taken: 0, digest: digest, schema: fingerprint, schemaText: "", peers: peers)
+                taken: 0, digest: digest, schema: fingerprint, schemaText: text, peers: peers)
             let writer = try SnapshotWriter(content: "test", peer: author, manifest: manifest) { bytes += $0 }
             for rows in rows { try writer.append(rows) }
             _ = try writer.finish()
@@ -230,6 +237,30 @@ package struct StoreTrial {
     }
 
     // MARK: What has to hold
+
+    /// A store made of the snapshot alone is refused, or adds up.
+    private func checkClone(of file: [UInt8], _ store: Store, scratch: String) throws {
+        func open() throws -> SnapshotReader { try SnapshotReader(MemorySource(file)) }
+        var plan = InitializePlan(content: "test", container: "/nowhere", peerName: "d")
+        plan.settings = try Self.settings(store.path)
+        let clone = try Store.create(
+            scratch, schema: open().manifest.schemaText, plan: plan, configuration: Self.configuration)
+        defer { try? clone.close() }
+        do {
+            try clone.fill(from: open().verify(), open)
+        } catch is LogFileError {
+            return
+        } catch let error as LogSyncError where error.code == .malformedLog {
+            return
+        }
+        _ = try clone.record()
+        if let problem = try clone.audit().problems.first { throw Failure("a clone of nonsense: \(problem)") }
+        var bytes: [UInt8] = []
+        _ = try clone.writeSnapshot { bytes += $0 }
+        guard try clone.agrees(with: { try SnapshotReader(MemorySource(bytes)) }) else {
+            throw Failure("a snapshot holds something else than the clone of which it was taken")
+        }
+    }
 
     private func check(_ store: Store, _ scratch: String) throws {
         _ = try store.record()
@@ -260,6 +291,8 @@ package struct StoreTrial {
             scratch + "/c.db", schema: manifest.schemaText, plan: plan, configuration: Self.configuration)
         defer { try? clone.close() }
         try taking { try clone.fill(from: taken.hash, open) }
+        _ = try clone.record()
+        if let problem = try clone.audit().problems.first { throw Failure("a clone: \(problem)") }
     }
 }
 

@@ -12,7 +12,7 @@ extension Replicator {
     /// killed leaves nothing at the place, and the next one clears up behind it.
     ///
     /// Triggers, views and indexes that call functions which SQLite does not hold harmless are not made, nor what needs a
-    /// module that is not here; the report names them.
+    /// module that is not here; the report names them, and the tables that the content's settings leave out.
     ///
     /// - Parameters:
     ///   - functions: functions of this user's own programs that they may call all the same.
@@ -79,7 +79,8 @@ extension Founder {
                 return CloneReport(
                     store: target, content: content, container: container,
                     peer: PeerName(id: filled.peer, name: try store.registration().name), imported: filled.imported,
-                    unmade: try store.unmadeObjects())
+                    unmade: try store.unmadeObjects(),
+                    leftOut: try store.tablesLeftOut().map { LeftOutTable(table: $0.table, setting: $0.setting) })
             } catch let error as CancellationError {
                 // The next clone goes on from here.
                 throw error

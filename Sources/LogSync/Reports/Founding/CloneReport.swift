@@ -13,12 +13,22 @@ public struct CloneReport: Sendable, Encodable {
     public var held: [HeldItem] = []
     /// What of the content's schema was not made, and why.
     public var unmade: [UnmadeObject] = []
+    /// The tables that are here and are not replicated, because the content's settings say so.
+    public var leftOut: [LeftOutTable] = []
 
     public var outcome: Outcome { Outcome(held: held) }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, peer, imported, held, unmade
+        case format, store, content, container, peer, imported, held, unmade, leftOut
     }
+}
+
+/// A table that a store has for itself.
+public struct LeftOutTable: Hashable, Sendable, Encodable {
+    /// By its name in the schema.
+    public var table: String
+    /// `skip`, or `local` where its rows are copied to clones once.
+    public var setting: String
 }
 
 /// How far a long piece of work has come.

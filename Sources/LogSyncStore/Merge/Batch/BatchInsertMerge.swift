@@ -15,7 +15,8 @@ struct BatchInsertMerge {
 
     /// nil where the group is of another kind.
     init?(_ group: RowGroup, _ target: GroupTarget, _ transaction: TransactionMerge) throws {
-        guard group.kind == .insert, !transaction.readsBack, let table = target.table, target.isComplete,
+        guard group.kind == .insert, !transaction.readsBack(target), let table = target.table,
+            target.isComplete,
             target.hasNoKey || target.hasWholeKey,
             transaction.undecided.isEmpty,
             group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
