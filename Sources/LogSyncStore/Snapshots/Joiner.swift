@@ -51,7 +51,7 @@ final class Joiner {
     func join(_ theirs: RowState, mayDefer: Bool) throws -> Bool {
         guard let table = store.catalog[theirs.table] else {
             var theirs = try theirs.whole(blobs)
-            if let names = KeyNames(store).names(of: theirs.table) { spellOutKey(of: &theirs, names) }
+            spellOutKey(of: &theirs)
             try joinHidden(theirs, in: nil)
             return true
         }
@@ -62,7 +62,7 @@ final class Joiner {
         }
         if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
         theirs = try theirs.whole(blobs)
-        if !table.key.isEmpty { spellOutKey(of: &theirs, table.orderedKeyNames) }
+        spellOutKey(of: &theirs)
         if let position = try shownRows.locate(theirs.identity, in: table) {
             try joinShown(theirs, at: position, in: table)
         } else {
@@ -71,9 +71,9 @@ final class Joiner {
         return true
     }
 
-    private func spellOutKey(of theirs: inout RowState, _ names: [String]) {
+    private func spellOutKey(of theirs: inout RowState) {
         let before = theirs
-        guard theirs.spellOutKey(names) else { return }
+        guard let key = KeyNames(store).key(of: theirs.table), theirs.spellOutKey(key) else { return }
         let digest = store.stateDigest
         store.countFull(-1, before)
         store.countFull(1, theirs)

@@ -43,13 +43,13 @@ final class SnapshotAgreement {
     /// Whether these rows of the snapshot have what this store has of them.
     func holds(_ rows: SnapshotRows) throws -> Bool {
         let table = store.catalog[rows.table]
-        let keyNames = table?.orderedKeyNames ?? KeyNames(store).names(of: rows.table) ?? []
+        let key = KeyNames(store).key(of: rows.table)
         var holds = true
         try terms.forEachRow(of: rows) { _, row in
             guard holds, let ours = try ours(of: row, in: table) else { return }
             var row = row
             // A snapshot may leave the cells of keys to identities.
-            if !keyNames.isEmpty { _ = row.spellOutKey(keyNames) }
+            if let key { _ = row.spellOutKey(key) }
             holds = isHeld(ours, by: row)
         }
         return holds
