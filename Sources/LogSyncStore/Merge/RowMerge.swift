@@ -308,7 +308,7 @@ struct RowMerge {
             let reader = shownRows.reader(table)
             let back =
                 try rowid.map { try reader.row(at: $0) }
-                ?? reader.row(withKey: table.key.map { values[$0.index] ?? .null })
+                ?? reader.row(withKey: table.key.map { values[$0.index] ?? store.defaultValue(of: table, $0.index) })
             if let back { return back }
         }
         return TableReader.Row(values: values.map { $0 ?? .null }, of: table)

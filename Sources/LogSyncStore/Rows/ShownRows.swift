@@ -245,7 +245,8 @@ final class ShownRows {
         }
         guard
             let row = try position.rowid.map({ try reader(table).row(at: $0) })
-                ?? reader(table).row(withKey: table.key.map { values[$0.index] ?? .null })
+                ?? reader(table).row(
+                    withKey: table.key.map { values[$0.index] ?? store.defaultValue(of: table, $0.index) })
         else {
             throw LogSyncError(.invalidStore, "a row written to \(table.name) cannot be read back; nothing was changed")
         }
