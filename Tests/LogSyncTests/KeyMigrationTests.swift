@@ -152,6 +152,24 @@ struct KeyMigrationTests {
                 later: ("UPDATE t SET v='newer' WHERE v='new'", "DELETE FROM t WHERE v='1'"),
                 query: "SELECT v FROM t ORDER BY 1", expected: ["2e", "newer"], options: ["t": .columns(["code"])]),
             Story(
+                name: "the column chosen for identity is renamed",
+                schema:
+                    "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, v TEXT); INSERT INTO t VALUES(1,'a','1'),(2,'b','2')",
+                migration: "ALTER TABLE t RENAME code TO kode", new: "INSERT INTO t(kode,v) VALUES('c','3')",
+                old: "INSERT INTO t(code,v) VALUES('c','3')",
+                later: ("UPDATE t SET v=v||'!'", "INSERT INTO t(kode,v) VALUES('d','4')"),
+                query: "SELECT kode||v FROM t ORDER BY 1", expected: ["a1!", "b2!", "c3!", "d4"],
+                options: ["t": .columns(["code"])]),
+            Story(
+                name: "an integer that is the same everywhere is renamed",
+                schema:
+                    "CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT UNIQUE, w TEXT); INSERT INTO t VALUES(1,'a','1'),(2,'b','2')",
+                migration: "ALTER TABLE t RENAME id TO number", new: "INSERT INTO t VALUES(5,'e','5')",
+                old: "INSERT INTO t VALUES(5,'e','5'); UPDATE t SET w='2e' WHERE id=2",
+                later: ("UPDATE t SET w=w||'!'", "INSERT INTO t VALUES(7,'g','7')"),
+                query: "SELECT number||v||w FROM t ORDER BY 1", expected: ["1a1!", "2b2e!", "5e5!", "7g7"],
+                options: ["t": .natural]),
+            Story(
                 name: "a join table gets a number",
                 schema: """
                     CREATE TABLE a(id INTEGER PRIMARY KEY, u TEXT); CREATE TABLE b(id INTEGER PRIMARY KEY, u TEXT);

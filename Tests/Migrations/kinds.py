@@ -14,7 +14,8 @@ class Kind:
 
     def __init__(
         self, name, old, pieces, query, *, alter=None, django=None, alembic=None, write=None, edit=None, remove=None,
-        wrong=None, clash=None, orphans=False, keeps=False, main=("t", "t"), options=(), each=""
+        wrong=None, clash=None, orphans=False, keeps=False, main=("t", "t"), options=(), each="",
+        whens=None
     ):
         self.name, self.old, self.pieces, self.query = name, old, pieces, query
         self.alter, self.django, self.alembic = alter, django, alembic
@@ -24,6 +25,8 @@ class Kind:
         self.wrong, self.clash, self.main, self.options = wrong, clash, main, options
         # What is there of each peer from the beginning.
         self.each = each
+        # Where it can be tried; everywhere where nothing is said.
+        self.whens = whens
         # Whether the migration makes children of rows that another peer deletes: they are parked.
         self.orphans = orphans
         # Whether a table goes, of which others' rows are kept.
@@ -156,7 +159,7 @@ KINDS = [
         alter=["CREATE UNIQUE INDEX t_code ON t(code);"],
         # Rows that two peers write at the same time have the same.
         write=["INSERT INTO t(uid,note,code) VALUES('{uid}','{note}',substr('{uid}', 2))"] * 2,
-        clash="UPDATE t SET code = uid"),
+        clash="UPDATE t SET code = uid", whens=("both", "steps")),
     rebuilt(
         "unique no more", Table({**T, "uid": "TEXT UNIQUE"}), Table(T), SHOWN,
         django=(D.format("").replace('"uid", models.TextField(null=True', '"uid", models.TextField(null=True, unique=True'),
