@@ -194,7 +194,7 @@ struct ClockLayoutChange {
 
     /// - Parameters:
     ///   - rows: the digests of their columns.
-    ///   - records: the same, as far as a record knows the columns: those that came later it does not.
+    ///   - records: the same, as far as a record knows the columns: it does not know later ones.
     ///   - isUnique: whether all of the columns have to be known.
     private func match(
         _ rows: [Int: [UInt64]], _ records: [Int64: [UInt32]], by columns: [Int], isUnique: Bool
