@@ -15,7 +15,7 @@ LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
 PROGRAMS = sqlite3 python3
 SOURCES = Sources Tests Examples Package.swift $(wildcard Benchmarks)
 
-.PHONY: build deps demo test test-large test-carriers test-apps test-embedding soak lint install uninstall package bench bench-growth \
+.PHONY: build deps demo test test-large test-carriers test-apps test-migrations test-embedding soak lint install uninstall package bench bench-growth \
     simulate sabotage fuzz sanitize
 
 build: deps
@@ -91,6 +91,12 @@ soak: deps
 test-apps: deps
 	$(SWIFT) build --product logsync
 	Tests/Applications/run --install "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
+
+# Migrations as Django, Alembic, Rails, GRDB and Room write them, on two and three peers: Documentation/migrations.md has what
+# comes of them. Not part of `test`. ARGS="rails --only unique" for some of them.
+test-migrations: deps
+	$(SWIFT) build --product logsync
+	Tests/Migrations/run --install "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
 
 # A program that depends on the library by its path, with the oldest and the newest GRDB and swift-crypto that Package.swift
 # lets in and that can be had. Builds the library twice. ARGS="newest" for one of them.

@@ -50,6 +50,30 @@ struct KeyMigrationTests {
                     later: ("UPDATE w SET v='last' WHERE a='5'", "INSERT INTO w VALUES('1','y','new')"),
                     query: "SELECT a||b||v FROM w ORDER BY 1", expected: ["1x1", "1ynew", "1z3", "2y2e", "5dlast"]),
                 Story(
+                    name: "a column joins it, and rows of both keys are written at once\(without)",
+                    schema:
+                        "CREATE TABLE w(a TEXT PRIMARY KEY NOT NULL, b TEXT NOT NULL DEFAULT 'd', v TEXT)\(without);"
+                        + "INSERT INTO w VALUES('1','x','1'),('2','y','2'),('3','q','3')",
+                    migration: rebuild(
+                        "w", "a TEXT NOT NULL, b TEXT NOT NULL DEFAULT 'd', v TEXT, PRIMARY KEY(a,b)" + tail,
+                        "SELECT a,b,v"),
+                    new: "INSERT INTO w VALUES('1','z','3'),('3','z','3'); UPDATE w SET v=v||'!'",
+                    old: "INSERT INTO w(a,v) VALUES('5','five')",
+                    later: ("UPDATE w SET v=v||'?'", "DELETE FROM w WHERE a='3'"),
+                    query: "SELECT a||b||v FROM w ORDER BY 1", expected: ["1x1!?", "1z3!?", "2y2!?", "5dfive?"]),
+                Story(
+                    name: "a column leaves it\(without)",
+                    schema:
+                        "CREATE TABLE w(a TEXT NOT NULL, b TEXT NOT NULL DEFAULT 'd', v TEXT, PRIMARY KEY(a,b))\(without);"
+                        + "INSERT INTO w(a,v) VALUES('1','1'),('2','2'),('3','3'),('4','4')",
+                    migration: "UPDATE w SET v=v||'.' WHERE a='4';"
+                        + rebuild("w", "a TEXT PRIMARY KEY NOT NULL, v TEXT" + tail, "SELECT a,v"),
+                    new: "INSERT INTO w VALUES('5','5'); UPDATE w SET v='1e' WHERE a='1'",
+                    old: "UPDATE w SET v='2e' WHERE a='2'; DELETE FROM w WHERE a='3'; DELETE FROM w WHERE a='4';"
+                        + "INSERT INTO w(a,v) VALUES('6','6')",
+                    later: ("UPDATE w SET v=v||'?'", "DELETE FROM w WHERE a='6'"),
+                    query: "SELECT a||v FROM w ORDER BY 1", expected: ["11e?", "22e?", "55?"]),
+                Story(
                     name: "its columns change places\(without)",
                     schema: "CREATE TABLE w(a TEXT NOT NULL, b TEXT NOT NULL, v TEXT, PRIMARY KEY(a,b))\(without);"
                         + "INSERT INTO w VALUES('1','x','1'),('2','y','2'),('x','1','other')",
@@ -88,6 +112,18 @@ struct KeyMigrationTests {
                     old: "UPDATE n SET body='2e' WHERE id=2",
                     later: ("DELETE FROM n WHERE body='2e'", "UPDATE n SET body='late' WHERE id='x'"),
                     query: "SELECT body FROM n ORDER BY 1", expected: ["1e", "late"]),
+                Story(
+                    name: "a name takes the place of a number, after a column has come\(without)",
+                    schema: "CREATE TABLE n(id INTEGER PRIMARY KEY, name TEXT NOT NULL, v TEXT);"
+                        + "INSERT INTO n(name,v) VALUES('a','1'),('b','1'),('c','1'),('d','4')",
+                    migration: "ALTER TABLE n ADD COLUMN more TEXT DEFAULT 'm'; UPDATE n SET v='4e' WHERE name='d';"
+                        + rebuild(
+                            "n", "name TEXT PRIMARY KEY NOT NULL, v TEXT, more TEXT DEFAULT 'm'" + tail,
+                            "SELECT name,v,more"),
+                    new: "DELETE FROM n WHERE name='a'",
+                    old: "DELETE FROM n WHERE name='b'; UPDATE n SET v='3e' WHERE name='c'",
+                    later: ("INSERT INTO n(name,v) VALUES('e','5')", "DELETE FROM n WHERE name='d'"),
+                    query: "SELECT name||v||more FROM n ORDER BY 1", expected: ["c3em", "e5m"]),
             ]
         } + [
             Story(
@@ -115,6 +151,24 @@ struct KeyMigrationTests {
                 new: "INSERT INTO t(v) VALUES('new')", old: "UPDATE t SET v='2e' WHERE id=2",
                 later: ("UPDATE t SET v='newer' WHERE v='new'", "DELETE FROM t WHERE v='1'"),
                 query: "SELECT v FROM t ORDER BY 1", expected: ["2e", "newer"], options: ["t": .columns(["code"])]),
+            Story(
+                name: "the column chosen for identity is renamed",
+                schema:
+                    "CREATE TABLE t(id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, v TEXT); INSERT INTO t VALUES(1,'a','1'),(2,'b','2')",
+                migration: "ALTER TABLE t RENAME code TO kode", new: "INSERT INTO t(kode,v) VALUES('c','3')",
+                old: "INSERT INTO t(code,v) VALUES('c','3')",
+                later: ("UPDATE t SET v=v||'!'", "INSERT INTO t(kode,v) VALUES('d','4')"),
+                query: "SELECT kode||v FROM t ORDER BY 1", expected: ["a1!", "b2!", "c3!", "d4"],
+                options: ["t": .columns(["code"])]),
+            Story(
+                name: "an integer that is the same everywhere is renamed",
+                schema:
+                    "CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT UNIQUE, w TEXT); INSERT INTO t VALUES(1,'a','1'),(2,'b','2')",
+                migration: "ALTER TABLE t RENAME id TO number", new: "INSERT INTO t VALUES(5,'e','5')",
+                old: "INSERT INTO t VALUES(5,'e','5'); UPDATE t SET w='2e' WHERE id=2",
+                later: ("UPDATE t SET w=w||'!'", "INSERT INTO t VALUES(7,'g','7')"),
+                query: "SELECT number||v||w FROM t ORDER BY 1", expected: ["1a1!", "2b2e!", "5e5!", "7g7"],
+                options: ["t": .natural]),
             Story(
                 name: "a join table gets a number",
                 schema: """

@@ -15,7 +15,7 @@ extension KeyNames {
     @discardableResult
     func complete(_ row: HiddenRows.Row, _ names: [String]) throws -> HiddenRows.Row {
         var full = RowState(table: row.table, identity: row.identity, state: row.clock, integer: row.integer)
-        guard full.spellOutKey(names) else { return row }
+        guard full.spellOutKey(key(of: row.table) ?? FirstKey(names: names, isOnly: true)) else { return row }
         var completed = row
         completed.clock = full.state
         store.countHidden(-1, row)

@@ -14,10 +14,17 @@ struct KeyNames {
     static let prefix = "key_columns "
 
     /// nil for a table of which nobody here has heard, or whose rows have surrogate identities.
-    func names(of table: String) -> [String]? {
-        if let first = store.catalog.keys.firstKey(of: table) { return first }
-        if let table = store.catalog[table] { return table.key.isEmpty ? nil : table.orderedKeyNames }
-        return store.absentKeys[table.folded]
+    func names(of table: String) -> [String]? { key(of: table)?.names }
+
+    /// The key that says what inserts leave out: the table's first one.
+    func key(of table: String) -> FirstKey? {
+        if let first = store.catalog.keys.firstKey(of: table) { return FirstKey(names: first, isOnly: false) }
+        if let table = store.catalog[table] {
+            // The setting comes with the transaction that has the first row of another key.
+            return table.key.isEmpty
+                ? nil : FirstKey(names: table.orderedKeyNames, isOnly: !table.keepsIdentities)
+        }
+        return store.absentKeys[table.folded].map { FirstKey(names: $0, isOnly: true) }
     }
 
     static func read(on connection: Connection) throws -> [String: [String]] {
@@ -32,13 +39,10 @@ struct KeyNames {
 extension RowState {
     /// Adds the cells of a natural key that an insert had left to the identity; returns whether there were any.
     ///
-    /// - Parameter names: of the key's columns, in key order.
-    mutating func spellOutKey(_ names: [String]) -> Bool {
-        guard !state.inserts.isEmpty, let parts = identity.naturalParts, parts.count == names.count else {
-            return false
-        }
+    mutating func spellOutKey(_ key: FirstKey) -> Bool {
+        guard !state.inserts.isEmpty, let parts = key.parts(of: identity) else { return false }
         var isAny = false
-        for (part, name) in zip(parts, names) {
+        for (part, name) in zip(parts, key.names) {
             let known = state.cellsByName.keys.first { $0.folded == name.folded } ?? name
             var cell = state.cellsByName[known] ?? CellState()
             for insert in state.inserts {

@@ -38,8 +38,8 @@ struct IncomingRow {
 
     /// An insert's cells by column name. Key columns that the group leaves out are the identity's.
     ///
-    /// - Parameter key: the names of the key's columns, where they are known.
-    func cells(key: [String]?) -> [(name: String, time: HybridTime, value: Value)] {
+    /// - Parameter key: nil where it is not known.
+    func cells(key: FirstKey?) -> [(name: String, time: HybridTime, value: Value)] {
         var cells: [(name: String, time: HybridTime, value: Value)] = []
         var given: Set<String> = []
         for column in group.columns {
@@ -47,8 +47,8 @@ struct IncomingRow {
             given.insert(name)
             cells.append((name, time(of: column), column.values[index]))
         }
-        if let key, !given.isSuperset(of: key), let parts = identity.naturalParts, parts.count == key.count {
-            for (part, name) in zip(parts, key) where !given.contains(name) {
+        if let key, !given.isSuperset(of: key.names), let parts = key.parts(of: identity) {
+            for (part, name) in zip(parts, key.names) where !given.contains(name) {
                 cells.append((name, stamp.time, part.value))
             }
         }
@@ -74,10 +74,8 @@ struct IncomingRow {
 
     /// The part of the identity that a column of the table's key holds; nil for any other column.
     func keyPart(at position: Int, in table: TrackedTable) -> KeyPart? {
-        guard let parts = identity.naturalParts, let key = table.key.firstIndex(where: { $0.index == position }),
-            parts.indices.contains(key)
-        else { return nil }
-        return parts[key]
+        guard let key = table.key.firstIndex(where: { $0.index == position }) else { return nil }
+        return table.keyParts(of: identity)?[key]
     }
 }
 
@@ -117,7 +115,7 @@ struct GroupTarget {
             && table.map { table in
                 let saysKey =
                     given.isSuperset(of: keys)
-                    || group.identities.allSatisfy { $0.naturalParts?.count == table.key.count }
+                    || group.identities.allSatisfy { table.keyParts(of: $0) != nil }
                 return (saysKey ? given.union(keys) : given).count == table.columns.count
             } ?? false
         hasNoKey = given.isDisjoint(with: keys)

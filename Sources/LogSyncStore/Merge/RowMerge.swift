@@ -143,7 +143,7 @@ struct RowMerge {
     private func operate(on full: inout RowState) throws {
         if row.isRepetition(of: full) { throw transaction.repeatedRow(in: row.group.table) }
         switch row.group.kind {
-        case .insert: full.insert(stamp, cells: row.cells(key: KeyNames(store).names(of: row.group.table)), coverage)
+        case .insert: full.insert(stamp, cells: row.cells(key: KeyNames(store).key(of: row.group.table)), coverage)
         case .delete: full.delete(stamp, coverage)
         case .update:
             for column in row.group.columns {
@@ -250,7 +250,7 @@ struct RowMerge {
     /// The row as this insert makes it where nothing of it is here.
     private func inserted() -> RowState {
         var full = RowState(table: row.tableName, identity: identity, integer: row.integer)
-        full.insert(stamp, cells: row.cells(key: KeyNames(store).names(of: row.group.table)), coverage)
+        full.insert(stamp, cells: row.cells(key: KeyNames(store).key(of: row.group.table)), coverage)
         return full
     }
 
@@ -308,7 +308,7 @@ struct RowMerge {
             let reader = shownRows.reader(table)
             let back =
                 try rowid.map { try reader.row(at: $0) }
-                ?? reader.row(withKey: table.key.map { values[$0.index] ?? .null })
+                ?? reader.row(withKey: table.key.map { values[$0.index] ?? store.defaultValue(of: table, $0.index) })
             if let back { return back }
         }
         return TableReader.Row(values: values.map { $0 ?? .null }, of: table)

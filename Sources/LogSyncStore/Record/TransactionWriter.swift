@@ -23,6 +23,9 @@ final class TransactionWriter {
         var columns: [String]
         var operations: [RowGroup.Operation]
         var areTimed: [Bool]
+        /// How many parts the rows' identities have, where these may have been given under several keys: a group's have
+        /// the same number.
+        var parts: Int
     }
 
     /// Rows that are not encoded yet.
@@ -95,7 +98,8 @@ final class TransactionWriter {
     ) throws {
         let key = GroupKey(
             table: table.id, kind: kind, columns: cells.map(\.column), operations: cells.map(\.operation),
-            areTimed: cells.map { $0.time != nil })
+            areTimed: cells.map { $0.time != nil },
+            parts: table.keepsIdentities ? identity.naturalParts?.count ?? 0 : 0)
         var size = 40 + identity.bytes.count
         if groups[key] == nil {
             let columns = cells.map {

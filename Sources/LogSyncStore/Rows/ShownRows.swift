@@ -216,8 +216,7 @@ final class ShownRows {
     }
 
     private func logicalValues(_ full: RowState, in table: TrackedTable) -> [Value?] {
-        let named = full.identity.naturalParts
-        let parts = named?.count == table.key.count ? named : nil
+        let parts = table.keyParts(of: full.identity)
         return table.columns.enumerated().map { position, column in
             if let cell = full.state.cellsByName[column.name]
                 ?? full.state.cellsByName.first(where: {
@@ -226,8 +225,7 @@ final class ShownRows {
             {
                 return value
             }
-            if let part = table.key.firstIndex(where: { $0.index == position }), let parts, parts.indices.contains(part)
-            {
+            if let parts, let part = table.key.firstIndex(where: { $0.index == position }) {
                 return parts[part].value
             }
             return nil
@@ -247,7 +245,8 @@ final class ShownRows {
         }
         guard
             let row = try position.rowid.map({ try reader(table).row(at: $0) })
-                ?? reader(table).row(withKey: table.key.map { values[$0.index] ?? .null })
+                ?? reader(table).row(
+                    withKey: table.key.map { values[$0.index] ?? store.defaultValue(of: table, $0.index) })
         else {
             throw LogSyncError(.invalidStore, "a row written to \(table.name) cannot be read back; nothing was changed")
         }

@@ -43,9 +43,38 @@ struct KeyHistory: Equatable {
         return .blob(withUnsafeBytes(of: digest.bigEndian) { Array($0)[...] })
     }
 
+    /// Whether an identity of these parts may have been given under another key than its table's first one.
+    static func isOfLaterKey(_ parts: [KeyPart]) -> Bool {
+        if case .blob(let bytes)? = parts.first { bytes.count == MemoryLayout<UInt64>.size } else { false }
+    }
+
     /// From now on the table's records keep the identities of their rows.
     static func keepIdentities(of table: Int64, on connection: Connection) throws {
         try connection.run(
             "INSERT OR IGNORE INTO logsync_store(key, value) VALUES(?, 1)", .text(prefix + String(table)))
+    }
+}
+
+/// A table's first key, the columns of which identities say.
+struct FirstKey {
+    /// By names in logs, in key order.
+    var names: [String]
+    /// Whether no peer has met another key: no identity was given under one.
+    var isOnly: Bool
+
+    /// What an identity says of the key's columns; nil where it was given under another key, or is no name.
+    func parts(of identity: RowIdentity) -> [KeyPart]? {
+        guard let parts = identity.naturalParts, parts.count == names.count,
+            isOnly || !KeyHistory.isOfLaterKey(parts)
+        else { return nil }
+        return parts
+    }
+}
+
+extension TrackedTable {
+    /// What an identity says of the columns of the table's key; nil where it was given under another key, or is no name.
+    func keyParts(of identity: RowIdentity) -> [KeyPart]? {
+        guard epoch == nil else { return nil }
+        return FirstKey(names: orderedKeyNames, isOnly: !keepsIdentities).parts(of: identity)
     }
 }

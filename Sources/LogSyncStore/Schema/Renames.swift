@@ -12,14 +12,13 @@ struct Renames {
     init(_ connection: Connection) { self.connection = connection }
 
     func logName(ofTable local: String) throws -> String {
+        func isFree(_ name: String) throws -> Bool {
+            try connection.integer("SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(name)) == nil
+        }
+        // What was said of another table that was called so is no more.
         let name = try setting(local) ?? local
-        let taken = try connection.integer("SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(name))
-        return taken == nil
-            ? name
-            : try free(name) { candidate in
-                try connection.integer(
-                    "SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(candidate)) == nil
-            }
+        if try isFree(name) { return name }
+        return try isFree(local) ? local : free(local, isFree)
     }
 
     /// The name in logs of a table that is registered.

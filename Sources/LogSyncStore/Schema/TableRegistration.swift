@@ -123,7 +123,7 @@ struct TableRegistration {
     }
 
     /// What a peer of another schema has settled, in the terms of this one: the same as for who went from that schema to
-    /// this (``SchemaReconciliation/reconcileKinds()``).
+    /// this (``SchemaReconciliation/reconcileKinds(areNamesKnown:)``).
     private func choiceUnderAnotherKey(_ schema: TableSchema, _ settled: IdentityChoice) throws -> Choice? {
         func natural() -> Choice { Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name)) }
         switch settled {

@@ -1,5 +1,6 @@
 import LogSyncModel
 import LogSyncSQLite
+import LogSyncState
 
 /// Lays a table's clock and pending records out anew, where an index came or went, or a rebuild made it another kind of
 /// table: how a record is found, and its number, depend on both.
@@ -164,31 +165,63 @@ struct ClockLayoutChange {
         return (integer, former.kind == .natural ? RowIdentity(natural: [.integer(integer)]) : nil)
     }
 
-    /// Matches rows to records by what both say of the columns beside the key, where that is said once.
+    /// Matches rows to records where both say the same, once: of the present key, where its columns were there before, of
+    /// all columns beside the keys, or of columns that are UNIQUE.
     ///
     /// - Returns: rows' indexes with their records.
     private func matchByContent(
         _ rows: [TableReader.Row], except moved: Set<Int64>, _ formerly: FormerRecords
     ) throws -> [(Int, Int64)] {
         guard !rows.isEmpty, let former else { return [] }
-        let keys = Set(former.names.map { $0.folded } + table.orderedKeyNames.map { $0.folded })
-        let columns = table.columns.indices.filter { !keys.contains(table.columns[$0].name.folded) }
-        guard !columns.isEmpty else { return [] }
-        var records: [[UInt32]: [Int64]] = [:]
+        let names = Set(former.names.map { $0.folded } + table.orderedKeyNames.map { $0.folded })
+        let others = table.columns.indices.filter { !names.contains(table.columns[$0].name.folded) }
+        var records: [Int64: [UInt32]] = [:]
         for found in try connection.rows("SELECT row FROM \(old)") where !moved.contains(found[0].asInteger) {
-            guard let record = try formerly.record(at: found[0].asInteger, connection),
-                columns.allSatisfy({ table.columns[$0].id < record.digests.count })
-            else { continue }
-            records[columns.map { record.digests[table.columns[$0].id] }, default: []].append(found[0].asInteger)
+            records[found[0].asInteger] = try formerly.record(at: found[0].asInteger, connection)?.digests
         }
-        var indexes: [[UInt32]: [Int]] = [:]
-        for (index, row) in rows.enumerated() {
-            indexes[columns.map { UInt32(truncatingIfNeeded: row.digests[$0]) }, default: []].append(index)
+        var left = Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1.digests) })
+        var found: [(Int, Int64)] = []
+        let unique = [table.key.map(\.index)] + table.uniqueSlots.map { $0.map(\.index) }
+        for (columns, isUnique) in [(unique[0], true), (others, false)] + unique.dropFirst().map({ ($0, true) }) {
+            for (index, record) in match(left, records, by: columns, isUnique: isUnique) {
+                left[index] = nil
+                records[record] = nil
+                found.append((index, record))
+            }
         }
-        return indexes.compactMap { digests, indexes in
-            guard indexes.count == 1, let found = records[digests], found.count == 1 else { return nil }
-            return (indexes[0], found[0])
+        return found
+    }
+
+    /// - Parameters:
+    ///   - rows: the digests of their columns.
+    ///   - records: the same, as far as a record knows the columns: it does not know later ones.
+    ///   - isUnique: whether all of the columns have to be known.
+    private func match(
+        _ rows: [Int: [UInt64]], _ records: [Int64: [UInt32]], by columns: [Int], isUnique: Bool
+    ) -> [(Int, Int64)] {
+        let columns = columns.sorted { table.columns[$0].id < table.columns[$1].id }
+        let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
+        /// By how many of the columns a record knows.
+        var known: [Int: [[UInt32]: [Int64]]] = [:]
+        for (record, digests) in records {
+            let values = columns.map { table.columns[$0].id }.filter { $0 < digests.count }.map { digests[$0] }
+            guard values.contains(where: { $0 != none }), !isUnique || values.count == columns.count else { continue }
+            known[values.count, default: [:]][values, default: []].append(record)
         }
+        var pairs: [(Int, Int64)] = []
+        for (count, records) in known {
+            var indexes: [[UInt32]: [Int]] = [:]
+            for (index, digests) in rows {
+                indexes[columns.prefix(count).map { UInt32(truncatingIfNeeded: digests[$0]) }, default: []].append(
+                    index)
+            }
+            for (values, found) in records where found.count == 1 {
+                if let indexes = indexes[values], indexes.count == 1 { pairs.append((indexes[0], found[0])) }
+            }
+        }
+        // Records that know less than others may say the same of a row.
+        let times = Dictionary(grouping: pairs, by: \.0)
+        return pairs.filter { times[$0.0]?.count == 1 }.sorted { $0.0 < $1.0 }
     }
 
     private func record(of natural: RowIdentity?, rowid: Int64?, byDigest: Bool, byRowid: Bool) throws -> Int64? {

@@ -71,6 +71,12 @@ extension SchemaReconciliation {
                 isInteger: shape.split(separator: " ").dropFirst().first == "false" && collations.isEmpty)
         }
 
+        /// Whether a column of the key is not here under the name that it had: it has gone, or is called something else.
+        var lacksColumns: Bool { local.count < key.count }
+
+        /// Whether an integer was the key, which is the same on every peer.
+        var wasInteger: Bool { kind == .natural && key.count == 1 && collations.isEmpty }
+
         /// Whether no two rows can have the same values in the key's columns.
         var isUnique: Bool {
             let wanted = Set(local.map { $0.folded })
@@ -108,8 +114,9 @@ extension SchemaReconciliation {
     /// Tables of which an integer has come to be the key, or is it no more, and those whose chosen columns are unique no
     /// more.
     ///
+    /// - Parameter areNamesKnown: whether it is known which columns have been renamed.
     /// - Returns: how their records were found until now, by table id.
-    func reconcileKinds() throws -> [Int64: FormerKey] {
+    func reconcileKinds(areNamesKnown: Bool = false) throws -> [Int64: FormerKey] {
         var changes: [Int64: FormerKey] = [:]
         for table in try registered() where table.logName != "logsync_setting" {
             let kind: TrackedTable.IdentityKind
@@ -120,11 +127,14 @@ extension SchemaReconciliation {
                 kind = .natural
                 key = table.schema.keyColumns.map(\.name)
             case .columns:
-                guard table.schema.integerKey == nil || !table.isUnique else { continue }
+                guard
+                    table.schema.integerKey == nil || !table.isUnique && (areNamesKnown || !table.lacksColumns)
+                else { continue }
                 kind = table.schema.integerKey == nil ? .natural : .surrogate
                 if kind == .natural { key = table.schema.keyColumns.map(\.name) }
             case .natural:
-                guard table.schema.integerKey != nil, !table.isIntegerKey else { continue }
+                guard table.schema.integerKey != nil, !table.isIntegerKey, !(table.wasInteger && table.lacksColumns)
+                else { continue }
                 kind = table.isUnique ? .columns : .surrogate
                 if kind == .columns { key = table.key }
             }
@@ -140,6 +150,7 @@ extension SchemaReconciliation {
     /// - Returns: all of them.
     func reconcileKeys(_ changes: [Int64: FormerKey]) throws -> [Int64: FormerKey] {
         var changes = changes
+        changes.merge(try reconcileKinds(areNamesKnown: true)) { known, _ in known }
         for table in try registered() where table.kind == .natural && table.logName != "logsync_setting" {
             let present = table.schema.integerKey.map { [$0] } ?? table.schema.keyColumns.map(\.name)
             let names = try connection.rows(

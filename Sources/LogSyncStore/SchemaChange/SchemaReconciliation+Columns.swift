@@ -243,42 +243,9 @@ extension SchemaReconciliation {
         // A name that is known to be another column's is not this one's.
         guard try Renames(connection).told(name, in: table.name) == nil else { return false }
         guard isAsMany, ordinal == column.ordinal else { return false }
+        if try isSingleStatement(on: table) { return true }
         let (same, rows, records, isEmpty) = try agreement(of: column, with: name, in: table, schema)
         return isEmpty || records == 0 || same > 0 && same * 2 >= min(rows, records)
-    }
-
-    /// How many values of a column are what the records have of a known one, in any order. That both have no value in a
-    /// row says nothing.
-    func agreement(
-        of column: KnownColumn, with name: String, in table: TrackedTable, _ schema: TableSchema
-    ) throws -> (same: Int, rows: Int, records: Int, isEmpty: Bool) {
-        var former: [UInt32: Int] = [:]
-        let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
-        let clock = ClockTable(table: table, connection: connection)
-        var records = 0
-        for row in try connection.rows("SELECT row FROM \(table.clock) LIMIT 100000") {
-            guard let record = try clock.record(at: row[0].asInteger), record.digests.indices.contains(Int(column.id))
-            else { continue }
-            let digest = record.digests[Int(column.id)]
-            guard digest != none else { continue }
-            former[digest, default: 0] += 1
-            records += 1
-        }
-        var rows = 0
-        var same = 0
-        var isEmpty = true
-        let statement = try Statement(
-            "SELECT \(SQL.name(name)) FROM \(SQL.name(schema.name)) LIMIT 100000", on: connection)
-        while try statement.step() {
-            isEmpty = false
-            guard !statement.isNull(0) else { continue }
-            rows += 1
-            let digest = UInt32(truncatingIfNeeded: statement.digest(0, by: table.valueDigest))
-            guard let left = former[digest], left > 0 else { continue }
-            former[digest] = left - 1
-            same += 1
-        }
-        return (same, rows, records, isEmpty)
     }
 
     // MARK: Cells

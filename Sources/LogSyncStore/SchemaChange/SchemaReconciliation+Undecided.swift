@@ -12,10 +12,9 @@ extension SchemaReconciliation {
     ) throws -> UndecidedColumns.Column? {
         let name = new.element.name
         guard !isKey(column, of: table), try !isToldRename(of: column, to: name, table) else { return nil }
+        if try isSingleStatement(on: table) { return nil }
         let isInstalled = try Capture.isInstalled(table, on: connection)
-        // One statement cannot have dropped a column and added another.
-        if isInstalled, try connection.integer("PRAGMA schema_version") == store.schemaVersion + 1 { return nil }
-        // Nor is one added before a column that was there.
+        // None is added before a column that was there.
         let isLast = try !columns(of: table).contains { other in
             schema.columns.enumerated().contains { $0 > new.offset && $1.name.folded == other.name.folded }
         }

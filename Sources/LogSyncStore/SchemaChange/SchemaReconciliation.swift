@@ -9,13 +9,14 @@ struct SchemaReconciliation {
     var connection: Connection { store.connection }
 
     static func isNeeded(_ store: OpenStore) throws -> Bool {
-        try store.connection.integer("PRAGMA schema_version") != store.schemaVersion
+        try store.connection.integer("PRAGMA schema_version") != store.schemaVersion || UnfinishedRebuild.isOver(store)
     }
 
     /// Returns what the next recording needs to know. Hidden rows may be shown from here on: their table is there, or a
     /// constraint has gone with a column or in a rebuild.
     func reconcile() throws -> SchemaFindings {
         var findings = SchemaFindings()
+        let copies = try UnfinishedRebuild(store: store).copies()
         try hideRowsOfDroppedTables()
         // A process that has just begun does not know a renamed table yet.
         if try reconcileNames() { try store.reloadCatalog() }
@@ -26,7 +27,7 @@ struct SchemaReconciliation {
         var keys = try reconcileKeys(kinds)
         if !keys.isEmpty { try store.reloadCatalog() }
         findings.newColumns = columns.mapValues { Set($0.added) }
-        findings.newTables = try trackNewTables()
+        findings.newTables = try trackNewTables(except: copies)
         let references = try ReferenceChange(store: store).note()
         if !references.isEmpty {
             try store.reloadCatalog()
@@ -62,7 +63,7 @@ struct SchemaReconciliation {
     /// - Returns: whether there is such a table.
     private func reconcileNames() throws -> Bool {
         var isAny = false
-        var moved: [(id: Value, name: String, logName: String)] = []
+        var moved: [(id: Value, former: String, name: String, logName: String)] = []
         for row in try connection.rows("SELECT id, name, log_name FROM logsync_table") {
             let name = String(text: row[1])
             let now = try connection.rows(
@@ -76,24 +77,47 @@ struct SchemaReconciliation {
             // Under a name that none has: two tables may have exchanged theirs.
             try connection.run(
                 "UPDATE logsync_table SET name = ?2 WHERE id = ?1", row[0], .text("logsync moved \(row[0].asInteger)"))
-            moved.append((row[0], renamed, String(text: row[2])))
+            moved.append((row[0], name, renamed, String(text: row[2])))
             isAny = true
         }
-        for (id, renamed, logName) in moved {
+        try moved.removeAll { try isGone($0.id, copying: $0.former, to: $0.name) }
+        if isAny { try hideRowsOfDroppedTables() }
+        for (id, _, renamed, logName) in moved {
             try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", id, .text(renamed))
             try Settings(store).set("rename", renamed, logName)
         }
         return isAny
     }
 
+    /// A table takes the name of one that was dropped. One of the two is gone then: the other, or, where it was a copy of that,
+    /// itself, for the other was made anew.
+    ///
+    /// - Returns: whether it is itself.
+    private func isGone(_ id: Value, copying former: String, to name: String) throws -> Bool {
+        guard
+            let bearer = try connection.scalar(
+                "SELECT id FROM logsync_table WHERE name = ? COLLATE NOCASE", .text(name))
+        else { return false }
+        let isCopy = UnfinishedRebuild.isCopyName(former, of: name)
+        let gone = isCopy ? id : bearer
+        for trigger in Capture.triggerNames {
+            try connection.execute("DROP TRIGGER IF EXISTS logsync_\(trigger)_\(gone.asInteger)")
+        }
+        try connection.run(
+            "UPDATE logsync_table SET name = ?2 WHERE id = ?1", gone, .text("logsync moved \(gone.asInteger)"))
+        return isCopy
+    }
+
     /// A table that came to be after `init` is replicated like the others, where its rows have an identity.
     ///
+    /// - Parameter copies: tables that are left alone for the time being, by lower-case names.
     /// - Returns: those tables, by id.
-    private func trackNewTables() throws -> Set<Int64> {
+    private func trackNewTables(except copies: Set<String>) throws -> Set<Int64> {
         let registered = Set(
             try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded })
         let names = try TableSchema.tableNames(on: connection).filter {
             !registered.contains($0.folded) && !AppSchema.migrationTables.contains($0.folded)
+                && !copies.contains($0.folded)
         }
         guard !names.isEmpty else { return [] }
         var plan = InitializePlan(content: "", container: "", peerName: "")

@@ -53,8 +53,7 @@ final class Joiner {
     func join(_ theirs: RowState, mayDefer: Bool) throws -> Bool {
         guard let table = store.catalog[theirs.table] else {
             var theirs = try theirs.whole(blobs)
-            let key = KeyNames(store).names(of: theirs.table) ?? []
-            spellOutKey(of: &theirs, key)
+            let key = spellOutKey(of: &theirs)
             try joinHidden(theirs, key, in: nil)
             return true
         }
@@ -65,8 +64,7 @@ final class Joiner {
         }
         if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
         theirs = try theirs.whole(blobs)
-        let key = table.key.isEmpty ? [] : table.orderedKeyNames
-        spellOutKey(of: &theirs, key)
+        let key = spellOutKey(of: &theirs)
         if let position = try shownRows.locate(theirs.identity, in: table) {
             try joinShown(theirs, key, at: position, in: table)
         } else {
@@ -75,14 +73,17 @@ final class Joiner {
         return true
     }
 
-    private func spellOutKey(of theirs: inout RowState, _ names: [String]) {
+    /// - Returns: the key that rows of the table had first; nil where identities say none.
+    private func spellOutKey(of theirs: inout RowState) -> FirstKey? {
         let before = theirs
-        guard theirs.spellOutKey(names) else { return }
+        guard let key = KeyNames(store).key(of: theirs.table) else { return nil }
+        guard theirs.spellOutKey(key) else { return key }
         let digest = store.stateDigest
         store.countFull(-1, before)
         store.countFull(1, theirs)
         completed &+= store.stateDigest &- digest
         store.stateDigest = digest
+        return key
     }
 
     /// Promises integers to rows that others refer to before they are here.
@@ -110,14 +111,14 @@ final class Joiner {
 
     /// What both sides have. Where what said a key is among what neither has any more, the identity says it, as it does to
     /// everybody who reads a snapshot of this.
-    private func joined(_ ours: RowState, _ theirs: RowState, _ key: [String]) -> RowState {
+    private func joined(_ ours: RowState, _ theirs: RowState, _ key: FirstKey?) -> RowState {
         var joined = ours
         joined.join(theirs, coverage)
-        _ = joined.spellOutKey(key)
+        if let key { _ = joined.spellOutKey(key) }
         return joined
     }
 
-    private func joinShown(_ theirs: RowState, _ key: [String], at position: Int64, in table: TrackedTable) throws {
+    private func joinShown(_ theirs: RowState, _ key: FirstKey?, at position: Int64, in table: TrackedTable) throws {
         guard let (ours, record, row) = try shownRows.full(at: position, in: table) else {
             throw LogSyncError(
                 .invalidStore, "a row of \(table.name) has no clock record; nothing was imported",
@@ -160,7 +161,7 @@ final class Joiner {
         return true
     }
 
-    private func joinHidden(_ theirs: RowState, _ key: [String], in table: TrackedTable?) throws {
+    private func joinHidden(_ theirs: RowState, _ key: FirstKey?, in table: TrackedTable?) throws {
         let kept = try HiddenRows(store).row(theirs.table, theirs.identity)
         let ours = kept.map {
             RowState(table: $0.table, identity: $0.identity, state: $0.clock, integer: $0.integer)

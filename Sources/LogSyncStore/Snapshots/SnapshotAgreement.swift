@@ -51,14 +51,14 @@ final class SnapshotAgreement {
     /// - Throws: `malformedLog` where it has one of them twice.
     func holds(_ rows: SnapshotRows) throws -> Bool {
         let table = store.catalog[rows.table]
-        let keyNames = table?.orderedKeyNames ?? KeyNames(store).names(of: rows.table) ?? []
+        let key = KeyNames(store).key(of: rows.table)
         var holds = true
         try terms.forEachRow(of: rows) { _, row in
             guard holds else { return }
             let ours = try ours(of: row, in: table)
             var row = row
             // A snapshot may leave the cells of keys to identities.
-            if !keyNames.isEmpty { _ = row.spellOutKey(keyNames) }
+            if let key { _ = row.spellOutKey(key) }
             if let ours { holds = isHeld(ours, by: row) }
             noteBeyond(ours, row)
         }

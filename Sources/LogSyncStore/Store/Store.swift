@@ -177,6 +177,10 @@ package final class Store: Sendable {
     package func record(author: String? = nil, context: String? = nil) throws -> RecordedTransaction? {
         // A look without the write lock first: most of the time there is nothing.
         guard try database.read({ try RecordStep.isNeeded($0) }) else { return nil }
+        if try database.read({ try SchemaReconciliation.isNeeded($0) }) {
+            // For itself, because what follows may be undone for it.
+            try database.write { try UnfinishedRebuild(store: $0).note() }
+        }
         return try database.write(repeats: true) { try RecordStep($0, author: author, context: context).run() }
     }
 
