@@ -102,7 +102,7 @@ public actor Replicator {
     /// - Throws: `containerUnavailable` where the container is not there; local changes are then recorded nevertheless.
     public func sync() async throws -> SyncResult {
         let result = try await round(.everything, .cached)
-        if result.recorded == 0 { try warnOfUncaptured() }
+        try warnOfUncaptured()
         return result
     }
 

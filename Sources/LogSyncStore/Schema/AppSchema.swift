@@ -49,8 +49,7 @@ enum AppSchema {
             SELECT m.sql FROM sqlite_master AS m
             WHERE m.sql IS NOT NULL AND m.name NOT LIKE 'logsync\\_%' ESCAPE '\\'
               AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.tbl_name NOT LIKE 'logsync\\_%' ESCAPE '\\'
-              AND NOT EXISTS (SELECT 1 FROM pragma_table_list AS l
-                              WHERE l.schema = 'main' AND l.type = 'shadow' AND l.name = m.tbl_name)
+              AND m.tbl_name NOT IN (SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow')
             ORDER BY CASE WHEN m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' THEN 0 WHEN m.type = 'table' THEN 1
                           WHEN m.type = 'index' THEN 2 WHEN m.type = 'view' THEN 3 ELSE 4 END, m.rowid
             """)
