@@ -104,6 +104,29 @@ struct UndeclaredReferenceTests {
         #expect(found == ["t.owner_id books name-and-data"])
     }
 
+    @Test("So may one that says that it is a reference and is no table's name, where it holds several integers")
+    func unnamed() throws {
+        let schema =
+            Self.books + """
+                CREATE TABLE people(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO people VALUES(1, 'a'), (2, 'b'), (7, 'c');
+                CREATE TABLE t(id INTEGER PRIMARY KEY, author_id INTEGER, external_id INTEGER, few_id INTEGER);
+                INSERT INTO t VALUES(11, 1, 1, 1), (12, 2, 2, 1), (13, 7, 7, 1);
+                """
+        #expect(try undeclared(schema) == ["t.author_id people name-and-data"])
+        // A recipe that says of what columns are is of one who has looked at them.
+        #expect(try report("SELECT 1") { $0.recipeReferences = ["t.x"] }.references.isEmpty)
+    }
+
+    @Test("A column that is called as its own table is no reference, but for one that says that it is one")
+    func ownName() throws {
+        let found = try undeclared(
+            """
+            CREATE TABLE seasons(id INTEGER PRIMARY KEY, season INTEGER, next_season INTEGER, season_id INTEGER);
+            INSERT INTO seasons VALUES(1, 1, 2, 1), (2, 2, 0, 2);
+            """)
+        #expect(found == ["seasons.next_season seasons name-and-data", "seasons.season_id seasons name-and-data"])
+    }
+
     @Test("Beside a column that says of which table a row is, it is one of those that this names")
     func typed() throws {
         let found = try undeclared(

@@ -82,6 +82,8 @@ struct ReferringName {
     var isAnyReference: Bool { saysSo && words.all.allSatisfy(Self.relations.contains) }
     /// Whether it may stand beside a column that says of what.
     var saysOwner: Bool { saysSo && !words.all.isEmpty }
+    /// Whether it says that it is a reference, of this program's.
+    var saysOurs: Bool { saysOwner && Self.strangers.isDisjoint(with: words.all) }
 
     /// Words that say it.
     private static let marks: Set = ["id", "ids", "fk", "pk", "ref", "key", "rowid"]
@@ -100,7 +102,7 @@ struct ReferringName {
 
     init(_ name: String) {
         words = Words(name)
-        while let last = words.all.last, Self.marks.contains(last) {
+        while let last = words.all.last, Self.marks.contains(last) || saysSo && last == "row" {
             words.all.removeLast()
             saysSo = true
         }
@@ -126,7 +128,9 @@ struct ReferringName {
         var ranked: [(rank: Int, parent: TrackedTable)] = []
         for parent in parents {
             let ranks = [rank(words, saysSo, parent), unmarked.flatMap { rank($0, true, parent) }].compactMap { $0 }
-            if let rank = ranks.min() {
+            // A season's `season` is its number.
+            let isOwnName = parent === table && !saysSo && unmarked == nil
+            if let rank = ranks.min(), !isOwnName || rank == 2 {
                 ranked.append((rank, parent))
             } else if parent === table, isParent(words, of: table) || unmarked.map({ isParent($0, of: table) }) ?? false
             {
@@ -178,8 +182,10 @@ struct ReferringName {
         guard saysSo || words.all.dropLast().allSatisfy(Self.relations.contains) else { return nil }
         let endings = words.endings.dropFirst().filter { $0.count > 2 }
         if endings.contains(where: { ending in table.contains { Words.isSame(ending, $0) } }) { return 2 }
-        // `from_visit` of `historyvisits`.
-        guard let last = endings.last, last.count > 4 else { return isBeginning ? 3 : nil }
+        // `from_visit` of `historyvisits`, `show_id` of `tvshow`.
+        guard let last = endings.last ?? (saysSo ? column : nil), last.count > (saysSo ? 3 : 4) else {
+            return isBeginning ? 3 : nil
+        }
         let isEnd = Words.singular(whole).contains { form in Words.singular(last).contains(where: form.hasSuffix) }
         return isEnd || isBeginning ? 3 : nil
     }

@@ -70,7 +70,8 @@ extension TableRegistration {
             ]
         }
         if name == "_counts" { return ["if triggers of the program keep counts here: \(option)"] }
-        if try AppSchema.saysVersion(name) || hasVersionRow(table) {
+        let refers = table.columns.contains { $0.reference != nil }
+        if try !refers && AppSchema.saysVersion(name) || hasVersionRow(table) {
             return ["if it says which version the program's schema has: \(option)"]
         }
         return []

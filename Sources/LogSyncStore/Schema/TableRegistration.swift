@@ -36,14 +36,18 @@ struct TableRegistration {
         let identified = (Array(plan.identities.keys) + plan.settledIdentities.keys).map { $0.folded }
         // What is said goes before what is usual: a table that notes migrations may be one that is to stay here.
         let skipped = Set(plan.skip.map { $0.folded })
-        let local = AppSchema.migrationTables.subtracting(identified).subtracting(skipped)
-            .union(plan.local.map { $0.folded })
+        let named = Set(plan.local.map { $0.folded })
+        func isLocal(_ table: String) -> Bool {
+            named.contains(table.folded)
+                || AppSchema.notesMigrations(table) && !identified.contains(table.folded)
+                    && !skipped.contains(table.folded)
+        }
         var spellings: [String: String] = [:]
         for name in try TableSchema.tableNames(on: connection) {
-            if !local.contains(name.folded), !skipped.contains(name.folded) {
+            if !isLocal(name), !skipped.contains(name.folded) {
                 try checkSpelling(of: name, among: &spellings, "the tables")
             }
-            if local.contains(name.folded) {
+            if isLocal(name) {
                 choices.left.append((name, "local"))
             } else if skipped.contains(name.folded) {
                 choices.left.append((name, "skipped"))

@@ -9,7 +9,8 @@
 // with the table's key. Integers of one table's rows alone, some too large for that to be chance. The name alone,
 // where there are no values yet. In Core Data's stores, the index that each relationship has: then it refers to an entity
 // of which the values may be rows, and which one has to be said. Beside a column that says of which table each row is
-// (`item_type`, `item_id`), the tables that this names.
+// (`item_type`, `item_id`), the tables that this names. Last, three integers or more that are all there as keys, in a column
+// that says that it is a reference and names no table (`author_id`).
 //
 // Where nothing declares a reference, nothing keeps it whole either: rows are deleted, and columns go on naming them. So
 // half of a column's integers have to be a table's, and all of them only where several tables may be meant.
@@ -27,6 +28,8 @@ import LogSyncSQLite
 struct UndeclaredReferences {
     let catalog: Catalog
     let connection: Connection
+    /// Whether a recipe says of what columns are: one of the application, and not only of what it is made with.
+    let hasRecipe: Bool
 
     private typealias Evidence = ReferenceReport.Evidence
 
@@ -35,13 +38,21 @@ struct UndeclaredReferences {
 
     /// - Returns: one a column and parent, in the order of the tables.
     func found() throws -> [ReferenceReport] {
+        try found { _, _ in true } + foundKeys()
+    }
+
+    /// - Parameter isWanted: whether a column is looked at.
+    func found(
+        where isWanted: (TrackedTable.Column, TrackedTable) -> Bool
+    ) throws -> [ReferenceReport] {
         let parents = catalog.tables.filter { $0.localInteger != nil }
         guard !parents.isEmpty else { return [] }
         let joins = try JoinedColumns(catalog, connection)
         let relations = try Relations(EntityTables(connection))
         var reports: [ReferenceReport] = []
         for table in catalog.tables where table.name != "logsync_setting" {
-            for column in table.columns where column.reference == nil && column.local != table.schema.integerKey {
+            for column in table.columns
+            where column.reference == nil && column.local != table.schema.integerKey && isWanted(column, table) {
                 for (parent, evidence) in try evidence(for: column.local, in: table, parents, joins, relations) {
                     reports.append(
                         ReferenceReport(
@@ -49,14 +60,19 @@ struct UndeclaredReferences {
                             evidence: evidence, taken: false))
                 }
             }
-            guard let key = table.localInteger, let (parent, evidence) = try evidence(forKey: key, of: table, parents)
-            else { continue }
-            reports.append(
-                ReferenceReport(
-                    table: table.schema.name, column: key, parent: parent.schema.name, evidence: evidence,
-                    taken: false))
         }
         return reports
+    }
+
+    /// The tables whose own integers are another table's.
+    private func foundKeys() throws -> [ReferenceReport] {
+        let parents = catalog.tables.filter { $0.localInteger != nil }
+        return try parents.compactMap { table in
+            guard let key = table.localInteger, let (parent, evidence) = try evidence(forKey: key, of: table, parents)
+            else { return nil }
+            return ReferenceReport(
+                table: table.schema.name, column: key, parent: parent.schema.name, evidence: evidence, taken: false)
+        }
     }
 
     /// Whether a table's own integers are another table's.
@@ -94,7 +110,7 @@ struct UndeclaredReferences {
         let typed = try named.saysOwner ? tables(namedBeside: column, in: table, parents) : []
         if called.isEmpty, joined.isEmpty, typed.isEmpty, !named.isAnyReference, !isRelation {
             // Most columns: to say that they are nothing must not take a look at each of their values.
-            guard affinity == .integer, try mayBeLarge(column, in: table) else { return [] }
+            guard affinity == .integer, try mayBeUnnamed(named) || mayBeLarge(column, in: table) else { return [] }
         }
         let values = try values(of: column, in: table)
         guard !values.hasOthers else { return [] }
@@ -116,10 +132,24 @@ struct UndeclaredReferences {
         if named.isAnyReference {
             return try parents.filter { try isWhollyOf($0, column, in: table) }.map { ($0, .nameAndData) }
         }
-        guard greatest >= Self.large else { return [] }
-        let others = parents.filter { $0 !== table }
-        let holding = try holders(among: others, of: column, in: table)
-        return holding.count == 1 ? [(holding[0], .data)] : []
+        if greatest >= Self.large {
+            let others = parents.filter { $0 !== table }
+            let holding = try holders(among: others, of: column, in: table)
+            if holding.count == 1 { return [(holding[0], .data)] }
+        }
+        guard mayBeUnnamed(named), try hasSeveral(column, in: table) else { return [] }
+        return try parents.filter { try isWhollyOf($0, column, in: table) }.map { ($0, .nameAndData) }
+    }
+
+    /// Whether a name that says that it is a reference, and no table's, has to be decided for what the column holds. A
+    /// recipe's author has looked at the columns.
+    private func mayBeUnnamed(_ name: ReferringName) -> Bool { name.saysOurs && !hasRecipe }
+
+    /// Whether a column holds so many integers that it is no chance that they are all there as keys.
+    private func hasSeveral(_ column: String, in table: TrackedTable) throws -> Bool {
+        let name = SQL.name(column)
+        return try connection.integer(
+            "SELECT count(*) FROM (SELECT DISTINCT \(name) FROM \(table.quoted) WHERE \(name) > 0 LIMIT 3)") == 3
     }
 
     /// The first table that has all integers of a column, or else half of them.
