@@ -13,7 +13,8 @@ struct LaterReferenceTests {
         CREATE TABLE notes(id INTEGER PRIMARY KEY, book_id INTEGER, text TEXT, pages INTEGER);
         ALTER TABLE books ADD COLUMN sequel_id INTEGER;
         """
-    private static let shown = "SELECT title, text FROM notes LEFT JOIN books ON books.id = book_id ORDER BY text, title"
+    private static let shown =
+        "SELECT title, text FROM notes LEFT JOIN books ON books.id = book_id ORDER BY text, title"
 
     private func pair() throws -> (a: TestPeer, b: TestPeer) {
         let folder = try TestFolder()

@@ -52,7 +52,9 @@ struct UndeclaredReferences {
         var reports: [ReferenceReport] = []
         for table in catalog.tables where table.name != "logsync_setting" {
             for column in table.columns
-            where column.reference == nil && column.local != table.schema.integerKey && isWanted(column, table) {
+            where column.reference == nil && column.local != table.schema.integerKey && isWanted(column, table)
+                && !isDeclared(column, in: table)
+            {
                 for (parent, evidence) in try evidence(for: column.local, in: table, parents, joins, relations) {
                     reports.append(
                         ReferenceReport(
@@ -62,6 +64,11 @@ struct UndeclaredReferences {
             }
         }
         return reports
+    }
+
+    /// Whether a foreign key says what a column refers to: to what has no local integers, where it is no reference.
+    private func isDeclared(_ column: TrackedTable.Column, in table: TrackedTable) -> Bool {
+        table.schema.foreignKeys.contains { key in key.from.contains { $0.folded == column.local.folded } }
     }
 
     /// The tables whose own integers are another table's.
@@ -117,7 +124,7 @@ struct UndeclaredReferences {
         guard let greatest = values.greatest else {
             if !joined.isEmpty { return joined.map { ($0, .join) } }
             // Without a type, a name alone has to say that it is a reference.
-            guard affinity == .integer || named.saysOwner else { return [] }
+            guard affinity == .integer || affinity == .blob && named.saysOwner else { return [] }
             if let parent = called.first(where: \.isSure)?.parent { return [(parent, .name)] }
             return isRelation ? parents.filter(relations.isEntity).map { ($0, .index) } : []
         }
