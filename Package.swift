@@ -163,7 +163,8 @@ let package = Package(
         .executableTarget(
             name: "Simulation",
             dependencies: [
-                "LogSync", "LogSyncStore", "LogSyncContainer", "LogSyncFormat", "LogSyncModel", "SimulationVFS", "Forgery",
+                "LogSync", "LogSyncStore", "LogSyncContainer", "LogSyncFormat", "LogSyncModel", "SimulationVFS",
+                "Forgery",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),

@@ -109,7 +109,8 @@ public actor Replicator {
     /// - Throws: `containerUnavailable` where the container is not there; local changes are then recorded nevertheless.
     public func sync() async throws -> SyncResult {
         let result = try await round(.everything, .cached)
-        if result.recorded == 0 { try warnOfUncaptured() }
+        try warnOfUncaptured()
+        try warnOfUndecided()
         return result
     }
 
@@ -122,6 +123,19 @@ public actor Replicator {
             rows of \(tables.joined(separator: ", ")) in \(path) were not captured: a program wrote them with triggers off. \
             `logsync rescan \(path)` records them
             """)
+    }
+
+    /// `init` asks what columns refer to; of a column that a migration adds it could not.
+    private func warnOfUndecided() throws {
+        for reference in try inspect({ try $0.store.undecidedReferences() }) {
+            let column = "\(reference.table).\(reference.column)"
+            configuration.logger.warning(
+                """
+                \(column) in \(path) is new, and seems to hold integers of rows of \(reference.parent), which differ from peer \
+                to peer. `logsync migrate \(path) --reference \(column)=\(reference.parent)` says that it does, and \
+                `--no-reference \(column)` that it does not
+                """)
+        }
     }
 
     /// Imports all that has arrived; local changes are recorded first and wait in the outbox.

@@ -38,7 +38,7 @@ struct UndeclaredReferenceTests {
         arguments: [
             ("book", "books"), ("books", "books"), ("Book_ID", "books"), ("bookId", "books"), ("bookid", "books"),
             ("fk_book", "books"), ("from_book", "books"), ("story", "app_stories"), ("story_id", "app_stories"),
-            ("app_story_fk", "app_stories"), ("parent", "t"), ("parent_id", "t"),
+            ("app_story_fk", "app_stories"), ("parent", "t"), ("parent_id", "t"), ("parentid", "t"),
         ])
     func named(column: String, parent: String) throws {
         let schema = Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, \(column) INTEGER, UNIQUE(\(column)));"
@@ -67,6 +67,104 @@ struct UndeclaredReferenceTests {
         let found = try undeclared(
             Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, book_id INTEGER, next_book INTEGER, story INTEGER);")
         #expect(found == ["t.book_id books name", "t.story app_stories name"])
+    }
+
+    /// One of two books that are referred to has gone, and nothing was told of it.
+    @Test("It does where some of the rows have gone, and where an empty text stands for none", arguments: ["7", "''"])
+    func gone(value: String) throws {
+        let found = try undeclared(
+            Self.books
+                + "CREATE TABLE t(id INTEGER PRIMARY KEY, book_id INTEGER); INSERT INTO t VALUES(1, 1), (2, \(value));")
+        #expect(found == ["t.book_id books name-and-data"])
+    }
+
+    @Test(
+        "The names of tables and columns are read as people and their tools write them",
+        arguments: [
+            ("person_id", "people"), ("event_id", "EventTable"), ("bucket_id", "bucketmodel"), ("shelf_id", "shelves"),
+            ("attribute_id", "attribute_definitions"), ("primary_photo_id", "photos"), ("photo_parent", "photos"),
+        ])
+    func spelled(column: String, parent: String) throws {
+        let isOwn = column == "photo_parent"
+        let found = try undeclared(
+            """
+            CREATE TABLE \(parent)(id INTEGER PRIMARY KEY, name TEXT\(isOwn ? ", \(column) INTEGER" : ""));
+            CREATE TABLE t(id INTEGER PRIMARY KEY\(isOwn ? "" : ", \(column) INTEGER"));
+            INSERT INTO \(parent)(id) VALUES(1), (2); INSERT INTO t(id) VALUES(1), (2);
+            UPDATE \(isOwn ? parent : "t") SET \(column) = 1;
+            """)
+        #expect(found == ["\(isOwn ? parent : "t").\(column) \(parent) name-and-data"])
+    }
+
+    @Test("A name that says that it is a reference and not of what may be of each table that has its integers")
+    func anyReference() throws {
+        let found = try undeclared(
+            Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, owner_id INTEGER); INSERT INTO t VALUES(5, 2), (6, 2);"
+        )
+        #expect(found == ["t.owner_id books name-and-data"])
+    }
+
+    @Test("So may one that says that it is a reference and is no table's name, where it holds several integers")
+    func unnamed() throws {
+        let schema =
+            Self.books + """
+                CREATE TABLE people(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO people VALUES(1, 'a'), (2, 'b'), (7, 'c');
+                CREATE TABLE t(id INTEGER PRIMARY KEY, author_id INTEGER, external_id INTEGER, few_id INTEGER);
+                INSERT INTO t VALUES(11, 1, 1, 1), (12, 2, 2, 1), (13, 7, 7, 1);
+                """
+        #expect(try undeclared(schema) == ["t.author_id people name-and-data"])
+        // A recipe that says of what columns are is of one who has looked at them.
+        #expect(try report("SELECT 1") { $0.recipeReferences = ["t.x"] }.references.isEmpty)
+    }
+
+    @Test("A column that is called as its own table is no reference, but for one that says that it is one")
+    func ownName() throws {
+        let found = try undeclared(
+            """
+            CREATE TABLE seasons(id INTEGER PRIMARY KEY, season INTEGER, next_season INTEGER, season_id INTEGER);
+            INSERT INTO seasons VALUES(1, 1, 2, 1), (2, 2, 0, 2);
+            """)
+        #expect(found == ["seasons.next_season seasons name-and-data", "seasons.season_id seasons name-and-data"])
+    }
+
+    @Test("Beside a column that says of which table a row is, it is one of those that this names")
+    func typed() throws {
+        let found = try undeclared(
+            Self.books
+                + """
+                CREATE TABLE tags(id INTEGER PRIMARY KEY, taggable_type TEXT, taggable_id INTEGER);
+                INSERT INTO tags VALUES(8, 'App\\Models\\Book', 1), (9, 'AppStory', 3);
+                """)
+        #expect(found == ["tags.taggable_id app_stories name-and-data", "tags.taggable_id books name-and-data"])
+    }
+
+    @Test("A table's own integers are another table's where its key is named after that, and not after itself")
+    func sharedKeys() throws {
+        let found = try undeclared(
+            Self.books + """
+                CREATE TABLE book_details(book_id INTEGER PRIMARY KEY, pages INTEGER); INSERT INTO book_details VALUES(2, 9);
+                CREATE TABLE covers(bookid INTEGER PRIMARY KEY, image BLOB);
+                CREATE TABLE loans(loan_id INTEGER PRIMARY KEY); INSERT INTO loans VALUES(1);
+                CREATE TABLE loan_items(item_id INTEGER PRIMARY KEY); INSERT INTO loan_items VALUES(1);
+                CREATE TABLE others(book_id INTEGER PRIMARY KEY); INSERT INTO others VALUES(100), (101);
+                CREATE TABLE visits(id INTEGER PRIMARY KEY, url TEXT); INSERT INTO visits VALUES(1700000000001, 'x');
+                CREATE TABLE visit_source(id INTEGER PRIMARY KEY, source INTEGER);
+                INSERT INTO visit_source VALUES(1700000000001, 3);
+                """)
+        #expect(
+            found == [
+                "book_details.book_id books name-and-data", "covers.bookid books name", "visit_source.id visits data",
+            ])
+    }
+
+    @Test("A table is asked for once, however many views and triggers compare it")
+    func once() throws {
+        let found = try undeclared(
+            """
+            CREATE TABLE u(id INTEGER PRIMARY KEY); CREATE TABLE t(id INTEGER PRIMARY KEY, x INTEGER);
+            CREATE VIEW v AS SELECT * FROM t JOIN u ON u.id = t.x; CREATE VIEW w AS SELECT * FROM t JOIN u ON t.x = u.id;
+            """)
+        #expect(found == ["t.x u join"])
     }
 
     @Test("So are integers too large for chance, where they are one table's alone")

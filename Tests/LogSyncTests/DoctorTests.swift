@@ -122,10 +122,13 @@ struct DoctorTests {
         }
         try database.close()
         #expect(try await watched.sync().recorded == 0)
+        try a.insert("a seen one")
+        messages.all.withLock { $0 = [] }
+        #expect(try await watched.sync().recorded == 1)
         #expect(messages.all.withLock { $0 }.contains { $0.contains("note") && $0.contains("logsync rescan") })
         _ = try await a.with { try await $0.rescan() }
         try await settle(a, b)
-        #expect(try b.ids() == ["one", "unseen"])
+        #expect(try b.ids() == ["a seen one", "one", "unseen"])
     }
 
     @Test("What is no store is an error, an empty folder a finding")

@@ -77,7 +77,8 @@ struct LocalTableTests {
         "The tables in which frameworks note migrations are local by themselves",
         arguments: [
             "migrations", "migratehistory", "_yoyo_migration", "room_master_table", "schema_version", "Z_METADATA",
-            "databasechangelog", "__drizzle_migrations",
+            "databasechangelog", "__drizzle_migrations", "android_metadata", "VersionInfo", "directus_migrations",
+            "_migrations",
         ])
     func known(name: String) async throws {
         let report = try await initialize(

@@ -110,6 +110,20 @@ struct StoreExamination {
         }
     }
 
+    /// The columns that came with a migration, and may hold integers of other rows.
+    private func undecidedReferences() -> [Finding] {
+        let references = (try? store.store.undecidedReferences()) ?? []
+        return references.map { reference in
+            let column = "\(reference.table).\(reference.column)"
+            return Finding(
+                "undecided-reference", .trouble,
+                "it seems to hold integers of rows of \(reference.parent), which differ from peer to peer",
+                at: "\(path): \(column)", why: "it came with a migration, and no foreign key says what it refers to",
+                help: "logsync migrate STORE --reference \(column)=\(reference.parent) says that it does, "
+                    + "--no-reference \(column) that it does not")
+        }
+    }
+
     // MARK: SQLite's view
 
     private func health(_ health: StoreHealth) -> [Finding] {
@@ -123,6 +137,7 @@ struct StoreExamination {
                         + "logsync rescan"))
         }
         findings += unfitting(health)
+        findings += undecidedReferences()
         if !health.unchecked.isEmpty {
             findings.append(
                 Finding(

@@ -9,14 +9,16 @@ enum BuiltInRecipes {
         ("activitywatch", PackageResources.activitywatch_toml), ("alembic", PackageResources.alembic_toml),
         ("anki", PackageResources.anki_toml), ("beets", PackageResources.beets_toml),
         ("buku", PackageResources.buku_toml), ("calibre", PackageResources.calibre_toml),
-        ("core-data", PackageResources.core_data_toml), ("django", PackageResources.django_toml),
+        ("core-data", PackageResources.core_data_toml), ("digikam", PackageResources.digikam_toml),
+        ("django", PackageResources.django_toml),
         ("feedflow", PackageResources.feedflow_toml), ("firefox-places", PackageResources.firefox_places_toml),
         ("gitea", PackageResources.gitea_toml), ("gramps", PackageResources.gramps_toml),
         ("grdb", PackageResources.grdb_toml), ("home-assistant", PackageResources.home_assistant_toml),
         ("joplin", PackageResources.joplin_toml), ("laravel", PackageResources.laravel_toml),
         ("money-manager-ex", PackageResources.money_manager_ex_toml), ("newsboat", PackageResources.newsboat_toml),
         ("planify", PackageResources.planify_toml), ("rails", PackageResources.rails_toml),
-        ("room", PackageResources.room_toml), ("zotero", PackageResources.zotero_toml),
+        ("room", PackageResources.room_toml), ("wordpress", PackageResources.wordpress_toml),
+        ("zotero", PackageResources.zotero_toml),
     ].map { ($0, String(decoding: $1, as: UTF8.self)) }
 
     static func all() throws -> [Recipe] { try texts.map { try RecipeFile.recipe($0.text, source: $0.name) } }

@@ -19,7 +19,9 @@ struct Migrate: AsyncParsableCommand {
     @Argument(help: "The store.")
     var store: String
 
-    @Option(help: ArgumentHelp("The script; - reads it from stdin. May be left out with --rename.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "The script; - reads it from stdin. May be left out with the other options.", valueName: "file"))
     var sql: String?
 
     @Option(
@@ -27,6 +29,17 @@ struct Migrate: AsyncParsableCommand {
             "A column, or a table, that the script renames by rebuilding it, or that a program's migration has renamed; may be repeated.",
             valueName: "table.old=new"))
     var rename: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A column that a migration has added, and the table whose rows it refers to; may be repeated.",
+            valueName: "child.column=parent"))
+    var reference: [String] = []
+
+    @Option(
+        help: ArgumentHelp("One that seems to refer to rows, and does not; may be repeated.", valueName: "table.column")
+    )
+    var noReference: [String] = []
 
     @Flag(help: "Only say what would be recorded.")
     var dryRun = false
@@ -38,7 +51,8 @@ struct Migrate: AsyncParsableCommand {
             let script = try script()
             let replicator = try await session.open(store)
             let report = try await Progress.show("Migrating", in: session) { _ in
-                try await replicator.migrate(script, renames: rename, dryRun: dryRun)
+                try await replicator.migrate(
+                    script, renames: rename, references: reference, notReferences: noReference, dryRun: dryRun)
             }
             try session.report(report) { lines(report) }
             return .done
@@ -46,7 +60,9 @@ struct Migrate: AsyncParsableCommand {
     }
 
     func validate() throws {
-        if sql == nil && rename.isEmpty { throw ValidationError("Give a script with --sql, or --rename.") }
+        if sql == nil && rename.isEmpty && reference.isEmpty && noReference.isEmpty {
+            throw ValidationError("Give a script with --sql, or --rename, --reference, --no-reference.")
+        }
     }
 
     private func script() throws -> String {

@@ -170,7 +170,8 @@ final class OpenStore {
     func copyAppTriggers() throws {
         let version = try connection.integer("PRAGMA main.schema_version") ?? 0
         guard version != copiedTriggers else { return }
-        unmadeTriggers = try AppTriggers.install(catalog, on: connection)
+        unmadeTriggers = try AppTriggers.install(
+            catalog, extensions: configuration.extensions, on: connection)
         copiedTriggers = version
         withCopiedTriggers = nil
     }

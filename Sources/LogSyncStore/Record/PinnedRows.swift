@@ -12,7 +12,9 @@ final class PinnedRows {
     private let handle: OpaquePointer
 
     /// Pins the rows as they were last committed; called with the write lock taken, nothing comes between.
-    init(_ path: String) throws {
+    ///
+    /// - Parameter extensions: what the program's schema may call beside SQLite's own.
+    init(_ path: String, extensions: [LoadableExtension]) throws {
         var handle: OpaquePointer?
         let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil)
         guard code == SQLITE_OK, let handle else {
@@ -21,7 +23,9 @@ final class PinnedRows {
         }
         self.handle = handle
         connection = Connection(handle)
-        try Connection.defend(handle, trustsSchema: false)
+        // A generated column may call what SQLite does not call harmless, and is computed where it is read.
+        try Connection.defend(handle, trustsSchema: true)
+        for loadable in extensions { try Connection.load(loadable, into: handle) }
         sqlite3_busy_timeout(handle, 5000)
         try connection.execute("PRAGMA query_only = ON; BEGIN")
         _ = try connection.integer("SELECT count(*) FROM sqlite_master")

@@ -7,7 +7,7 @@ import LogSyncSQLite
 enum AppSchema {
     /// Tables in which frameworks note the migrations that they ran: copied by `clone`, never replicated, because a row
     /// there would tell the other app that it has migrated.
-    static let migrationTables = Set([
+    private static let migrationTables = Set([
         "grdb_migrations", "django_migrations", "schema_migrations", "alembic_version", "_prisma_migrations",
         "ar_internal_metadata", "flyway_schema_history", "knex_migrations", "knex_migrations_lock",
         "__efmigrationshistory",
@@ -18,8 +18,20 @@ enum AppSchema {
         "refinery_schema_history", "__drizzle_migrations", "databasechangelog", "databasechangeloglock", "phinxlog",
         "gorp_migrations", "mikro_orm_migrations", "__efmigrationslock", "versiontable", "z_metadata", "z_modelcache",
         "kysely_migration",
-        "kysely_migration_lock",
+        "kysely_migration_lock", "android_metadata", "versioninfo", "schema_info", "migration", "migrations_lock",
+        "migration_versions", "schemaversions", "play_evolutions", "aerich", "db_version", "dbversion",
+        "__migrationhistory", "_litestream_seq", "_litestream_lock",
     ]).union(allocatorTables)
+
+    /// Whether a table's name says that a framework notes there which migrations it has run: one that is known, or one
+    /// that ends so, as many do with their own name before it.
+    static func notesMigrations(_ table: String) -> Bool {
+        let name = table.folded
+        return migrationTables.contains(name)
+            || ["_migrations", "_migrations_lock", "_migration_history", "_schema_history"].contains {
+                name.hasSuffix($0)
+            }
+    }
 
     /// Tables in which programs note the integers that they give to rows: each peer has its own.
     private static let allocatorTables: Set<String> = [EntityTables.table.folded]
@@ -28,8 +40,7 @@ enum AppSchema {
     static func saysVersion(_ table: String) -> Bool {
         let name = table.folded
         guard !allocatorTables.contains(name) else { return false }
-        return migrationTables.contains(name)
-            || ["migration", "version", "schema", "meta"].contains { name.contains($0) }
+        return notesMigrations(name) || ["migration", "version", "schema", "meta"].contains { name.contains($0) }
     }
 
     /// How much of local tables' rows goes with the schema, in bytes: more, and no peer would read it.
@@ -103,9 +114,12 @@ enum AppSchema {
     static func localTables(on connection: Connection) throws -> [String] {
         // A store may replicate a table that was not known to note migrations when it was made.
         let tracked = try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded }
-        let local = try migrationTables.subtracting(tracked).union(Left.local.tables(on: connection))
-            .subtracting(Left.skip.tables(on: connection))
-        return try TableSchema.tableNames(on: connection).filter { local.contains($0.folded) }
+        let local = try Left.local.tables(on: connection)
+        let skipped = try Left.skip.tables(on: connection)
+        return try TableSchema.tableNames(on: connection).filter { name in
+            guard !skipped.contains(name.folded) else { return false }
+            return local.contains(name.folded) || notesMigrations(name) && !tracked.contains(name.folded)
+        }
     }
 
     /// The tables in which triggers insert or replace rows, as programs keep counts, in lower case: what they count comes

@@ -12,6 +12,8 @@ import LogSyncSQLite
 struct AppTriggers {
     let catalog: Catalog
     let connection: Connection
+    /// What triggers may call beside SQLite's own functions.
+    var extensions: [LoadableExtension] = []
 
     private struct Trigger {
         var name: String
@@ -23,8 +25,10 @@ struct AppTriggers {
     ///
     /// - Returns: the triggers that are not copied, because they need what only their own program has: an import that
     ///   fired them would fail as a whole.
-    static func install(_ catalog: Catalog, on connection: Connection) throws -> [UnmadeObject] {
-        let triggers = AppTriggers(catalog: catalog, connection: connection)
+    static func install(
+        _ catalog: Catalog, extensions: [LoadableExtension], on connection: Connection
+    ) throws -> [UnmadeObject] {
+        let triggers = AppTriggers(catalog: catalog, connection: connection, extensions: extensions)
         try remove(on: connection)
         let candidates = try triggers.candidates()
         var unmade: [UnmadeObject] = []
@@ -139,6 +143,7 @@ struct AppTriggers {
             return [:]
         }
         try Connection.defend(handle, trustsSchema: true)
+        for loadable in extensions { try Connection.load(loadable, into: handle) }
         let observed = Observed()
         let context = Unmanaged.passUnretained(observed).toOpaque()
         sqlite3_set_authorizer(

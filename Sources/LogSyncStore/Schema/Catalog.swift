@@ -276,7 +276,10 @@ struct ReferenceResolver {
                 if let found = self.parent(of: to, in: parent.name.folded, visited: &visited) { return found }
             }
         }
-        return declared["\(table).\(column)"].flatMap { schemas[$0.folded]?.name }
+        guard let parent = declared["\(table).\(column)"].flatMap({ schemas[$0.folded] }) else { return nil }
+        // A table whose key is another table's has no integers of its own.
+        guard kinds[parent.name.folded] == .natural, let key = parent.integerKey else { return parent.name }
+        return self.parent(of: key.folded, in: parent.name.folded, visited: &visited) ?? parent.name
     }
 }
 

@@ -15,7 +15,9 @@ extension TableRegistration {
                         evidence: isFromRecipe ? .recipe : .declared, taken: true))
             }
         }
-        return try reports + UndeclaredReferences(catalog: catalog, connection: connection).found()
+        return try reports
+            + UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: !plan.recipeReferences.isEmpty)
+            .found()
     }
 
     /// The references that nobody has decided upon. A content's founder has, for all who join it.

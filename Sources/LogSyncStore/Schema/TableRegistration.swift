@@ -36,14 +36,18 @@ struct TableRegistration {
         let identified = (Array(plan.identities.keys) + plan.settledIdentities.keys).map { $0.folded }
         // What is said goes before what is usual: a table that notes migrations may be one that is to stay here.
         let skipped = Set(plan.skip.map { $0.folded })
-        let local = AppSchema.migrationTables.subtracting(identified).subtracting(skipped)
-            .union(plan.local.map { $0.folded })
+        let named = Set(plan.local.map { $0.folded })
+        func isLocal(_ table: String) -> Bool {
+            named.contains(table.folded)
+                || AppSchema.notesMigrations(table) && !identified.contains(table.folded)
+                    && !skipped.contains(table.folded)
+        }
         var spellings: [String: String] = [:]
         for name in try TableSchema.tableNames(on: connection) {
-            if !local.contains(name.folded), !skipped.contains(name.folded) {
+            if !isLocal(name), !skipped.contains(name.folded) {
                 try checkSpelling(of: name, among: &spellings, "the tables")
             }
-            if local.contains(name.folded) {
+            if isLocal(name) {
                 choices.left.append((name, "local"))
             } else if skipped.contains(name.folded) {
                 choices.left.append((name, "skipped"))
@@ -158,16 +162,22 @@ struct TableRegistration {
             return Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name))
         case nil:
             try checkIdentity(schema)
-            if let key = schema.integerKey,
-                !schema.foreignKeys.contains(where: {
-                    $0.from.map { $0.folded } == [key.folded]
-                        && $0.parent.folded != schema.name.folded
-                })
-            {
+            if let key = schema.integerKey, !refers(key, of: schema) {
                 return Choice(schema: schema, kind: .surrogate, key: [])
             }
             return Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name))
         }
+    }
+
+    /// Whether a table's integer key is another table's, declared or by an option: its rows go by that table's.
+    private func refers(_ key: String, of schema: TableSchema) -> Bool {
+        schema.foreignKeys.contains {
+            $0.from.map { $0.folded } == [key.folded] && $0.parent.folded != schema.name.folded
+        }
+            || plan.references.contains {
+                $0.table.folded == schema.name.folded && $0.column.folded == key.folded
+                    && $0.parent.folded != schema.name.folded
+            }
     }
 
     private func columnsChoice(_ schema: TableSchema, _ columns: [String]) throws -> Choice {
@@ -316,78 +326,5 @@ struct TableRegistration {
             references: references,
             suggestions: try suggestions(table),
             rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))
-    }
-
-    private func suggestions(_ table: TrackedTable) throws -> [String] {
-        var suggestions: [String] = []
-        if table.kind == .surrogate {
-            for index in table.schema.uniqueIndexes {
-                guard let columns = index.columns?.map(\.name), !columns.isEmpty else { continue }
-                // An integer that is no reference may be one that nobody has told of: it names other rows elsewhere.
-                let isLocal = columns.contains { name in
-                    table.schema.affinity(of: name) == .integer
-                        || table.columns.contains { $0.local == name && $0.reference != nil }
-                }
-                if !isLocal {
-                    suggestions.append(
-                        "if (\(columns.joined(separator: ", "))) means the same row everywhere: "
-                            + "--identity \(SQL.shell(table.schema.name))=\(columns.map(SQL.shell).joined(separator: ","))"
-                    )
-                }
-            }
-        }
-        suggestions += try programSuggestions(table)
-        for column in table.columns where column.reference == nil && !column.isKey {
-            let lower = column.local.folded
-            guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
-                table.schema.affinity(of: column.local) == .integer, !isNoReference(column, in: table)
-            else { continue }
-            suggestions.append(
-                "if \(column.local) holds the integer of another table's row: "
-                    + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
-        }
-        return suggestions
-    }
-
-    /// Tables that a program keeps for itself, and that mislead it elsewhere.
-    private func programSuggestions(_ table: TrackedTable) throws -> [String] {
-        let (name, option) = (table.schema.name.folded, "--local \(SQL.shell(table.schema.name))")
-        if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences")
-            || table.localPositions["next_val"] != nil
-        {
-            return [
-                "if it says which integer the program gives to its next row, that differs from peer to peer: \(option), "
-                    + "and --recipe with an [[allocator]] that keeps it above the rows that come"
-            ]
-        }
-        let hasPolicy = plan.policies.contains { $0.target.folded == name && $0.policy == "last-writer-row" }
-        if !hasPolicy, let whole = table.columns.first(where: { Self.wholeRows.contains($0.local.folded) }) {
-            return [
-                "if \(whole.local) holds the whole row once more, so that it must not be mixed of two peers' cells: "
-                    + "--policy \(SQL.shell(table.schema.name))=last-writer-row"
-            ]
-        }
-        if name == "_counts" { return ["if triggers of the program keep counts here: \(option)"] }
-        if try AppSchema.saysVersion(name) || hasVersionRow(table) {
-            return ["if it says which version the program's schema has: \(option)"]
-        }
-        return []
-    }
-
-    /// Tables from which programs take the integers of new rows.
-    private static let allocators: Set = [
-        "hibernate_sequence", "hibernate_sequences", "issue_index", "sequence", "sequences",
-        "id_generator", "jpa_id_generator",
-    ]
-
-    /// Columns in which programs keep an object as a whole beside columns of parts of it.
-    private static let wholeRows: Set = ["blob_data", "json_data", "object_data", "serialized"]
-
-    /// Whether a table of names and values has a row for the schema's version.
-    private func hasVersionRow(_ table: TrackedTable) throws -> Bool {
-        guard table.key.count == 1, let key = table.key.first, table.columns.count <= 4 else { return false }
-        return try connection.integer(
-            "SELECT EXISTS(SELECT 1 FROM \(table.quoted) WHERE \(SQL.name(table.columns[key.index].local)) IN "
-                + "('version', 'schema_version', 'db_version', 'user_version', 'last_compatible_version'))") == 1
     }
 }

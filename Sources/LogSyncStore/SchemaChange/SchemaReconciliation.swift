@@ -28,6 +28,7 @@ struct SchemaReconciliation {
         if !keys.isEmpty { try store.reloadCatalog() }
         findings.newColumns = columns.mapValues { Set($0.added) }
         findings.newTables = try trackNewTables(except: copies)
+        try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
         let references = try ReferenceChange(store: store).note()
         if !references.isEmpty {
             try store.reloadCatalog()
@@ -116,8 +117,7 @@ struct SchemaReconciliation {
         let registered = Set(
             try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded })
         let names = try TableSchema.tableNames(on: connection).filter {
-            !registered.contains($0.folded) && !AppSchema.migrationTables.contains($0.folded)
-                && !copies.contains($0.folded)
+            !registered.contains($0.folded) && !AppSchema.notesMigrations($0) && !copies.contains($0.folded)
         }
         guard !names.isEmpty else { return [] }
         var plan = InitializePlan(content: "", container: "", peerName: "")

@@ -7,7 +7,7 @@ struct Migration {
 
     private var connection: Connection { store.connection }
 
-    func run(_ sql: String, _ renamings: [Renaming]) throws -> MigrationResult {
+    func run(_ sql: String, _ renamings: [Renaming], _ references: ReferenceDecisions) throws -> MigrationResult {
         var result = MigrationResult()
         // What came before is not the migration's doing.
         result.pending = try RecordStep(store).run()
@@ -24,13 +24,14 @@ struct Migration {
                 help: "Let the script delete those rows or give them other parents")
         }
         try rename(renamings)
-        result.recorded = try RecordStep(store, context: "migration").run()
+        try references.settle(in: store)
+        result.recorded = try RecordStep(store, reconciles: !references.references.isEmpty, context: "migration").run()
         // What they write was asked of the schema that was there before.
         try store.dropAppTriggerCopies()
         result.renamed = try renamed(since: names)
         result.notReplicated = try TableSchema.tableNames(on: connection).filter {
             !tables.contains($0.folded) && !store.catalog.hasLocal($0)
-                && !AppSchema.migrationTables.contains($0.folded)
+                && !AppSchema.notesMigrations($0)
         }
         return result
     }

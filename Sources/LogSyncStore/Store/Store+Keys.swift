@@ -65,7 +65,7 @@ extension KeyNames {
         var plan = InitializePlan(content: "", container: "", peerName: "")
         plan.settings = settings
         let registering = TableRegistration(connection: connection, plan: plan.withContentSettings())
-        for name in try TableSchema.tableNames(on: connection) where !AppSchema.migrationTables.contains(name.folded) {
+        for name in try TableSchema.tableNames(on: connection) where !AppSchema.notesMigrations(name) {
             guard let table = try TableSchema.read(name, on: connection),
                 let choice = try? registering.choice(table)
             else { continue }

@@ -13,18 +13,31 @@ extension Replicator {
     /// - Parameters:
     ///   - sql: the script.
     ///   - renames: `TABLE.OLD=NEW` for a column, `OLD=NEW` for a table.
+    ///   - references: `CHILD.COLUMN=PARENT` for a column that has come since the store was made and refers to rows.
+    ///   - notReferences: `TABLE.COLUMN` for one that seems to, and does not.
     ///   - dryRun: whether to undo everything, and only say what would be.
     /// - Throws: `invalidScript` where a statement fails or rows would lose their parents; `usage` where a rename names
     ///   what is not there; `locked`. Nothing is then changed.
-    public func migrate(_ sql: String, renames: [String] = [], dryRun: Bool = false) async throws -> MigrationReport {
+    public func migrate(
+        _ sql: String, renames: [String] = [], references: [String] = [], notReferences: [String] = [],
+        dryRun: Bool = false
+    ) async throws -> MigrationReport {
         let renamings = try renames.map(Renaming.init(argument:))
+        var options = InitializeOptions()
+        for argument in references { try options.addReference(argument) }
+        for argument in notReferences { try options.addNoReference(argument) }
+        var decided = ReferenceDecisions()
+        decided.references = options.references.map { ($0.table, $0.column, $0.parent) }
+        decided.notReferences = options.notReferences
+        let decisions = decided
         try await takeAlone()
         defer {
             giveBack()
             closeStore()
         }
         return try await settledStep { store in
-            let result = try store.store.migrate(sql, renamings: renamings, isDry: dryRun)
+            let result = try store.store.migrate(
+                sql, renamings: renamings, references: decisions, isDry: dryRun)
             return MigrationReport(result, store: store.place.path, dryRun: dryRun)
         }
     }

@@ -1,4 +1,4 @@
-import LogSyncModel
+package import LogSyncModel
 import LogSyncSQLite
 
 /// What is wrong inside a store, as far as looking at it shows.
@@ -89,7 +89,7 @@ extension Store {
         let isBehind = try SchemaReconciliation.isNeeded(store)
         return try TableSchema.tableNames(on: store.connection).filter { name in
             let lower = name.folded
-            guard !store.catalog.hasLocal(name), !left.contains(lower), !AppSchema.migrationTables.contains(lower)
+            guard !store.catalog.hasLocal(name), !left.contains(lower), !AppSchema.notesMigrations(lower)
             else {
                 return false
             }
@@ -109,15 +109,30 @@ extension Store {
         }
     }
 
-    /// Tables with rows that no trigger has noted: their program turns triggers off. Only rows at the end are seen so; it
-    /// takes a moment, however many there are.
+    /// How many rows a table may have to be counted at each sync.
+    private static let countedRows: Int64 = 20_000
+
+    /// The columns that came with migrations since and seem to refer to other tables' rows, of which nobody has said whether
+    /// they do.
+    package func undecidedReferences() throws -> [ReferenceReport] {
+        try database.read { store in try LaterColumns(store.connection).undecided(in: store.catalog) }
+    }
+
+    /// Tables with rows that no trigger has noted, or without some that were there: their program turns triggers off. Of a
+    /// large table only rows at the end are seen so; it takes a moment, however many there are.
     package func uncaptured() throws -> [String] {
         try database.read { store in
             guard try !SchemaReconciliation.isNeeded(store) else { return [] }
+            func count(_ table: String) throws -> Int64 {
+                try store.connection.integer(
+                    "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT \(Self.countedRows + 1))") ?? 0
+            }
             return try store.catalog.tables.filter { table in
-                guard table.hasRowid else { return false }
                 let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
                 guard last <= table.recorded else { return false }
+                let rows = try count(table.quoted)
+                if rows <= Self.countedRows { return try rows != count(table.clock) }
+                guard table.hasRowid else { return false }
                 let recorded = try store.connection.integer("SELECT max(row) FROM \(table.clock)") ?? 0
                 return try store.connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0 > recorded
             }.map(\.schema.name)

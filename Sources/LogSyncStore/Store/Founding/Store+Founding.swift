@@ -40,7 +40,7 @@ extension Store {
             try facts.set("format", .integer(StoreSchema.unfinishedFormat))
             // A rollback journal lets nobody write while a second connection reads: there it is all one portion.
             if try connection.isLogged {
-                let pinned = try PinnedRows(database.path)
+                let pinned = try PinnedRows(database.path, extensions: configuration.extensions)
                 try withExtendedLifetime(pinned) {
                     try recordFound(draft.store, reading: pinned.connection, portions)
                 }

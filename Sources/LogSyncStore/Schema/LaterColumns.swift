@@ -1,0 +1,43 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Columns that a program's migration has added since the store was made, as far as they may hold integers: at `init` each
+/// column that seems to refer to other rows is decided, and of these nobody was asked.
+struct LaterColumns {
+    private static let prefix = "later column "
+    /// The kind of the settings that say that a column refers to nothing, by names in logs.
+    static let declined = "no-reference"
+
+    private let connection: Connection
+
+    init(_ connection: Connection) { self.connection = connection }
+
+    private func key(_ column: TrackedTable.Column, of table: TrackedTable) -> String { "\(table.id) \(column.id)" }
+
+    /// - Parameters:
+    ///   - columns: ids of new columns, by table id.
+    ///   - tables: the ids of tables that are new as a whole.
+    func note(_ columns: [Int64: Set<Int>], tables: Set<Int64>, in catalog: Catalog) throws {
+        for table in catalog.tables {
+            for column in table.columns
+            where tables.contains(table.id) || columns[table.id]?.contains(column.id) ?? false {
+                let affinity = table.schema.affinity(of: column.local)
+                guard column.reference == nil, affinity != .text, affinity != .real else { continue }
+                try StoreFacts(connection).set(Self.prefix + key(column, of: table), .integer(1))
+            }
+        }
+    }
+
+    /// The columns that seem to refer to other tables' rows, and of which it was not said whether they do.
+    func undecided(in catalog: Catalog) throws -> [ReferenceReport] {
+        let later = Set(try StoreFacts(connection).values(under: Self.prefix).map(\.name))
+        guard !later.isEmpty else { return [] }
+        let declined = Set(
+            try connection.rows("SELECT target FROM logsync_setting WHERE kind = ?", .text(Self.declined))
+                .map { String(text: $0[0]).folded })
+        return try UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: false)
+            .found { column, table in
+                later.contains(key(column, of: table)) && !declined.contains("\(table.name).\(column.name)".folded)
+            }
+    }
+}

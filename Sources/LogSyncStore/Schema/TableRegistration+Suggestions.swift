@@ -1,0 +1,96 @@
+import LogSyncModel
+import LogSyncSQLite
+
+extension TableRegistration {
+    /// What people may want to say of a table, in clauses with the options that say it.
+    func suggestions(_ table: TrackedTable) throws -> [String] {
+        var suggestions: [String] = []
+        if table.kind == .surrogate {
+            for index in table.schema.uniqueIndexes {
+                guard let columns = index.columns?.map(\.name), !columns.isEmpty else { continue }
+                // An integer that is no reference may be one that nobody has told of: it names other rows elsewhere.
+                let isLocal = columns.contains { name in
+                    table.schema.affinity(of: name) == .integer
+                        || table.columns.contains { $0.local == name && $0.reference != nil }
+                }
+                if !isLocal {
+                    suggestions.append(
+                        "if (\(columns.joined(separator: ", "))) means the same row everywhere: "
+                            + "--identity \(SQL.shell(table.schema.name))=\(columns.map(SQL.shell).joined(separator: ","))"
+                    )
+                }
+            }
+        }
+        suggestions += try programSuggestions(table)
+        for column in table.columns where column.reference == nil && !column.isKey {
+            let lower = column.local.folded
+            guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
+                !isNoReference(column, in: table)
+            else { continue }
+            let affinity = table.schema.affinity(of: column.local)
+            if affinity == .text, try holdsNumerals(column, in: table) {
+                suggestions.append(
+                    "if \(column.local) holds integers of another table's rows, as text, these are not translated: "
+                        + "--identity TABLE=natural for that table, where only one peer adds rows to it")
+            }
+            guard affinity == .integer else { continue }
+            suggestions.append(
+                "if \(column.local) holds the integer of another table's row: "
+                    + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
+        }
+        return suggestions
+    }
+
+    /// Whether a column of texts holds integers written out, and nothing else.
+    private func holdsNumerals(_ column: TrackedTable.Column, in table: TrackedTable) throws -> Bool {
+        let name = SQL.name(column.local)
+        return try connection.integer(
+            """
+            SELECT count(*) > 0 AND count(*) = sum(value <> '' AND value NOT GLOB '*[^0-9]*' AND length(value) < 10)
+            FROM (SELECT \(name) AS value FROM \(table.quoted) WHERE \(name) IS NOT NULL LIMIT 1000)
+            """) == 1
+    }
+
+    /// Tables that a program keeps for itself, and that mislead it elsewhere.
+    private func programSuggestions(_ table: TrackedTable) throws -> [String] {
+        let (name, option) = (table.schema.name.folded, "--local \(SQL.shell(table.schema.name))")
+        if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences")
+            || table.localPositions["next_val"] != nil
+        {
+            return [
+                "if it says which integer the program gives to its next row, that differs from peer to peer: \(option), "
+                    + "and --recipe with an [[allocator]] that keeps it above the rows that come"
+            ]
+        }
+        let hasPolicy = plan.policies.contains { $0.target.folded == name && $0.policy == "last-writer-row" }
+        if !hasPolicy, let whole = table.columns.first(where: { Self.wholeRows.contains($0.local.folded) }) {
+            return [
+                "if \(whole.local) holds the whole row once more, so that it must not be mixed of two peers' cells: "
+                    + "--policy \(SQL.shell(table.schema.name))=last-writer-row"
+            ]
+        }
+        if name == "_counts" { return ["if triggers of the program keep counts here: \(option)"] }
+        let refers = table.columns.contains { $0.reference != nil }
+        if try !refers && AppSchema.saysVersion(name) || hasVersionRow(table) {
+            return ["if it says which version the program's schema has: \(option)"]
+        }
+        return []
+    }
+
+    /// Tables from which programs take the integers of new rows.
+    private static let allocators: Set = [
+        "hibernate_sequence", "hibernate_sequences", "issue_index", "sequence", "sequences",
+        "id_generator", "jpa_id_generator",
+    ]
+
+    /// Columns in which programs keep an object as a whole beside columns of parts of it.
+    private static let wholeRows: Set = ["blob_data", "json_data", "object_data", "serialized"]
+
+    /// Whether a table of names and values has a row for the schema's version.
+    private func hasVersionRow(_ table: TrackedTable) throws -> Bool {
+        guard table.key.count == 1, let key = table.key.first, table.columns.count <= 4 else { return false }
+        return try connection.integer(
+            "SELECT EXISTS(SELECT 1 FROM \(table.quoted) WHERE \(SQL.name(table.columns[key.index].local)) IN "
+                + "('version', 'schema_version', 'db_version', 'user_version', 'last_compatible_version'))") == 1
+    }
+}

@@ -1,0 +1,56 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// What is said of columns that came with a migration: which refer to other rows, and which do not. Names are those in the
+/// database.
+package struct ReferenceDecisions: Sendable {
+    package var references: [(table: String, column: String, parent: String)] = []
+    package var notReferences: [(table: String, column: String)] = []
+
+    package init() {}
+
+    /// Makes them settings of the content, for a recording that reconciles to take up.
+    ///
+    /// - Throws: `usage` where there is no such table or column, or a column cannot refer to the table's rows.
+    func settle(in store: OpenStore) throws {
+        guard !references.isEmpty || !notReferences.isEmpty else { return }
+        // What the migration has added is not known yet.
+        if try SchemaReconciliation.isNeeded(store) { _ = try RecordStep(store, context: "migration").run() }
+        for (table, column) in notReferences {
+            let found = try self.column(column, of: table, in: store)
+            try Settings(store).set(LaterColumns.declined, "\(found.table.name).\(found.column.name)", "1")
+        }
+        for (table, column, parent) in references {
+            let found = try self.column(column, of: table, in: store)
+            let parent = try self.table(parent, in: store)
+            guard found.table.mayRefer(found.column, to: parent) else {
+                throw LogSyncError(
+                    .usage, "\(table).\(column) cannot refer to \(parent.schema.name); nothing was changed",
+                    help: "A reference is to a table whose rows have integers of their own, and in no identity's column"
+                )
+            }
+            try Settings(store).set("reference", "\(found.table.name).\(found.column.name)", parent.name)
+        }
+    }
+
+    private func column(
+        _ column: String, of table: String, in store: OpenStore
+    ) throws -> (table: TrackedTable, column: TrackedTable.Column) {
+        let tracked = try self.table(table, in: store)
+        guard let position = tracked.localPositions[column.folded] else {
+            throw LogSyncError(
+                .usage, "the table \(table) has no column \(column); nothing was changed",
+                help: "Its columns are: \(tracked.columns.map(\.local).joined(separator: ", ")).")
+        }
+        return (tracked, tracked.columns[position])
+    }
+
+    private func table(_ name: String, in store: OpenStore) throws -> TrackedTable {
+        guard let table = store.catalog.tables.first(where: { $0.schema.name.folded == name.folded }) else {
+            throw LogSyncError(
+                .usage, "\(name) is no replicated table; nothing was changed",
+                help: "Write --reference CHILD.COLUMN=PARENT, and --no-reference TABLE.COLUMN")
+        }
+        return table
+    }
+}

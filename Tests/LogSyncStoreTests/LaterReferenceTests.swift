@@ -1,0 +1,86 @@
+import LogSyncModel
+import LogSyncSQLite
+import Testing
+
+@testable import LogSyncStore
+
+/// Columns that a program's migration adds, which hold integers of other rows though no key says so.
+@Suite("References that come with a migration")
+struct LaterReferenceTests {
+    private static let schema =
+        "CREATE TABLE books(id INTEGER PRIMARY KEY, title TEXT); INSERT INTO books VALUES(1, 'x');"
+    private static let migration = """
+        CREATE TABLE notes(id INTEGER PRIMARY KEY, book_id INTEGER, text TEXT, pages INTEGER);
+        ALTER TABLE books ADD COLUMN sequel_id INTEGER;
+        """
+    private static let shown =
+        "SELECT title, text FROM notes LEFT JOIN books ON books.id = book_id ORDER BY text, title"
+
+    private func pair() throws -> (a: TestPeer, b: TestPeer) {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: Self.schema)
+        let b = try TestPeer(folder, "b", cloning: a)
+        for (peer, name) in [(a, "of a"), (b, "of b")] {
+            try peer.write(
+                "\(Self.migration) INSERT INTO books(title) VALUES('\(name)'); INSERT INTO notes VALUES(1, 2, '\(name)', 2)"
+            )
+            _ = try peer.record()
+        }
+        return (a, b)
+    }
+
+    private func undecided(_ peer: TestPeer) throws -> [String] {
+        try peer.store.undecidedReferences().map { "\($0.table).\($0.column) \($0.parent)" }
+    }
+
+    @Test("One is named until it is decided, on every peer, and then each peer's integers are translated")
+    func decided() throws {
+        let (a, b) = try pair()
+        try converge(a, b)
+        for peer in [a, b] { #expect(try undecided(peer) == ["notes.book_id books"]) }
+        var decisions = ReferenceDecisions()
+        decisions.references = [("Notes", "book_id", "books")]
+        _ = try a.store.migrate("", renamings: [], references: decisions)
+        // As an import does that meets the setting.
+        try b.store.prepare(UnreadyTable(table: "notes", need: .reference(column: "book_id", parent: "books")))
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try undecided(peer) == [])
+            #expect(try peer.strings(Self.shown) == ["of a|of a", "of b|of b"])
+            try peer.write("INSERT INTO books(title) VALUES('later'); INSERT INTO notes(book_id, text) VALUES(2, 'z')")
+        }
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings(Self.shown) == ["of a|of a", "of b|of b", "of a|z", "of b|z"])
+        }
+    }
+
+    @Test("So it is with one that is said to refer to nothing, which stays as it is")
+    func declined() throws {
+        let (a, b) = try pair()
+        var decisions = ReferenceDecisions()
+        decisions.notReferences = [("notes", "book_id")]
+        _ = try a.store.migrate("", renamings: [], references: decisions)
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try undecided(peer) == [])
+            #expect(try peer.strings("SELECT DISTINCT book_id FROM notes") == ["2"])
+        }
+    }
+
+    @Test("It may be said with the migration that adds it; what is not there is refused, and nothing is changed")
+    func withMigration() throws {
+        let a = try TestPeer(TestFolder(), "a", sql: Self.schema)
+        var decisions = ReferenceDecisions()
+        decisions.references = [("notes", "book_id", "shelves")]
+        #expect(throws: LogSyncError.self) {
+            try a.store.migrate(Self.migration, renamings: [], references: decisions)
+        }
+        #expect(try a.strings("SELECT count(*) FROM sqlite_master WHERE name = 'notes'") == ["0"])
+        decisions.references = [("notes", "book_id", "books")]
+        _ = try a.store.migrate(Self.migration, renamings: [], references: decisions)
+        try a.write("INSERT INTO notes(book_id) VALUES(1)")
+        _ = try a.record()
+        #expect(try undecided(a) == [])
+    }
+}
