@@ -141,15 +141,7 @@ struct RowMerge {
     }
 
     private func operate(on full: inout RowState) throws {
-        if row.isRepetition(of: full) {
-            // To its author they may be two rows, whose keys are one under a collation that came later.
-            if let table = row.target.table, table.kind == .natural, !table.keepsIdentities,
-                table.key.contains(where: { $0.collation != .binary })
-            {
-                throw UnreadyTable(table: table.name, need: .identities)
-            }
-            throw transaction.repeatedRow(in: row.group.table)
-        }
+        if row.isRepetition(of: full) { throw row.target.repetition ?? transaction.repeatedRow(in: row.group.table) }
         switch row.group.kind {
         case .insert: full.insert(stamp, cells: row.cells(key: KeyNames(store).key(of: row.group.table)), coverage)
         case .delete: full.delete(stamp, coverage)
