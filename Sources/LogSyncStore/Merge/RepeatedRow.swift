@@ -26,3 +26,13 @@ extension IncomingRow {
         }
     }
 }
+
+extension GroupTarget {
+    /// To its author they may be two rows, whose keys are one under a collation that came later.
+    var repetition: (any Error)? {
+        guard let table, table.kind == .natural, !table.keepsIdentities,
+            table.key.contains(where: { $0.collation != .binary })
+        else { return nil }
+        return UnreadyTable(table: table.name, need: .identities)
+    }
+}

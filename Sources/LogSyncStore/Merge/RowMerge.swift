@@ -141,7 +141,7 @@ struct RowMerge {
     }
 
     private func operate(on full: inout RowState) throws {
-        if row.isRepetition(of: full) { throw transaction.repeatedRow(in: row.group.table) }
+        if row.isRepetition(of: full) { throw row.target.repetition ?? transaction.repeatedRow(in: row.group.table) }
         switch row.group.kind {
         case .insert: full.insert(stamp, cells: row.cells(key: KeyNames(store).key(of: row.group.table)), coverage)
         case .delete: full.delete(stamp, coverage)
