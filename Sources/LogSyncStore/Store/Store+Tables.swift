@@ -23,7 +23,7 @@ extension Store {
     package func tablesLeftOut() throws -> [(table: String, setting: String)] {
         try database.read { store in
             try AppSchema.leftTables(on: store.connection)
-                .filter { !AppSchema.migrationTables.contains($0.name.folded) }
+                .filter { !AppSchema.notesMigrations($0.name) }
                 .map { ($0.name, $0.setting.rawValue) }
         }
     }
