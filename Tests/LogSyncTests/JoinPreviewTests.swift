@@ -73,4 +73,31 @@ import Testing
         try c.execute(Self.schema)
         #expect(try await preview(c, world)["item"] == .init(same: 0, new: 0, doubt: 0))
     }
+
+    @Test func `rows that could not be shown beside each other are said`() async throws {
+        let world = try World()
+        let schema = """
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+            CREATE TABLE item(id INTEGER PRIMARY KEY, tag INTEGER NOT NULL REFERENCES tag(id), what TEXT);
+            """
+        let a = try world.machine("a")
+        try a.execute(schema + "INSERT INTO tag VALUES(1, 'red'), (2, 'blue'); INSERT INTO item VALUES(1, 1, 'a1');")
+        try await a.initialize()
+        let b = try world.machine("b")
+        try b.execute(
+            schema + "INSERT INTO tag VALUES(1, 'blue'), (2, 'red'); INSERT INTO item VALUES(1, 1, 'b1'), (2, 2, 'b2');"
+        )
+        var options = InitializeOptions()
+        options.dryRun = true
+        let report = try await b.initialize(options)
+        #expect(report.warnings.count == 2 && report.warnings[0].contains("rows of item"))
+        #expect(report.warnings.last?.hasPrefix("2 rows of tag, ") == true)
+        #expect(report.warnings.allSatisfy { $0.contains("unique-merge") })
+        // What it advises helps.
+        try await a.with {
+            try await $0.setPolicy("unique-merge", for: "tag")
+            _ = try await $0.sync()
+        }
+        #expect(try await b.initialize(options).warnings.isEmpty)
+    }
 }

@@ -114,4 +114,14 @@ import Testing
         try await a.sync()
         #expect(try peers().count == 2)
     }
+
+    @Test("Root leaves no files there that the store's user could not read", .enabled(if: geteuid() == 0))
+    func roots() async throws {
+        let stores = a.configuration.stateDirectory + "/stores"
+        #expect(chown(stores, 65534, 65534) == 0)
+        let error = #expect(throws: LogSyncError.self) { try other().replicator() }
+        #expect(error?.code == .noPermission && error?.message.contains(a.configuration.stateDirectory) == true)
+        #expect(chown(stores, 0, 0) == 0)
+        try await other().sync()
+    }
 }

@@ -265,17 +265,30 @@ struct Replay {
     private mutating func compareRows(with store: ReplicatedStore) throws {
         let key = ComparisonKey()
         let theirs = try store.store.shownTables(key)
+        let lost = Dictionary(grouping: try store.store.lostColumns()) { $0.table.folded }
         for (table, mine) in try replica.store.shownTables(key).sorted(by: { $0.key < $1.key }) {
             // A table of another shape shows something else, and rightly.
             guard let shown = theirs[table], shown.columns == mine.columns, shown != mine else { continue }
             agreesWithStore = false
+            let rows = "\(shown.rows) rows here, \(mine.rows) in the replay, or other values"
+            let (why, help) =
+                if let columns = lost[table.folded]?.map(\.column).sorted().joined(separator: ", ") {
+                    (
+                        "\(rows): values of \(columns) went when the table or column was dropped here, and came back empty; "
+                            + "or they were changed behind the triggers' back",
+                        "run logsync rescan on the store; where it finds nothing, logsync clone makes a store beside it that "
+                            + "has the values"
+                    )
+                } else {
+                    (
+                        "\(rows): they were changed behind the triggers' back",
+                        "run logsync rescan on the store, which records them"
+                    )
+                }
             findings.append(
                 Finding(
                     "rows-differ", .trouble, "the store shows other rows than its transactions make",
-                    at: "\(store.place.path): \(table)",
-                    why:
-                        "\(shown.rows) rows here, \(mine.rows) in the replay, or other values: they were changed behind "
-                        + "the triggers' back", help: "run logsync rescan on the store, which records them"))
+                    at: "\(store.place.path): \(table)", why: why, help: help))
         }
     }
 }

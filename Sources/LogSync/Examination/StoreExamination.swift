@@ -302,7 +302,8 @@ struct StoreExamination {
                 + "until a peer that has all values takes a snapshot",
             help:
                 "update the program of \(peers); or run logsync snapshot on a store that has all values, or logsync peers "
-                + "retire STORE PEER where one is no more")
+                + "retire STORE PEER where one is no more. Where the column is back, logsync clone makes a store beside this "
+                + "one that has its values")
     }
 
     private func held(_ item: HeldItem) -> Finding {

@@ -29,18 +29,26 @@ struct StateDirectory: Equatable {
         // What another machine, or one of which nothing is known, calls so is not this directory.
         if let machine, let former = registration.machineID, machine != former { return self }
         let other = StateDirectory(named)
-        guard access(other.stores, X_OK) == 0 || errno != EACCES else {
+        guard !other.isAnotherUsers else {
             // Only the file that was there is refused: a copy has a right to a directory of its own.
             guard registration.path == place.path, registration.inode == place.inode else { return self }
             throw LogSyncError(
                 .noPermission,
-                "\(place.path) is kept by another user: locks, and what tells it from a copy, lie in \(named), which this "
-                    + "user may not look into; nothing was done",
+                "\(place.path) is kept by another user: locks, and what tells it from a copy, lie in \(named), which is "
+                    + "not this user's; nothing was done",
                 help: "Run logsync as that user, or let this user read and write that directory")
         }
         // One that cannot be read is no better than none; its own programs say so.
         guard let state = try? other.load(registration.peer), state.inode == place.inode else { return self }
         return other
+    }
+
+    /// Whether it is closed to this user; or open only because this is root, who would leave files there that its user may
+    /// not read.
+    private var isAnotherUsers: Bool {
+        guard access(stores, X_OK) == 0 else { return errno == EACCES }
+        var status = stat()
+        return geteuid() == 0 && stat(stores, &status) == 0 && status.st_uid != 0
     }
 
     /// Makes the directories.

@@ -260,7 +260,8 @@ extension SchemaReconciliation {
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
         let names = Set(changes.added.map { table.columnNames[$0].folded })
-        let filter = changes.dropped.isEmpty ? "WHERE extra IS NOT NULL" : ""
+        let returned = returned(changes.added, in: table)
+        let filter = changes.dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
@@ -271,10 +272,61 @@ extension SchemaReconciliation {
                 if let present { record.digest = reader.digest(present.digests, columns: record.digests.count) }
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
+            if let present, !returned.isEmpty {
+                let isChanged = takeBack(returned, in: &record, present, reader)
+                try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+                if isChanged { try Capture.note(at: position, identity: record.identity, in: table, store) }
+            }
             if record.state.cellsByName.keys.contains(where: { names.contains($0.folded) }) {
                 try Capture.note(at: position, identity: record.identity, in: table, store)
             }
         }
+    }
+
+    /// New columns that bear the name of columns which were dropped, with these.
+    private func returned(_ added: [Int], in table: TrackedTable) -> [(id: Int, former: [Int])] {
+        added.compactMap { id in
+            let name = table.columnNames[id].folded
+            let former = table.droppedColumns.filter { table.columnNames[$0].folded == name }
+            return former.isEmpty ? nil : (id, former)
+        }
+    }
+
+    /// Gives a column that comes back the entries that it had: who writes it supersedes them, here as everywhere. Their
+    /// values are lost, so they are what the column begins with.
+    ///
+    /// - Returns: whether the row has another value by now, which is to be recorded.
+    private func takeBack(
+        _ returned: [(id: Int, former: [Int])], in record: inout ClockRecord, _ present: TableReader.Row,
+        _ reader: TableReader
+    ) -> Bool {
+        let table = reader.table
+        var isChanged = false
+        var digests = present.digests
+        for (id, former) in returned {
+            guard let position = table.columns.firstIndex(where: { $0.id == id }) else { continue }
+            let first = store.defaultValue(of: table, position)
+            var cell = record.state.cell(id)
+            for id in former {
+                let old = record.state.cell(id)
+                cell.versions += old.versions
+                cell.additions += old.additions
+                record.state.setCell(id, CellState())
+            }
+            guard !cell.isEmpty else { continue }
+            if cell.versions.count > 1 {
+                for index in cell.versions.indices where cell.versions[index].value == nil {
+                    cell.versions[index].value = first
+                }
+            }
+            record.state.setCell(id, cell)
+            record.digests += Array(repeating: 0, count: max(0, id + 1 - record.digests.count))
+            isChanged = isChanged || present.values[position] != first
+            digests[position] = table.valueDigest.of(first)
+            record.digests[id] = UInt32(truncatingIfNeeded: digests[position])
+        }
+        record.digest = reader.digest(digests, columns: record.digests.count)
+        return isChanged
     }
 
     // MARK: Rowids

@@ -36,11 +36,11 @@ struct JoinPreview {
     ///   - path: the database.
     ///   - plan: by which it would join.
     ///   - contentPlan: by which a store of the content alone is made.
-    /// - Returns: the counts of each replicated table.
+    /// - Returns: the counts of each replicated table, and how many rows could not be shown beside the content's, by table.
     func counts(
         of path: String, plan: InitializePlan, contentPlan: InitializePlan,
         isolation: isolated (any Actor)? = #isolation
-    ) async throws -> [String: TableReport.JoinCounts] {
+    ) async throws -> (counts: [String: TableReport.JoinCounts], parked: [String: Int]) {
         try DatabaseCopy.make(of: path, at: copy)
         let made = try Store.initialize(copy, plan: plan, configuration: configuration.storeConfiguration)
         let schema = try made.store.schemaText().text
@@ -54,7 +54,10 @@ struct JoinPreview {
         let (others, _) = try await replay(content)
         let numbers = try sharedIntegers(own.keys.filter { own[$0]?.isSurrogate == true })
         let (all, contested) = try await replay(copy)
-        return own.reduce(into: [:]) { counts, table in
+        let parked = all.compactMapValues { $0.parked > 0 ? $0.parked : nil }
+            .reduce(into: [String: Int]()) { $0[$1.key] = max(0, $1.value - (others[$1.key]?.parked ?? 0)) }
+            .filter { $0.value > 0 }
+        let counts = own.reduce(into: [String: TableReport.JoinCounts]()) { counts, table in
             let (name, rows) = (table.key, table.value.count)
             let both = min(rows, max(0, rows + (others[name]?.count ?? 0) - (all[name]?.count ?? 0)))
             let changed = min(both, contested[name] ?? 0)
@@ -62,9 +65,10 @@ struct JoinPreview {
             counts[name] = TableReport.JoinCounts(
                 same: both - changed, new: rows - both - renumbered, doubt: changed + renumbered)
         }
+        return (counts, parked)
     }
 
-    private typealias Rows = [String: (count: Int, isSurrogate: Bool)]
+    private typealias Rows = [String: (count: Int, parked: Int, isSurrogate: Bool)]
 
     /// Imports the content. Returns how many rows there are then, and how many with two versions of a cell.
     private func replay(
@@ -91,7 +95,8 @@ struct JoinPreview {
         let parked = Dictionary(grouping: try store.parkedRows(table: nil), by: \.table).mapValues(\.count)
         return try store.tables().filter { !["local", "skipped"].contains($0.identity) }.reduce(into: [:]) {
             rows, table in
-            rows[table.table] = (table.rows + (parked[table.table] ?? 0), table.identity == "surrogate")
+            let parked = parked[table.table] ?? 0
+            rows[table.table] = (table.rows + parked, parked, table.identity == "surrogate")
         }
     }
 

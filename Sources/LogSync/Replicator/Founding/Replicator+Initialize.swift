@@ -145,9 +145,16 @@ extension Founder {
             let scratch = try ScratchFolder("join", kept: "nothing was done")
             defer { scratch.remove() }
             let contentPlan = try self.plan(InitializeOptions(), name: "replay", contentSettings(scan, folder))
-            let counts = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
+            let (counts, parked) = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
                 .counts(of: place.path, plan: plan, contentPlan: contentPlan)
             for index in report.tables.indices { report.tables[index].join = counts[report.tables[index].table] }
+            for (table, count) in parked.sorted(by: { $0.key < $1.key }) {
+                report.warnings.append(
+                    "\(count) rows of \(table), of \(report.store) or of the others, could not be shown beside each other "
+                        + "and would be parked, with what refers to them: by a UNIQUE key that both have, say, of which the "
+                        + "policy unique-merge makes one row (logsync policy set STORE TABLE unique-merge on a store of "
+                        + "\(content)); logsync conflicts lists them afterwards")
+            }
         } catch let error as LogSyncError {
             // The rest of what a dry run says is true all the same.
             report.warnings.append(

@@ -109,8 +109,8 @@ extension Store {
         }
     }
 
-    /// How many rows a table may have to be counted at each sync.
-    private static let countedRows: Int64 = 20_000
+    /// The greatest rowid that a table may have for its rows to be counted at each sync.
+    private static let countedRows: Int64 = 2000
 
     /// The columns that came with migrations since and seem to refer to other tables' rows, of which nobody has said whether
     /// they do.
@@ -119,22 +119,22 @@ extension Store {
     }
 
     /// Tables with rows that no trigger has noted, or without some that were there: their program turns triggers off. Of a
-    /// large table only rows at the end are seen so; it takes a moment, however many there are.
+    /// large table only rows at the end are seen so, and of one without rowids none; it takes a moment, however many there
+    /// are.
     package func uncaptured() throws -> [String] {
         try database.read { store in
             guard try !SchemaReconciliation.isNeeded(store) else { return [] }
-            func count(_ table: String) throws -> Int64 {
-                try store.connection.integer(
-                    "SELECT count(*) FROM (SELECT 1 FROM \(table) LIMIT \(Self.countedRows + 1))") ?? 0
-            }
             return try store.catalog.tables.filter { table in
+                guard table.hasRowid else { return false }
                 let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
                 guard last <= table.recorded else { return false }
-                let rows = try count(table.quoted)
-                if rows <= Self.countedRows { return try rows != count(table.clock) }
-                guard table.hasRowid else { return false }
-                let recorded = try store.connection.integer("SELECT max(row) FROM \(table.clock)") ?? 0
-                return try store.connection.integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") ?? 0 > recorded
+                func integer(_ sql: String) throws -> Int64 { try store.connection.integer(sql) ?? 0 }
+                let recorded = try integer("SELECT max(row) FROM \(table.clock)")
+                if try integer("SELECT max(\(table.rowid)) FROM \(table.quoted)") > recorded { return true }
+                // SQLite counts rows by pages, and a few pages are no more than a look.
+                guard recorded <= Self.countedRows else { return false }
+                return try integer("SELECT count(*) FROM \(table.quoted)")
+                    != integer("SELECT count(*) FROM \(table.clock)")
             }.map(\.schema.name)
         }
     }
