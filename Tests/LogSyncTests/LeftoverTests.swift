@@ -50,6 +50,23 @@ struct LeftoverTests {
     }
 
     @Test(
+        "One table is as good as all of them",
+        arguments: [
+            "logsync_pending_2", "logsync_clock_2", "logsync_transaction", "logsync_dependency", "logsync_blob",
+        ])
+    func oneTable(name: String) async throws {
+        try dropTables(a, where: "name = '\(name)'")
+        for _ in 0..<2 {
+            let refused = await #expect(throws: LogSyncError.self) { try await a.sync() }
+            #expect(refused?.code == .notReplicated && refused?.help?.contains("logsync leave") == true)
+        }
+        #expect(try await !Replicator.removeLeftovers(a.path, configuration: a.configuration).isEmpty)
+        #expect(try own(a) == 0)
+        try a.insert("two")
+        #expect(try a.ids() == ["one", "two"])
+    }
+
+    @Test(
         "So it does where some tables are left, too, and nothing of a store goes",
         arguments: ["logsync_clock_%", "logsync_peer%"])
     func someTables(left: String) async throws {

@@ -169,6 +169,14 @@ enum StoreSchema {
     static let outboxIndex =
         "CREATE INDEX IF NOT EXISTS logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
 
+    /// Tables that every store of this format has, beside those of each tracked table.
+    static let everyStores: Set<String> = [
+        "logsync_peer", "logsync_dependency", "logsync_table", "logsync_column", "logsync_outbox",
+        "logsync_outbox_block",
+        "logsync_transaction", "logsync_reserved", "logsync_kept", "logsync_setting", "logsync_branch", "logsync_mark",
+        "logsync_blob", "logsync_blob_part", "logsync_outbox_blob",
+    ]
+
     /// The clock records of one tracked table, and the digests of unique keys where it needs them.
     static func clockTable(_ id: Int64, hasUniqueDigests: Bool) -> String {
         var sql = """

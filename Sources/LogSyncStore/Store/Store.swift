@@ -31,7 +31,7 @@ package final class Store: Sendable {
                     help: "Wait until it has ended. Where it was interrupted, `logsync init` begins anew, and `logsync "
                         + "leave` makes it an ordinary database again.")
             }
-            guard try isReplicated(connection) else {
+            guard try isWhole(connection) else {
                 guard try OwnObjects(connection: connection).leftovers().isEmpty else {
                     throw LogSyncError(
                         .notReplicated,
@@ -65,6 +65,24 @@ package final class Store: Sendable {
 
     static func isReplicated(_ connection: Connection) throws -> Bool {
         try hasFacts(connection) && !isUnfinished(connection)
+    }
+
+    /// Whether it is a store that has all its tables: another program drops what it does not know, and then it is none.
+    static func isWhole(_ connection: Connection) throws -> Bool {
+        guard try isReplicated(connection) else { return false }
+        let names = Set(
+            try connection.rows(
+                "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name LIKE 'logsync\\_%' ESCAPE '\\'"
+            ).map { String(text: $0[0]) })
+        // What an older format does not have yet is made when the store is brought up to date.
+        guard
+            try formatVersion(of: connection) != StoreSchema.formatVersion
+                || names.isSuperset(of: StoreSchema.everyStores)
+        else { return false }
+        return try names.contains("logsync_table")
+            && connection.rows("SELECT id FROM logsync_table").allSatisfy { row in
+                ["clock", "pending"].allSatisfy { names.contains("logsync_\($0)_\(row[0].asInteger)") }
+            }
     }
 
     static func isUnfinished(_ connection: Connection) throws -> Bool {

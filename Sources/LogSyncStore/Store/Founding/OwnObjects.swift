@@ -78,7 +78,7 @@ struct OwnObjects {
 
     /// A name alone does not say whose it is here: that the objects are made as logsync makes them does.
     private func leftoverObjects() throws -> [Object] {
-        guard try !Store.isReplicated(connection) else { return [] }
+        guard try !Store.isWhole(connection) else { return [] }
         let own = try Connection.inMemory { connection in
             try connection.execute(StoreSchema.sql)
             try connection.execute(StoreSchema.clockTable(0, hasUniqueDigests: true))

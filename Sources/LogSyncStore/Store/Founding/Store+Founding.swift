@@ -59,7 +59,7 @@ extension Store {
     static func found(
         _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration, records: Bool = false
     ) throws -> StoreDraft {
-        guard try !isReplicated(connection) else {
+        guard try !isWhole(connection) else {
             throw LogSyncError(
                 .configuration, "the database is a store already; it was left as it is",
                 help: "`logsync status` says of what; `logsync leave` ends it.")
