@@ -60,7 +60,9 @@ import Testing
             }
             return names
         }
-        try await eventually("it has looked") { log.all.contains { $0.contains("it is not there") } }
+        try await eventually(within: .seconds(120), "it has looked") {
+            log.all.contains { $0.contains("it is not there") }
+        }
         for number in 0..<5 {
             try await pool.write { db in try replicator.record(db, author: "ann") { try Self.insert(db, "n\(number)") }
             }
@@ -74,7 +76,9 @@ import Testing
         try FileManager.default.createDirectory(atPath: away, withIntermediateDirectories: true)
         #expect(await errors.value.allSatisfy { $0 == "unavailable" })
         #expect(!log.all.contains { $0.contains("not replicated") })
-        try await eventually("what was written is recorded") { try await replicator.status().outbox == 0 }
+        try await eventually(within: .seconds(120), "what was written is recorded") {
+            try await replicator.status().outbox == 0
+        }
         await replicator.stop()
         await replicator.close()
     }
@@ -88,12 +92,12 @@ import Testing
         configuration.didChangeWork = { isAtWork in if isAtWork { looks.withLock { $0 += 1 } } }
         let replicator = try Replicator(store: machine.path, configuration: configuration, opensNow: false)
         await replicator.start()
-        try await eventually("it has looked") { looks.withLock { $0 } > 0 }
+        try await eventually(within: .seconds(120), "it has looked") { looks.withLock { $0 } > 0 }
         // Nothing is what is waited for, so there is no condition to await.
         try await Task.sleep(for: .milliseconds(400))
         #expect(looks.withLock { $0 } < 5)
         _ = try await machine.initialize()
-        try await eventually("it is opened when it is one") { await replicator.isOpen }
+        try await eventually(within: .seconds(120), "it is opened when it is one") { await replicator.isOpen }
         await replicator.stop()
         await replicator.close()
     }
@@ -135,7 +139,7 @@ import Testing
         let (_, other) = try await open("a", runs: true)
         let (third, b) = try await open("b")
         try await pool.write { db in try Self.insert(db, "one") }
-        try await eventually("it is published") {
+        try await eventually(within: .seconds(120), "it is published") {
             _ = try await b.sync()
             return try await ids(third) == ["one"]
         }
@@ -157,7 +161,9 @@ import Testing
         try await other.write { db in try Self.insert(db, "one") }
         _ = try await b.sync()
         _ = try await replicator.sync()
-        try await eventually("it is said") { log.all.contains { $0.contains("has closed its connection") } }
+        try await eventually(within: .seconds(120), "it is said") {
+            log.all.contains { $0.contains("has closed its connection") }
+        }
         #expect(!log.all.contains { $0.contains("out of memory") })
         await replicator.close()
         await b.close()

@@ -127,6 +127,25 @@ struct RestoreTests {
         #expect(log.all.filter { $0.contains("is being put into place") }.count == 1, "\(log.all)")
     }
 
+    @Test("A database that is no store in its place is said, and the store when it is back")
+    func anotherInItsPlace() async throws {
+        try await watching { replicator in
+            try await takeAway(replicator)
+            try a.execute("CREATE TABLE other(k TEXT PRIMARY KEY)")
+            try await eventually(within: .seconds(120), "it is said") {
+                log.all.contains { $0.contains("it is not replicated") }
+            }
+            for suffix in Self.suffixes { unlink(a.path + suffix) }
+            for suffix in Self.suffixes where FileManager.default.fileExists(atPath: "\(away)/notes.db\(suffix)") {
+                try putBack(suffix)
+            }
+            try await eventually(within: .seconds(120), "it goes on") {
+                log.all.contains { $0.hasSuffix("is in step again") }
+            }
+        }
+        #expect(try a.ids() == ["one"])
+    }
+
     @Test("A connection whose log was replaced writes nothing, neither when it is asked to nor when it closes")
     func replacedLog() async throws {
         let replicator = try a.replicator()

@@ -43,7 +43,34 @@ struct FolderExamination {
             findings += examination.silence(peer) + examination.complaints(peer) + examination.schemas(peer)
         }
         findings += examination.blobs(scan, library)
+        findings += examination.absentPeers(scan, library)
         return findings
+    }
+
+    // MARK: What is not there
+
+    /// Peers of which others have imported transactions, and whose folder is gone: who comes now waits for what it held.
+    private func absentPeers(_ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
+        var imported: [PeerID: UInt64] = [:]
+        for peer in scan.peers.values {
+            for (id, sequence) in peer.receipt.value?.content.imported.sequences ?? [:]
+            where scan.peers[id] == nil && !retired.contains(id) {
+                imported[id] = max(sequence, imported[id] ?? 0)
+            }
+        }
+        imported = imported.filter { $0.value > 0 }
+        guard !imported.isEmpty else { return [] }
+        let snapshots = library.snapshots.found(scan).filter { !$0.isPartial }
+        return imported.filter { id, sequence in !snapshots.contains { $0.vector[id] >= sequence } }
+            .sorted { $0.key < $1.key }.map { id, sequence in
+                let name = names[id].name
+                return Finding(
+                    "peer-gone", .trouble, "the folder of \(name) is not here", at: "\(folder.path)/peers/\(id)",
+                    why: "others have imported its transactions up to \(sequence), and a new store waits for them",
+                    help:
+                        "wait for the sync engine, or run logsync sync on the store of \(name); where it is no more, run "
+                        + "logsync rebuild on a store that has imported them, whose snapshot has all of it")
+            }
     }
 
     static func unavailable(_ error: LogSyncError, at path: String) -> Finding {

@@ -309,7 +309,10 @@ struct StoreExamination {
     private func held(_ item: HeldItem) -> Finding {
         let help =
             switch item.reason {
-            case .incomplete, .gap, .dependency, .missingBlob:
+            case .dependency:
+                "wait for the sync engine; if it stays so, run logsync sync on the store of the peer that it waits for, or, "
+                    + "where that is no more, logsync rebuild on a store that has imported it: its snapshot has all of it"
+            case .incomplete, .gap, .missingBlob:
                 "wait for the sync engine; if it stays so, run logsync sync on the store of \(item.peer.name)"
             case .damaged: "run logsync sync on the store of \(item.peer.name), which writes it again"
             case .clock: "set the clocks, or let it in with logsync peers accept-clock STORE \(item.peer.name)"

@@ -152,6 +152,8 @@ extension Replicator {
                 "\(path) is being put into place; it is opened when nothing beside it has changed for two seconds",
                 help: "Stop the daemon before a restore")
         }
+        // Whatever comes of opening it now, it is no longer waited for.
+        if storeReturn?.isWaiting ?? false { storeReturn = nil }
     }
 
     /// Waits until no other process has the store open; ``giveBack()`` lets them in again.

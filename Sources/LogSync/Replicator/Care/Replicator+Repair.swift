@@ -64,7 +64,9 @@ extension Replicator {
                 repairs.append(Repair(action: .sync, place: report.path, findings: unpublished + unseen))
             }
         }
-        for finding in report.findings where finding.code == "conflict-copy" {
+        // A whole folder is not deleted on the strength of its name.
+        for finding in report.findings
+        where finding.code == "conflict-copy" && !FolderTarget.isDirectory(finding.place) {
             repairs.append(Repair(action: .remove, place: finding.place, findings: [finding.code]))
         }
         return repairs
