@@ -15,6 +15,7 @@ struct StoreExamination {
         findings += self.health(health)
         // A database that SQLite calls damaged is not asked further.
         guard health.integrity.isEmpty else { return findings + folder(nil) }
+        findings += try undecidedReferences()
         let scanned = Result { try store.scan() }
         // What cannot be seen of the container is a finding of its own.
         let status = try store.status(try? scanned.get())
@@ -111,9 +112,8 @@ struct StoreExamination {
     }
 
     /// The columns that came with a migration, and may hold integers of other rows.
-    private func undecidedReferences() -> [Finding] {
-        let references = (try? store.store.undecidedReferences()) ?? []
-        return references.map { reference in
+    private func undecidedReferences() throws -> [Finding] {
+        try store.store.undecidedReferences().map { reference in
             let column = "\(reference.table).\(reference.column)"
             return Finding(
                 "undecided-reference", .trouble,
@@ -137,7 +137,6 @@ struct StoreExamination {
                         + "logsync rescan"))
         }
         findings += unfitting(health)
-        findings += undecidedReferences()
         if !health.unchecked.isEmpty {
             findings.append(
                 Finding(
