@@ -34,7 +34,7 @@ extension KeyValueStore {
             var known = beginning
             if let change = try? await accountChange(&known) { continuation.yield(change) }
             for await change in await storeChanges() {
-                for told in (try? await told(change, &known)) ?? [] { continuation.yield(told) }
+                for told in await told(change, &known) { continuation.yield(told) }
             }
             continuation.finish()
         }
@@ -48,20 +48,22 @@ extension KeyValueStore {
         return replicator.changes
     }
 
-    private func told(_ change: StoreChange, _ known: inout KeyValueState) async throws -> [KeyValueChange] {
+    /// A change is told whatever cannot be read or noted beside it: the account is asked for again with the next change, and
+    /// what was not noted is told as the first once more.
+    private func told(_ change: StoreChange, _ known: inout KeyValueState) async -> [KeyValueChange] {
         var told: [KeyValueChange] = []
-        if let account = try await accountChange(&known) { told.append(account) }
+        if let account = try? await accountChange(&known) { told.append(account) }
         guard let rows = change.tables["entry"] else { return told }
         var keys = Set((rows.inserted + rows.updated + rows.deleted).compactMap { $0.first?.string })
-        if rows.isTruncated { keys.formUnion(try dictionaryRepresentation.keys) }
+        if rows.isTruncated, let all = try? dictionaryRepresentation.keys { keys.formUnion(all) }
         guard !keys.isEmpty else { return told }
         let isInitial = !known.hasImported || change.cause == .joinedSnapshot
         if !known.hasImported {
             known.hasImported = true
-            try await KeyValueState.keep("imported", "1", database)
+            try? await KeyValueState.keep("imported", "1", database)
         }
         told.append(KeyValueChange(reason: isInitial ? .initialSyncChange : .serverChange, keys: keys))
-        let excess = Set(try usage.excess)
+        let excess = Set((try? usage.excess) ?? [])
         if !excess.isEmpty { told.append(KeyValueChange(reason: .quotaViolationChange, keys: excess)) }
         return told
     }
@@ -71,9 +73,10 @@ extension KeyValueStore {
         let account = try await replicator.account()
         guard known.account != account else { return nil }
         let isFirst = known.account == nil
-        known.account = account
+        let keys = Set(try dictionaryRepresentation.keys)
         try await KeyValueState.keep("account", account, database)
-        return isFirst ? nil : KeyValueChange(reason: .accountChange, keys: Set(try dictionaryRepresentation.keys))
+        known.account = account
+        return isFirst ? nil : KeyValueChange(reason: .accountChange, keys: keys)
     }
 }
 
