@@ -15,7 +15,8 @@ struct ClockLayoutChange {
     private var oldUnique: String { "logsync_old_unique" }
     private var oldPending: String { "logsync_old_pending" }
 
-    /// Every row is then noted as possibly changed.
+    /// Pending rows stay where their layout does: they alone say that a row was deleted before another one got its integer.
+    /// Where triggers went with a rebuild, every row is noted as possibly changed besides.
     ///
     /// - Returns: whether the layout has changed.
     func applyIfNeeded() throws -> Bool {
@@ -25,24 +26,41 @@ struct ClockLayoutChange {
         let parts = String(text: shape).split(separator: " ")
         guard parts.count >= 3 else { return false }
         connection.finalizeStatements()
+        let wasCaptured = try Capture.isInstalled(table, on: connection)
         for name in Capture.triggerNames {
             try connection.execute("DROP TRIGGER IF EXISTS logsync_\(name)_\(table.id)")
         }
         try renameOldTables(hasUnique: try TableSchema.read(table.unique, on: connection) != nil)
         try connection.execute(StoreSchema.clockTable(table.id, hasUniqueDigests: table.hasUniqueDigests))
         try connection.execute(Capture.pendingTable(table))
-        try connection.execute(
-            """
-            INSERT INTO \(table.pending)(number, kind, row, ms)
-            SELECT max(number), \(Capture.Kind.found.rawValue), NULL, 0 FROM \(oldPending) HAVING max(number) IS NOT NULL
-            """)
+        let keepsPending = try former == nil && (parts[0] == "true") == table.hasRowid && hasPendingLayout()
+        try movePending(keepsPending)
         try moveRecords(byDigest: parts[2] == "true", byRowid: parts[0] == "true")
         connection.finalizeStatements()
         for name in [old, oldUnique, oldPending] { try connection.execute("DROP TABLE IF EXISTS \(name)") }
         try Capture.install(table, on: connection)
-        try Capture.noteEverything(table, on: connection)
+        if !(keepsPending && wasCaptured) { try Capture.noteEverything(table, on: connection) }
         try table.noteShape(on: connection)
         return true
+    }
+
+    /// Whether pending rows have the columns that they had.
+    private func hasPendingLayout() throws -> Bool {
+        func columns(_ name: String) throws -> [String] {
+            try connection.rows("SELECT name FROM pragma_table_info(?)", .text(name)).map { String(text: $0[0]) }
+        }
+        return try columns(oldPending) == columns(table.pending)
+    }
+
+    /// - Parameter keeps: whether all of them, and not the newest number alone, above which theirs go on.
+    private func movePending(_ keeps: Bool) throws {
+        try connection.execute(
+            keeps
+                ? "INSERT INTO \(table.pending) SELECT * FROM \(oldPending)"
+                : """
+                INSERT INTO \(table.pending)(number, kind, row, ms)
+                SELECT max(number), \(Capture.Kind.found.rawValue), NULL, 0 FROM \(oldPending) HAVING max(number) IS NOT NULL
+                """)
     }
 
     private func renameOldTables(hasUnique: Bool) throws {
