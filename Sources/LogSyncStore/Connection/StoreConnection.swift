@@ -55,6 +55,8 @@ final class StoreConnection: Sendable {
         var database = GRDB.Configuration()
         database.busyMode = .timeout(configuration.busyTimeout)
         database.foreignKeysEnabled = false
+        // A program's schema may have texts in double quotes, which SQLite takes where it is not told otherwise.
+        database.acceptsDoubleQuotedStringLiterals = true
         database.label = "logsync"
         database.prepareDatabase { db in
             if let handle = db.sqliteConnection {
