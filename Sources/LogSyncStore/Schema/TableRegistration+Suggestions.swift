@@ -21,6 +21,12 @@ extension TableRegistration {
                 }
             }
         }
+        if let key = try countingKey(table) {
+            suggestions.append(
+                "if \(key) counts the rows, two machines that add some give one \(key) to two rows, which become one, and the "
+                    + "values of one of them are conflicts: only an INTEGER PRIMARY KEY is a number of each machine's own; let "
+                    + "one machine add rows, or the program draw keys by lot")
+        }
         suggestions += try programSuggestions(table)
         for column in table.columns where column.reference == nil && !column.isKey {
             let lower = column.local.folded
@@ -39,6 +45,26 @@ extension TableRegistration {
                     + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
         }
         return suggestions
+    }
+
+    /// The column of a key that is the same row's everywhere, and that looks as if it were given in turn: integers without
+    /// wide gaps, or one word with digits after it, as in `P000012`.
+    private func countingKey(_ table: TrackedTable) throws -> String? {
+        guard table.kind == .natural, table.schema.integerKey == nil, table.key.count == 1, let key = table.key.first,
+            table.columns[key.index].reference == nil
+        else { return nil }
+        let column = table.columns[key.index].local
+        let name = SQL.name(column)
+        let counts = try connection.integer(
+            """
+            SELECT count(*) > 2 AND (min(typeof(\(name)) = 'integer') AND min(\(name)) >= 0
+              AND max(\(name)) - min(\(name)) < 2 * count(*)
+              OR min(typeof(\(name)) = 'text') AND min(length(\(name))) = max(length(\(name)))
+              AND min(rtrim(\(name), '0123456789')) = max(rtrim(\(name), '0123456789'))
+              AND min(length(\(name)) - length(rtrim(\(name), '0123456789'))) > 2)
+            FROM \(table.quoted)
+            """)
+        return counts == 1 ? column : nil
     }
 
     /// Whether a column of texts holds integers written out, and nothing else.
