@@ -31,6 +31,8 @@ struct LogSyncCommand: AsyncParsableCommand {
         Allocation.givesLargeValuesBack()
         Allocation.leavesOutStatistics()
         Descriptors.raiseLimit()
+        // Who reads what is printed may end before: that is an error of printing, which an exit status tells.
+        signal(SIGPIPE, SIG_IGN)
         await Foundation.exit(run(Arguments.given).rawValue)
     }
 

@@ -61,8 +61,8 @@ final class ScanCache {
     }
 
     private func isValid(_ entry: RememberedPeer, at now: Int64) -> Bool {
-        let age = now - entry.looked
-        return age >= 0 && UInt64(age) < Self.validity.least + entry.id.low % Self.validity.spread
+        let (age, isFar) = now.subtractingReportingOverflow(entry.looked)
+        return !isFar && age >= 0 && UInt64(age) < Self.validity.least + entry.id.low % Self.validity.spread
     }
 
     /// Whether everything in a peer's folder was imported: a file that is still being written may grow in its place.

@@ -68,9 +68,9 @@ struct Migrate: AsyncParsableCommand {
     private func script() throws -> String {
         guard let sql else { return "" }
         do {
-            let bytes =
-                sql == "-"
-                ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(fileURLWithPath: sql))
+            let file =
+                sql == "-" ? FileHandle.standardInput : try FileHandle(forReadingFrom: URL(fileURLWithPath: sql))
+            let bytes = try file.readToEnd() ?? Data()
             guard let text = String(data: bytes, encoding: .utf8), !text.utf8.contains(0) else {
                 throw LogSyncError(
                     .invalidScript, "\(sql) is not text in UTF-8; nothing was changed",
