@@ -75,4 +75,58 @@ import Testing
         #expect(try JSON(left.output)["leftovers"]?.array.count == dry["leftovers"]?.array.count)
         #expect(try await tool.run("leave", store).code == 66)
     }
+
+    @Test(arguments: [
+        ["--reference", "comments.book=books", "--reference", "Comments.book=comments"],
+        ["--reference", "comments.book=books", "--no-reference", "comments.book"],
+        ["--no-reference", "comments.book", "--reference", "comments.book=books"],
+        ["--identity", "books=natural", "--identity", "books=surrogate"],
+    ])
+    func `options that cannot both be meant are refused`(options: [String]) async throws {
+        let tool = try Tool()
+        _ = try await tool.sql("a.db", Self.books)
+        let refused = try await tool.run(arguments(tool) + options)
+        #expect(refused.code == 64, "\(refused)")
+        #expect(try await tool.sql("a.db", "SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%'") == "0\n")
+        #expect(try await tool.run(arguments(tool) + options.prefix(2) + options.prefix(2) + ["--dry-run"]).code != 64)
+    }
+
+    @Test func `texts in double quotes are taken as SQLite takes them`() async throws {
+        let tool = try Tool()
+        _ = try await tool.sql(
+            "a.db",
+            """
+            CREATE TABLE t(id INTEGER PRIMARY KEY, kind TEXT CHECK(kind IN ("a","b")), n);
+            CREATE TABLE doc(id INTEGER PRIMARY KEY, j TEXT, of TEXT GENERATED ALWAYS AS (json_extract(j, "$.of")) STORED);
+            CREATE INDEX i ON t(id) WHERE kind = "a";
+            CREATE VIEW v AS SELECT * FROM t WHERE kind = "a";
+            CREATE TRIGGER w AFTER INSERT ON t WHEN NEW.kind = "a" BEGIN UPDATE t SET n = "seen" WHERE id = NEW.id; END;
+            INSERT INTO t VALUES (1, 'a', 1); INSERT INTO doc(j) VALUES ('{"of": "it"}');
+            """)
+        try await tool.succeed(arguments(tool, "--peer", "here"))
+        let cloned = try await tool.succeed(
+            "clone", "--container", tool.path("shared"), "--content", "books", tool.path("b.db"), "--peer", "there")
+        #expect(!cloned.output.contains("left out"), "\(cloned)")
+        #expect(try await tool.sql("b.db", "SELECT count(*) FROM v") == "1\n")
+        _ = try await tool.sql("b.db", "INSERT INTO t(kind) VALUES ('a')")
+        try await tool.succeed("sync", tool.path("b.db"), tool.path("a.db"))
+        #expect(try await tool.sql("a.db", "SELECT kind, n FROM t; SELECT of FROM doc") == "a|seen\na|seen\nit\n")
+    }
+
+    @Test(arguments: [
+        "id INT PRIMARY KEY", "id BIGINT PRIMARY KEY", "id INTEGER PRIMARY KEY DESC", "id TEXT PRIMARY KEY",
+    ])
+    func `a key that seems to count rows is warned of`(key: String) async throws {
+        let tool = try Tool()
+        let value = key.contains("TEXT") ? "printf('P%06d', value)" : "value"
+        _ = try await tool.sql(
+            "a.db", "CREATE TABLE t(\(key), v); INSERT INTO t SELECT \(value), 'v' FROM json_each('[1,2,3,4]')")
+        let report = try JSON(try await tool.succeed(arguments(tool, "--dry-run", "--json")).output)
+        let advice = report["tables"]?.array.first?["suggestions"]?.array.compactMap(\.string) ?? []
+        #expect(advice.contains { $0.hasPrefix("if id counts the rows") }, "\(advice)")
+        _ = try await tool.sql(
+            "a.db", "UPDATE t SET id = 'word ' || rowid; UPDATE t SET id = 40000 WHERE id = 'word 2'")
+        let other = try JSON(try await tool.succeed(arguments(tool, "--dry-run", "--json")).output)
+        #expect(other["tables"]?.array.first?["suggestions"]?.array.isEmpty == true)
+    }
 }

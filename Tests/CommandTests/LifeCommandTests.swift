@@ -111,6 +111,35 @@ import Testing
         #expect(try await tool.sql("a.db", "SELECT count(*) FROM notes") == "2\n")
         #expect(try await tool.run("migrate", store, "--sql", tool.path("absent.sql")).code == 66)
         #expect(try await tool.run("migrate", store, "--sql", rebuild, "--rename", "nonsense").code == 64)
+        // A script may come from another program, as a shell's <(…) has it.
+        let piped = try await tool.program(
+            "/bin/sh",
+            ["-c", "mkfifo script; echo 'DELETE FROM notes;' > script & logsync migrate \(store) --sql script"])
+        #expect(piped.code == 0, "\(piped)")
+        #expect(try await tool.sql("a.db", "SELECT count(*) FROM notes") == "0\n")
+    }
+
+    @Test func `who leaves after a restore is not listed any more`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        try await tool.sql("a.db", "VACUUM INTO '\(tool.path("backup.db"))'")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        try await tool.succeed("sync", store)
+        for name in ["a.db", "a.db-wal", "a.db-shm"] { try? FileManager.default.removeItem(atPath: tool.path(name)) }
+        try FileManager.default.moveItem(atPath: tool.path("backup.db"), toPath: store)
+        try await tool.succeed("sync", store)
+        try await tool.succeed("leave", store)
+        #expect(try await tool.succeed("list", "--json").output == "{\"format\":1,\"stores\":[]}\n")
+    }
+
+    @Test func `a reader of the output who has ended is said by the exit status`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        for command in ["list", "log \(store)", "show \(store) here:1", "sync \(store)", "--help"] {
+            let ended = try await tool.program(
+                "/bin/sh", ["-c", "rm -f p; mkfifo p; (: < p) & exec 3> p; wait; logsync \(command) >&3"])
+            #expect(ended.code == 74, "\(command): \(ended)")
+        }
     }
 
     @Test func `move goes to another container and content, and stays where another content is`() async throws {

@@ -93,6 +93,12 @@ import Testing
         #expect(report.warnings.count == 2 && report.warnings[0].contains("rows of item"))
         #expect(report.warnings.last?.hasPrefix("2 rows of tag, ") == true)
         #expect(report.warnings.allSatisfy { $0.contains("unique-merge") })
+        // Who joins all the same is told, too.
+        let c = try world.machine("c")
+        try c.execute(schema + "INSERT INTO tag VALUES(1, 'blue'); INSERT INTO item VALUES(1, 1, 'c1');")
+        let joined = try await c.initialize()
+        #expect(joined.warnings.contains { $0.contains("rows of tag") && $0.contains("unique-merge") }, "\(joined)")
+        #expect(joined.tables.allSatisfy { $0.suggestions.isEmpty })
         // What it advises helps.
         try await a.with {
             try await $0.setPolicy("unique-merge", for: "tag")

@@ -24,6 +24,15 @@ extension Replicator {
         let replicator = try await founder.open(store)
         let result = try await replicator.sync()
         let status = try await replicator.status()
+        if report.joined, status.parked > 0 {
+            let parked = Dictionary(grouping: try await replicator.conflicts().parked, by: \.table).mapValues(\.count)
+            report.warnings += parked.sorted { $0.key < $1.key }.map { table, count in
+                "\(count) rows of \(table), of \(report.store) or of the others, cannot be shown beside each other; they are "
+                    + "parked, with what refers to them. `logsync conflicts \(report.store)` lists them; where a UNIQUE key "
+                    + "that both have keeps them out, `logsync policy set \(report.store) TABLE unique-merge` makes one row "
+                    + "of two"
+            }
+        }
         await replicator.close()
         report.peer = status.peer
         report.recorded += result.recorded
@@ -55,7 +64,7 @@ extension Founder {
         let settings = try contentSettings(scan, folder)
         let plan = try plan(options, name: name, settings, place, &report)
         let found = try Store.examine(place.path, plan: plan, configuration: configuration.storeConfiguration)
-        report.tables = found.tables
+        report.tables = undecided(found.tables, plan)
         report.references = found.references
         report.undecided = found.undecided
         report.refusals = found.refusals
@@ -84,7 +93,7 @@ extension Founder {
             stateDirectory: stateDirectory.path)
         try saveState(of: made.store, at: place, in: stateDirectory)
         for peer in former { try stateDirectory.remove(peer) }
-        report.tables = made.tables
+        report.tables = undecided(made.tables, plan)
         report.recorded = try made.store.vector()[made.store.registration().peer] > 0 ? 1 : 0
         configuration.logger.info(
             "\(place.path) is a store of \(content) now, and has recorded what it holds",
@@ -92,6 +101,16 @@ extension Founder {
                 "tables": "\(made.tables.count)", "rows": "\(made.tables.reduce(0) { $0 + $1.rows })",
             ])
         return report
+    }
+
+    /// Without advice on what the content's founder has settled.
+    private func undecided(_ tables: [TableReport], _ plan: InitializePlan) -> [TableReport] {
+        guard !plan.settings.isEmpty else { return tables }
+        return tables.map { table in
+            var table = table
+            table.suggestions = []
+            return table
+        }
     }
 
     /// Removes what an `init` or `leave` that was interrupted has left, when no process is at it any more.

@@ -34,7 +34,10 @@ extension Replicator {
         try await step { [isAvailable] store in
             if isAvailable { try store.ownFolder.leave() }
             try store.store.leave()
-            try store.stateDirectory.remove(store.peer)
+            // It may have been another peer before a restore.
+            for peer in try store.stateDirectory.peers(at: store.place.path) + [store.peer] {
+                try store.stateDirectory.remove(peer)
+            }
             store.logger.info("\(store.place.path) is an ordinary database again, with all its rows")
         }
     }

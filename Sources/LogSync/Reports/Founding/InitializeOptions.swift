@@ -48,9 +48,10 @@ public struct InitializeOptions: Sendable {
     /// Takes `TABLE=natural`, `TABLE=surrogate` or `TABLE=COLUMN,…`. Throws `usage` for anything else.
     public mutating func addIdentity(_ argument: String) throws {
         let (table, choice) = try Self.split(argument, expecting: "TABLE=natural, TABLE=surrogate or TABLE=COLUMN,…")
+        let identity: Identity
         switch choice {
-        case "natural": identities[table] = .natural
-        case "surrogate": identities[table] = .surrogate
+        case "natural": identity = .natural
+        case "surrogate": identity = .surrogate
         default:
             let columns = choice.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             guard !columns.contains("") else {
@@ -58,8 +59,12 @@ public struct InitializeOptions: Sendable {
                     .usage, "\(argument.debugDescription) names an empty column; nothing was done",
                     help: "Write --identity TABLE=COLUMN,…")
             }
-            identities[table] = .columns(columns)
+            identity = .columns(columns)
         }
+        if identities.contains(where: { $0.key.folded == table.folded && $0.value != identity }) {
+            throw Self.contradiction("two identities for \(table)")
+        }
+        identities[table] = identity
     }
 
     /// Takes `CHILD.COLUMN=PARENT`. Throws `usage` for anything else.
@@ -70,6 +75,12 @@ public struct InitializeOptions: Sendable {
                 .usage, "\(argument.debugDescription) is not CHILD.COLUMN=PARENT; nothing was done",
                 help: "Write --reference with the child's table and column, and the parent's table")
         }
+        if let other = references.first(where: { Self.isSame(($0.table, $0.column), (table, column)) }),
+            other.parent.folded != parent.folded
+        {
+            throw Self.contradiction("that \(child) refers to rows of \(other.parent), and to rows of \(parent)")
+        }
+        if notReferences.contains(where: { Self.isSame($0, (table, column)) }) { throw Self.undecided(child) }
         references.append(Reference(table: table, column: column, parent: parent))
     }
 
@@ -80,7 +91,25 @@ public struct InitializeOptions: Sendable {
                 .usage, "\(argument.debugDescription) is not TABLE.COLUMN; nothing was done",
                 help: "Write --no-reference with a table and its column")
         }
+        if references.contains(where: { Self.isSame(($0.table, $0.column), (table, column)) }) {
+            throw Self.undecided(argument)
+        }
         notReferences.append((table, column))
+    }
+
+    private static func isSame(_ a: (table: String, column: String), _ b: (table: String, column: String)) -> Bool {
+        a.table.folded == b.table.folded && a.column.folded == b.column.folded
+    }
+
+    private static func undecided(_ column: String) -> LogSyncError {
+        contradiction("that \(column) refers to rows, and that it does not")
+    }
+
+    /// Of options that cannot both be meant, as where each that was offered was taken over.
+    private static func contradiction(_ what: String) -> LogSyncError {
+        LogSyncError(
+            .usage, "the options say \(what); nothing was done",
+            help: "Give the one that is right: what logsync offers for a column is a choice")
     }
 
     private static func column(_ argument: String) -> (table: String, column: String)? {
