@@ -79,6 +79,11 @@ extension SyncConfiguration {
         configuration.extensions = extensions
         configuration.awaitReaders = awaitReaders
         configuration.isRead = isRead
+        configuration.lockHolder = { KernelLocks.shared.writer(of: $0) ?? KernelLocks.shared.holder(of: $0) }
+        configuration.isKeptWaiting = { [logger] path, process in
+            let who = process.map { " (process \($0))" } ?? ""
+            logger.notice("\(path) is locked by another program\(who); it is waited for")
+        }
         configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
         configuration.blobThreshold = blobThreshold
         configuration.pageCache = pageCache

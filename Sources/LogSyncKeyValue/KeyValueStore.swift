@@ -49,7 +49,21 @@ public final class KeyValueStore: Sendable {
         runs: Bool = true, configuration: SyncConfiguration = SyncConfiguration()
     ) async throws -> KeyValueStore {
         try await checkEmpty(path)
+        let isThere = FileManager.default.fileExists(atPath: path)
         let database = try pool(path)
+        do {
+            return try await open(
+                database, path, container, content, peer, limits, runs: runs, configuration: configuration)
+        } catch {
+            if !isThere { try await remove(database, path) }
+            throw error
+        }
+    }
+
+    private static func open(
+        _ database: DatabasePool, _ path: String, _ container: String, _ content: String, _ peer: String?,
+        _ limits: KeyValueLimits, runs: Bool, configuration: SyncConfiguration
+    ) async throws -> KeyValueStore {
         let isNew = try await database.write { db in
             try db.execute(
                 sql: """
@@ -76,6 +90,17 @@ public final class KeyValueStore: Sendable {
         let database = try pool(path)
         try await check(database, path)
         return try await begin(database, replicator, limits, isNew: false, runs: runs)
+    }
+
+    /// Removes a database that was just made for a store, and is to be none. What somebody has used meanwhile stays.
+    private static func remove(_ database: DatabasePool, _ path: String) async throws {
+        let isUnused = try await database.read { db in
+            try !db.tableExists("logsync_store") && db.tableExists("entry")
+                && Row.fetchOne(db, sql: "SELECT 1 FROM entry") == nil
+        }
+        try database.close()
+        guard isUnused else { return }
+        for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) }
     }
 
     private static func begin(

@@ -22,6 +22,16 @@ public struct LogSyncError: Error, Hashable, Sendable {
 }
 
 extension LogSyncError {
+    /// A program has a write transaction open.
+    ///
+    /// - Parameter process: its id, where that is known.
+    package static func locked(_ path: String, by process: Int32? = nil) -> LogSyncError {
+        LogSyncError(
+            .locked,
+            "\(path) is locked by another program\(process.map { " (process \($0))" } ?? ""); nothing was changed",
+            help: "Try again when its transaction has ended.")
+    }
+
     /// A program that keeps a database locked lets nobody even read it.
     ///
     /// - Parameter process: its id, where that is known.
@@ -31,6 +41,9 @@ extension LogSyncError {
             "another program\(process.map { " (process \($0))" } ?? "") has \(path) for itself; nothing was changed",
             help: "Run the command again when that program has ended; what it writes is recorded then.")
     }
+
+    /// Whether it is that of a program, whichever, that has a database for itself.
+    package var isHeldAlone: Bool { code == .locked && help == Self.heldAlone("").help }
 }
 
 extension LogSyncError: CustomStringConvertible {

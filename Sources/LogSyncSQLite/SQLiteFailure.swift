@@ -10,9 +10,7 @@ package enum SQLiteFailure {
         let store = file.isEmpty ? "the store" : file
         switch code & 0xFF {
         case SQLITE_BUSY, SQLITE_LOCKED:
-            return LogSyncError(
-                .locked, "\(store) is locked by another program; nothing was changed",
-                help: "Try again when its transaction has ended.")
+            return .locked(store)
         case SQLITE_NOTADB, SQLITE_CORRUPT:
             return LogSyncError(
                 .invalidStore, "\(store) is not a sound SQLite database: \(message)",

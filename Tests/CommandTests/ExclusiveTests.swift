@@ -65,6 +65,39 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
+    // MARK: Transactions that last
+
+    /// Keeps a write transaction open until a file is there.
+    private static let writer = """
+        import os, sqlite3, sys, time
+        app = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)
+        app.execute("BEGIN IMMEDIATE")
+        print("held", flush=True)
+        while not os.path.exists(sys.argv[2]): time.sleep(0.01)
+        """
+
+    @Test func `who has a store locked is said while it is waited for, and when that is given up`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        try await tool.sql("a.db", "INSERT INTO notes(text) VALUES('waits')")
+        let app = try tool.start(
+            program: "/usr/bin/env", ["python3", "-c", Self.writer, store, tool.path("go")])
+        try await app.line { $0 == "held" }
+        let who = "is locked by another program (process \(app.id))"
+        let refused = try await tool.run("sync", store, "--wait", "0.2")
+        #expect(refused.code == 75 && refused.errors.contains(who), "\(refused)")
+        #expect(!refused.errors.contains("waited for"), "\(refused)")
+        let given = try await tool.run("sync", store, "--wait", "3")
+        #expect(given.code == 75 && given.errors.contains("\(who); it is waited for"), "\(given)")
+        let daemon = try tool.start(["watch", store], environment: ["LOGSYNC_WAIT": "300"])
+        try await eventually("it says who has it") { daemon.errors.contains("\(who); it is waited for") }
+        _ = FileManager.default.createFile(atPath: tool.path("go"), contents: nil)
+        #expect(await app.end().code == 0)
+        try await daemon.line { $0.contains("is ready") }
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+    }
+
     // MARK: Extensions
 
     private static let library = """

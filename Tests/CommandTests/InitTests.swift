@@ -60,6 +60,29 @@ import Testing
         #expect(try await tool.run(arguments(tool, "--skip", "a", "--local", "b")).code == 0)
     }
 
+    @Test func `a dry run has its document whatever it ends with`() async throws {
+        let tool = try Tool()
+        _ = try await tool.sql("a.db", "CREATE TABLE a(k PRIMARY KEY)")
+        _ = try await tool.sql(
+            "b.db", "CREATE TABLE a(k PRIMARY KEY); CREATE TABLE logsync_mine(x); CREATE VIEW logsync_v AS SELECT 1")
+        let shared = tool.path("shared")
+        for (code, store, container, content) in [
+            (64, "a.db", shared, "No Name"), (66, "none.db", shared, "books"), (69, "a.db", tool.path("no"), "books"),
+            (65, "b.db", shared, "books"), (0, "a.db", shared, "books"),
+        ] as [(Int32, String, String, String)] {
+            let dry = try await tool.run(
+                "init", store, "--container", container, "--content", content, "--dry-run", "--json")
+            #expect(dry.code == code, "\(dry)")
+            #expect(dry.errors.isEmpty == (code == 0), "\(dry)")
+            let report = try JSON(dry.output)
+            #expect(report["dryRun"]?.bool == true && report["store"]?.string == tool.path(store), "\(dry)")
+            #expect(report["content"]?.string == content && report["refusals"]?.array.count == (code == 65 ? 2 : 0))
+        }
+        let people = try await tool.run("init", "none.db", "--container", shared, "--content", "books", "--dry-run")
+        #expect(people.output.contains("would not become a store"), "\(people)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: shared).isEmpty)
+    }
+
     @Test func `leave removes what is left of a store whose tables were dropped`() async throws {
         let tool = try Tool()
         let store = try await tool.store("a.db")

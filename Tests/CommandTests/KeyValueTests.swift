@@ -57,6 +57,21 @@ import Testing
         #expect(away.code == 69 && !FileManager.default.fileExists(atPath: tool.path("new.db")))
     }
 
+    @Test func `an init that is refused leaves no file behind, and what was there works`() async throws {
+        let (tool, a, _) = try await stores()
+        try await tool.store("other.db")
+        for content in ["notes", "No Name"] {
+            let refused = try await tool.run(
+                "kv", "init", tool.path("new.db"), "--container", tool.path("shared"), "--content", content)
+            #expect(refused.code == (content == "notes" ? 78 : 64), "\(refused)")
+            let again = try await tool.run("kv", "init", a, "--container", tool.path("shared"), "--content", content)
+            #expect(again.code != 0)
+        }
+        let files = try FileManager.default.contentsOfDirectory(atPath: tool.folder.path)
+        #expect(!files.contains { $0.hasPrefix("new.db") }, "\(files)")
+        try await tool.succeed("kv", "set", a, "x", "1")
+    }
+
     @Test func `watch prints what others change, until a signal`() async throws {
         let (tool, a, b) = try await stores()
         let watch = try tool.start(["kv", "watch", b, "page", "--json"])

@@ -83,6 +83,40 @@ import Testing
         }
     }
 
+    @Test func `a clone from a container that may not be written leaves nothing, and neither does an init that joins`()
+        async throws
+    {
+        let tool = try Tool()
+        try await tool.store("a.db")
+        try FileManager.default.createDirectory(atPath: tool.path("open"), withIntermediateDirectories: true)
+        chmod(tool.path("open"), 0o777)
+        let place = ["--container", tool.path("shared"), "--content", "notes", "--json"]
+        try await withMode(0o555, of: tool.path("shared/notes/peers")) {
+            let cloned = try await runAsNobody(tool, ["clone", tool.path("open/x.db")] + place)
+            try expect(77, "no-permission", says: "shared/notes/peers", cloned)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: tool.path("open")).isEmpty)
+            try await tool.database("open/y.db")
+            chmod(tool.path("open/y.db"), 0o666)
+            let joined = try await runAsNobody(tool, ["init", tool.path("open/y.db")] + place)
+            try expect(77, "no-permission", says: "shared/notes/peers", joined)
+            #expect(try await tool.sql("open/y.db", "SELECT count(*) FROM sqlite_master") == "1\n")
+        }
+    }
+
+    @Test func `a peer's folder that may not be read is one trouble, and its help speaks of reading`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        let status = try JSON(await tool.succeed("status", a, "--json").output)
+        let folder = tool.path("shared/notes/peers/\(status["peer"]?["id"]?.string ?? "")")
+        try await withMode(0, of: folder) {
+            let examined = try await runAsNobody(tool, ["doctor", tool.path("shared"), "--json"])
+            let findings = try JSON(examined.output)["findings"]?.array ?? []
+            #expect(findings.map { $0["code"]?.string } == ["unreadable"], "\(examined)")
+            #expect(findings.first?["why"]?.string?.contains(folder) == true, "\(examined)")
+            #expect(findings.first?["help"]?.string?.hasPrefix("Let this user read it") == true, "\(examined)")
+        }
+    }
+
     @Test func `a container or content that may not be looked at is not said to be absent`() async throws {
         let tool = try Tool()
         try await tool.store("a.db")

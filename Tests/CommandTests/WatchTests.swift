@@ -181,10 +181,20 @@ import Testing
         #expect(text.contains("# TYPE logsync_imported_transactions_total counter"))
         #expect(try await page(String(address).replacing("/metrics", with: "/other")).isEmpty, "404 raises")
 
-        let second = try await tool.run("watch", a, "--metrics", String(address.dropFirst(7).dropLast(8)))
-        #expect(second.code == 78 && second.errors.contains("cannot be served"), "\(second)")
+        let port = String(address.dropFirst(7).dropLast(8))
+        let second = try watch(tool, [a, "--metrics", port])
+        _ = try await event(second, "ready", store: "a.db")
+        #expect(second.errors.contains("cannot be served") && second.errors.contains(port), "\(second.errors)")
         daemon.signal(SIGTERM)
         #expect(await daemon.end().code == 0)
+        // Where the address is free, it is served there.
+        try await eventually("the second serves metrics") {
+            try await page(String(address)).contains("logsync_store_open{store=\"\(a)\"} 1")
+        }
+        second.signal(SIGTERM)
+        #expect(await second.end().code == 0)
+        let wrong = try await tool.run("watch", a, "--metrics", "no.such.host.invalid:1")
+        #expect(wrong.code == 78 && wrong.errors.contains("cannot be served"), "\(wrong)")
     }
 
     private func page(_ tool: Tool, _ url: Substring) async throws -> String {

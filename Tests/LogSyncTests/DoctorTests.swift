@@ -228,6 +228,54 @@ struct DoctorTests {
         #expect(try await examine(world.container).outcome == .complete)
     }
 
+    @Test("A snapshot whose bytes are not its own, and one that is not all here, are found")
+    func snapshots() async throws {
+        _ = try await a.with { try await $0.snapshot() }
+        #expect(try await examine().findings.isEmpty)
+        let folder = "\(world.contentPath)/peers/\(try await a.peer())/snapshots"
+        let path = "\(folder)/\(try #require(FileManager.default.contentsOfDirectory(atPath: folder).first))"
+        let sound = try Data(contentsOf: URL(fileURLWithPath: path))
+        var bytes = sound
+        bytes[bytes.count / 2] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: path))
+        for place in [a.path, b.path, world.container] {
+            let report = try await examine(place)
+            expect("damaged-file", .damage, in: report, at: path)
+            #expect(report.outcome == .integrity)
+        }
+        try sound.dropLast(10).write(to: URL(fileURLWithPath: path))
+        let report = try await examine(world.contentPath)
+        expect("incomplete-file", .trouble, in: report, at: path)
+        #expect(report.findings.count == 1 && report.outcome == .held, "\(report.findings)")
+    }
+
+    @Test("A file where the peers' folders should be is found")
+    func peersFile() async throws {
+        let peers = world.contentPath + "/peers"
+        try FileManager.default.moveItem(atPath: peers, toPath: world.root + "/peers")
+        try Data([1]).write(to: URL(fileURLWithPath: peers))
+        expect("wrong-type", .trouble, in: try await examine(world.container), at: peers)
+        expect("wrong-type", .trouble, in: try await examine(), at: peers)
+    }
+
+    @Test("Copies of the whole content folder are found, whatever a sync engine calls them")
+    func folderCopies() async throws {
+        let names = ["notes.sync-conflict-20250101-120000-ABC", "notes (conflicted copy)", "notes 2"]
+        for name in names {
+            try FileManager.default.copyItem(atPath: world.contentPath, toPath: "\(world.container)/\(name)")
+        }
+        // Another content, and what is none, are no copies.
+        let other = try world.machine("other")
+        try other.makeDatabase()
+        _ = try await Replicator.initialize(
+            other.path, container: world.container, content: "other", configuration: other.configuration)
+        try FileManager.default.createDirectory(atPath: world.container + "/photos", withIntermediateDirectories: true)
+        for place in [a.path, world.contentPath] {
+            let found = try await examine(place).findings.filter { $0.code == "conflict-copy" }
+            #expect(Set(found.map(\.place)) == Set(names.map { "\(world.container)/\($0)" }), "\(found)")
+        }
+    }
+
     @Test("A folder that is away, without its marker or not allowed is said with what helps")
     func unavailable() async throws {
         try a.insert("two")

@@ -5,28 +5,34 @@ import LogSyncModel
 import LogSyncStore
 
 extension FolderExamination {
-    /// Reads snapshots, which no import reads from end to end.
-    func otherFiles(_ scan: ContainerScan) -> [Finding] {
-        var findings: [Finding] = []
-        func check<Name>(_ files: [FoundFile<Name>], of peer: PeerID) {
-            for file in files {
-                let place = folder.peer(peer)
-                do {
-                    guard try place.verify(file.name) == .damaged else { continue }
-                    findings.append(
-                        Finding(
-                            "damaged-file", .damage, "a file of \(names[peer].name) is damaged or not all here",
-                            at: place.path(file.name), why: "its bytes do not have the hash that its name says",
-                            help: "run logsync sync on the store of \(names[peer].name)"))
-                } catch {
-                    findings.append(Self.unavailable(LogSyncError(wrapping: error, at: place.path), at: place.path))
-                }
+    /// Reads a peer's snapshots, which no import reads from end to end.
+    func snapshots(_ peer: PeerScan, _ library: SnapshotLibrary) -> [Finding] {
+        peer.snapshots.compactMap { file in
+            let place = folder.peer(peer.id)
+            do throws(LogSyncError) {
+                guard try place.verify(file.name) == .damaged else { return nil }
+            } catch {
+                return Self.unavailable(error, at: place.path(file.name))
             }
+            return harm(file.name, of: peer.id, library)
         }
-        for peer in scan.peers.values {
-            check(peer.snapshots, of: peer.id)
-        }
-        return findings
+    }
+
+    private func harm(_ snapshot: SnapshotName, of peer: PeerID, _ library: SnapshotLibrary) -> Finding {
+        let name = names[peer].name
+        let path = folder.peer(peer).path(snapshot)
+        do {
+            _ = try library.reader(snapshot, of: peer)
+        } catch LogFileError.incomplete {
+            return Finding(
+                "incomplete-file", .trouble, "a snapshot of \(name) is not all here", at: path,
+                why: "it does not end as a snapshot does",
+                help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)")
+        } catch {}
+        return Finding(
+            "damaged-file", .damage, "a snapshot of \(name) is damaged", at: path,
+            why: "its bytes do not have the hash that its name says",
+            help: "run logsync sync on the store of \(name), which writes one anew")
     }
 
     /// Reads a peer's schemas, which nothing reads while all tables are here.

@@ -36,10 +36,11 @@ struct FolderExamination {
         var findings = scan.strange.filter { $0.kind != .temporary }.map(examination.strange)
         findings += examination.temporaries(scan.strange.filter { $0.kind == .temporary })
         findings += scan.failures.map(examination.failure)
-        findings += examination.fileSystem()
+        findings += examination.copies() + examination.fileSystem()
         let library = ContentLibrary(folder)
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             findings += examination.documents(peer) + examination.files(peer, scan, library)
+            findings += examination.snapshots(peer, library.snapshots)
             findings += examination.silence(peer) + examination.complaints(peer) + examination.schemas(peer)
         }
         findings += examination.blobs(scan, library)
@@ -144,6 +145,18 @@ struct FolderExamination {
                 "strange-file", .note, "a file that is none of logsync's", at: path,
                 why: "it is not read, and logsync destroy removes it with the rest",
                 help: "delete it, unless something else needs it")
+        }
+    }
+
+    /// Copies of the whole folder beside it, as sync engines make them where two machines have made or renamed one.
+    private func copies() -> [Finding] {
+        folder.copies().map { name in
+            Finding(
+                "conflict-copy", .trouble, "a copy of the content folder is beside it, under another name",
+                at: "\(folder.container)/\(name)",
+                why: "its marker says that it is \(folder.name); what peers publish there is not read",
+                help: "stop what writes there, copy into \(folder.path) the files under peers that it lacks, then delete "
+                    + "the copy; a backup that somebody put here belongs elsewhere")
         }
     }
 

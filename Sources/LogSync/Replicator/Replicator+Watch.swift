@@ -136,7 +136,7 @@ extension Replicator {
             } catch {
                 let error = LogSyncError(wrapping: error, at: path)
                 state.postponeRest()
-                if state.holder != nil || error == .heldAlone(path) {
+                if state.holder != nil || error.isHeldAlone {
                     announceHolder(error, &state)
                 } else if storeReturn?.isWaiting ?? false {
                     announceReturn(error, &state)

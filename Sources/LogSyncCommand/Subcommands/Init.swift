@@ -102,6 +102,8 @@ struct Init: AsyncParsableCommand {
         let headline =
             if report.alreadyInitialized {
                 "\(report.store) already is a store of \(place)\(peer)."
+            } else if report.obstacle != nil {
+                "\(report.store) would not become a store of \(place); nothing was done."
             } else if report.dryRun, report.joined {
                 "\(report.store) would join \(place), and add its rows to those that are there; nothing was done."
             } else if report.dryRun {
@@ -121,7 +123,7 @@ struct Init: AsyncParsableCommand {
                 "Transactions: \(report.recorded) recorded, \(report.published) published, \(report.imported) imported."
             )
         }
-        if !keepJournal, !report.alreadyInitialized {
+        if !keepJournal, !report.alreadyInitialized, report.obstacle == nil {
             lines.append(
                 "Its journal \(report.dryRun ? "would become" : "is now") the write-ahead log (--keep-journal leaves it)."
             )

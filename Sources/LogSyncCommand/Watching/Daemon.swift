@@ -24,6 +24,13 @@ final class Daemon: Sendable {
         /// Of the configuration; stores are watched anew where it has changed.
         var revision = 0
         var server: MetricsServer?
+        /// Waits for the address at which metrics are to be served.
+        var retry: Task<Void, Never>?
+
+        func stopMetrics() {
+            server?.stop()
+            retry?.cancel()
+        }
     }
 
     private let state: Mutex<State>
@@ -38,6 +45,8 @@ final class Daemon: Sendable {
 
     /// How long the daemon may take to end; nothing is lost where it takes longer.
     private static let patience = DispatchTimeInterval.seconds(15)
+    /// After how long it is tried again to serve metrics at an address that is taken.
+    private static let metricsPause = Duration.seconds(5)
 
     /// - Parameter read: makes the plan, at first and at each SIGHUP.
     /// - Throws: what `read` throws; `configuration` where metrics cannot be served; `ioError` where the limit on open files
@@ -85,7 +94,7 @@ final class Daemon: Sendable {
                 services: services.map { .init(service: $0) }
                     + [.init(service: audience, successTerminationBehavior: .gracefullyShutdownGroup)],
                 gracefulShutdownSignals: [.sigterm, .sigint, .sigquit], logger: logger))
-        defer { state.withLock { $0.server }?.stop() }
+        defer { state.withLock { $0 }.stopMetrics() }
         try await group.run()
         if let error = audience.error { throw error }
     }
@@ -128,11 +137,10 @@ final class Daemon: Sendable {
 
     private func moveMetrics(to address: ListenAddress?, _ session: Session) {
         guard let address else {
-            state.withLock { state in
-                state.server?.stop()
-                state.server = nil
+            return state.withLock { state in
+                state.stopMetrics()
+                (state.server, state.retry) = (nil, nil)
             }
-            return
         }
         do {
             try serveMetrics(at: address, session)
@@ -141,12 +149,32 @@ final class Daemon: Sendable {
         }
     }
 
+    /// Serves metrics there from now on, or from when the address is free: nobody's replication is to end for them.
     private func serveMetrics(at address: ListenAddress, _ session: Session) throws {
+        do {
+            try beginMetrics(at: address, session)
+        } catch let error as LogSyncError where error.code == .locked {
+            session.logger.error("\(error); it is tried again, and the stores go on")
+            let retry = Task { [weak self] in
+                // A sleep fails when the task is cancelled, and only then.
+                while (try? await Task.sleep(for: Self.metricsPause)) != nil {
+                    // The address is still taken.
+                    guard let self, (try? self.beginMetrics(at: address, session)) == nil else { return }
+                }
+            }
+            state.withLock { state in
+                state.retry?.cancel()
+                state.retry = retry
+            }
+        }
+    }
+
+    private func beginMetrics(at address: ListenAddress, _ session: Session) throws {
         let server = try MetricsServer(address, text: counts.text)
         server.start()
         state.withLock { state in
-            state.server?.stop()
-            state.server = server
+            state.stopMetrics()
+            (state.server, state.retry) = (server, nil)
         }
         session.logger.notice("metrics are served at http://\(server.address)/metrics")
     }

@@ -25,7 +25,8 @@ final class MetricsServer: Sendable {
 
     /// Listens from now on.
     ///
-    /// - Throws: `configuration` where it cannot listen there.
+    /// - Throws: `configuration` where it cannot listen there; `locked` where it may yet, as something else listens there,
+    ///   or this machine does not have the address now.
     init(_ address: ListenAddress, text: @escaping @Sendable () async -> String) throws {
         self.text = text
         (listener, self.address) = try Self.listen(on: address)
@@ -51,9 +52,9 @@ final class MetricsServer: Sendable {
     }
 
     private static func listen(on address: ListenAddress) throws -> (CInt, ListenAddress) {
-        func failure(_ reason: String) -> LogSyncError {
+        func failure(_ reason: String, _ code: LogSyncError.Code = .configuration) -> LogSyncError {
             LogSyncError(
-                .configuration, "metrics cannot be served at \(address): \(reason)",
+                code, "metrics cannot be served at \(address): \(reason)",
                 help: "Give --metrics an address of this machine and a free port")
         }
         var hints = addrinfo()
@@ -69,7 +70,8 @@ final class MetricsServer: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<CInt>.size))
         guard bind(descriptor, info.ai_addr, info.ai_addrlen) == 0, Foundation.listen(descriptor, 16) == 0 else {
             defer { close(descriptor) }
-            throw failure(String(cString: strerror(errno)))
+            let mayCome = errno == EADDRINUSE || errno == EADDRNOTAVAIL
+            throw failure(String(cString: strerror(errno)), mayCome ? .locked : .configuration)
         }
         var bound = address
         bound.port = port(of: descriptor) ?? address.port

@@ -43,7 +43,9 @@ package struct FileSystemError: Error, Hashable, Sendable {
         case EACCES, EPERM, EROFS:
             return LogSyncError(
                 .noPermission, "\(what): \(reason); \(kept)",
-                help: "Give this user write access to the container, or mount it read-write")
+                help: isOfReading
+                    ? "Let this user read it and all that is in it; to replicate takes write access to the container, too"
+                    : "Give this user write access to the container, or mount it read-write")
         case ENOENT where isRoot, ENOTDIR where isRoot:
             return LogSyncError(
                 .containerUnavailable, "\(what): it is not there; \(kept)", help: unavailableHelp)
@@ -62,6 +64,8 @@ package struct FileSystemError: Error, Hashable, Sendable {
                 .ioError, "\(what): \(reason); \(kept)", help: "Run logsync doctor on the folder and try again")
         }
     }
+
+    private var isOfReading: Bool { number != EROFS && ["list", "look at", "read"].contains(operation) }
 
     package static let unavailableHelp =
         "Mount it or let its sync engine bring it back; logsync attach names another path, "

@@ -147,6 +147,19 @@ package struct ContentFolder: Sendable {
         return "The contents in \(container) are \(shown)\(nearest) "
     }
 
+    /// The folders beside this one, by name, whose markers say that they are this content.
+    package func copies() -> [String] {
+        // What cannot be looked at may be anything.
+        let entries = (try? fileSystem.list(container, statuses: false)) ?? []
+        return entries.map(\.name).filter { other in
+            guard other != name.description,
+                let bytes = try? fileSystem.readWhole(
+                    "\(container)/\(other)/\(Self.markerName)", limit: Marker.maximumLength)
+            else { return false }
+            return Marker.State(reading: bytes, content: name) == .valid
+        }.sorted()
+    }
+
     private func checkContainer() throws(LogSyncError) {
         do throws(FileSystemError) {
             let status = try fileSystem.status(container, followingLinks: true)

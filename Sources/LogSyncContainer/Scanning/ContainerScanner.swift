@@ -75,8 +75,12 @@ package final class ContainerScanner {
         var found: Set<PeerID> = []
         var changed: Set<PeerID> = []
         for entry in listing("", of: content.path).entries {
-            let known = entry.name == ContentFolder.markerName || entry.name == ContentFolder.peersName
-            if !known { run.strange.append(StrangeEntry(path: entry.name, name: entry.name)) }
+            switch entry.name {
+            case ContentFolder.markerName: break
+            case ContentFolder.peersName:
+                if entry.isDirectory == false { run.strange.append(StrangeEntry(path: entry.name, kind: .wrongType)) }
+            default: run.strange.append(StrangeEntry(path: entry.name, name: entry.name))
+            }
         }
         let peersListing = listing(ContentFolder.peersName, of: content.peersPath)
         if peersListing.isFailed { found = Set(peers.keys) }
@@ -168,6 +172,7 @@ package final class ContainerScanner {
     private func scanPeer(_ folder: PeerFolder, _ path: String) -> Bool {
         if let isNews = recall(folder, isFull: run.full) { return isNews }
         let own = listing(path, of: folder.path)
+        let failures = run.failures.count
         let logs = listing("\(path)/\(LogFileName.folder)", of: folder.path(of: LogFileName.self))
         if own.isFailed || logs.isFailed { unread.insert(folder.id) } else { unread.remove(folder.id) }
         let snapshots = listing("\(path)/\(SnapshotName.folder)", of: folder.path(of: SnapshotName.self))
@@ -176,6 +181,8 @@ package final class ContainerScanner {
         let receipt = document("\(path)/\(PeerFolder.receiptName)", of: folder.receiptPath, Receipt.maximumLength)
         let description = document(
             "\(path)/\(PeerFolder.descriptionName)", of: folder.descriptionPath, PeerDescription.maximumLength)
+        // Of a folder that cannot be read, that is said once.
+        if own.isFailed { run.failures.removeSubrange(failures...) }
         let versions = [own, logs, snapshots, schemas, blobs].map(\.version) + [receipt.version, description.version]
         if let cached = peers[folder.id], cached.versions == versions { return false }
 

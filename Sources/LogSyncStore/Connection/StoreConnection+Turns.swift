@@ -42,7 +42,9 @@ extension StoreConnection {
             do {
                 try connection.execute("BEGIN IMMEDIATE")
                 break
-            } catch let error as LogSyncError where error.code == .locked && attempt < attempts {}
+            } catch let error as LogSyncError where error.code == .locked {
+                guard attempt < attempts else { throw LogSyncError.locked(path, by: configuration.lockHolder(path)) }
+            }
         }
         return .now
     }

@@ -53,7 +53,8 @@ final class StoreConnection: Sendable {
         _ path: String, _ configuration: StoreConfiguration
     ) throws -> (DatabaseQueue, OpenFiles) {
         var database = GRDB.Configuration()
-        database.busyMode = .timeout(configuration.busyTimeout)
+        let wait = BusyWait(path, configuration)
+        database.busyMode = .callback { wait.goesOn(after: $0) }
         database.foreignKeysEnabled = false
         // A program's schema may have texts in double quotes, which SQLite takes where it is not told otherwise.
         database.acceptsDoubleQuotedStringLiterals = true
@@ -72,7 +73,9 @@ final class StoreConnection: Sendable {
             return try open(path, database)
         } catch let error as DatabaseError {
             // Who only reads waits for no transaction, but for one who lets nobody in.
-            if error.resultCode == .SQLITE_BUSY { throw LogSyncError.heldAlone(path) }
+            if error.resultCode == .SQLITE_BUSY {
+                throw LogSyncError.heldAlone(path, by: configuration.lockHolder(path))
+            }
             throw SQLiteFailure.error(
                 code: error.extendedResultCode.rawValue, message: error.message ?? "", file: path, sql: error.sql ?? "")
         }

@@ -12,7 +12,7 @@ final class DanglingReferences {
     init(_ store: OpenStore) { self.store = store }
 
     func note(_ integer: Int64, _ identity: RowIdentity, in table: TrackedTable) {
-        guard table.localInteger != nil else { return }
+        guard table.localInteger != nil, store.catalog.hasReferrers(table) else { return }
         gone[table.id, default: [:]][integer] = identity
     }
 
@@ -20,10 +20,8 @@ final class DanglingReferences {
     func settle() throws {
         for table in store.catalog.tables {
             guard let integers = gone[table.id], !integers.isEmpty else { continue }
-            let referrers = store.catalog.referrers(of: table)
-            guard !referrers.isEmpty else { continue }
             try fill(integers.keys)
-            for (child, column) in referrers {
+            for (child, column) in store.catalog.referrers(of: table) {
                 let name = SQL.name(column.local)
                 let rows = try connection.rows(
                     """

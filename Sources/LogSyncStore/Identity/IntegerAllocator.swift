@@ -18,9 +18,7 @@ final class IntegerAllocator {
     private var before: [Int64: Int64] = [:]
     /// The integer that was free when one was last looked for, by table id.
     private var searched: [Int64: Int64] = [:]
-    /// Integers of rows that this transaction took away, by table id.
-    private var freed: [Int64: Set<Int64>] = [:]
-    /// The integers that those rows had.
+    /// The integers of rows that this transaction took away, by table id.
     private var formerIntegers: [Int64: [RowIdentity: Int64]] = [:]
     /// The same the other way round; the last row that had an integer counts.
     private var formerIdentities: [Int64: [Int64: RowIdentity]] = [:]
@@ -69,10 +67,10 @@ final class IntegerAllocator {
         let reserved = try connection.integer(
             "SELECT min(integer) FROM logsync_reserved WHERE table_id = ?", .integer(table.id))
         let present = try connection.integer("SELECT min(\(table.rowid)) FROM \(table.quoted)")
-        let lowest = min(reserved ?? 0, present ?? 0, freed[table.id]?.min() ?? 0, Self.promised)
+        let lowest = min(reserved ?? 0, present ?? 0, formerIdentities[table.id]?.keys.min() ?? 0, Self.promised)
         var integer = lowest > -Self.greatest ? lowest - 1 : Self.promised
         while try lowest <= -Self.greatest
-            && (exists(integer, in: table) || freed[table.id]?.contains(integer) ?? false
+            && (exists(integer, in: table) || leftIdentity(of: integer, in: table) != nil
                 || identities.reservedIdentity(of: integer, in: table) != nil)
         { integer -= 1 }
         try identities.reserve(integer, for: identity, in: table)
@@ -115,14 +113,14 @@ final class IntegerAllocator {
 
     // MARK: Integers that rows left
 
-    /// Notes that a row is no more.
+    /// Notes that a row is no more. Of a table to whose rows no column refers nobody asks, and there may be very many.
     func free(_ integer: Int64, of identity: RowIdentity, in table: TrackedTable) {
-        freed[table.id, default: []].insert(integer)
+        guard store.catalog.hasReferrers(table) else { return }
         formerIntegers[table.id, default: [:]][identity] = integer
         formerIdentities[table.id, default: [:]][integer] = identity
     }
 
-    func hasFreed(in table: TrackedTable) -> Bool { freed[table.id] != nil }
+    func hasFreed(in table: TrackedTable) -> Bool { formerIdentities[table.id] != nil }
 
     /// The integer that a row had which left in this transaction, whatever has it now.
     func leftInteger(of identity: RowIdentity, in table: TrackedTable) -> Int64? {
@@ -144,7 +142,7 @@ final class IntegerAllocator {
 
     /// Whether rows still hold the integer of one that has just left: they would come to mean the new row.
     private func isStillReferredTo(_ integer: Int64, in table: TrackedTable) throws -> Bool {
-        guard freed[table.id]?.contains(integer) ?? false else { return false }
+        guard leftIdentity(of: integer, in: table) != nil else { return false }
         return try isHeld(integer, in: table)
     }
 

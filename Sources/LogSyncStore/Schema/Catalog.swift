@@ -8,6 +8,8 @@ struct Catalog {
     /// Referenced tables before tables that refer to them, as far as cycles allow.
     let tables: [TrackedTable]
     private let byName: [String: TrackedTable]
+    /// The names of the tables whose rows' integers some column holds.
+    private let referred: Set<String>
     /// What the tables' keys were.
     let keys: KeyHistory
 
@@ -15,6 +17,7 @@ struct Catalog {
         self.keys = keys
         self.tables = Self.sorted(tables)
         byName = Dictionary(tables.map { ($0.name.folded, $0) }, uniquingKeysWith: { first, _ in first })
+        referred = Set(tables.flatMap { $0.columns.compactMap(\.reference) })
     }
 
     /// By the name in logs.
@@ -29,6 +32,9 @@ struct Catalog {
             child.columns.filter { $0.reference == table.name }.map { (child, $0) }
         }
     }
+
+    /// Whether some column holds integers of this table's rows: what becomes of those is of no concern otherwise.
+    func hasReferrers(_ table: TrackedTable) -> Bool { referred.contains(table.name) }
 
     private static func sorted(_ tables: [TrackedTable]) -> [TrackedTable] {
         var sorted: [TrackedTable] = []

@@ -7,6 +7,8 @@ package struct FoundingReport: Sendable {
     package var references: [ReferenceReport] = []
     package var undecided: [UndecidedReference] = []
     package var refusals: [TableRefusal] = []
+    /// That the program has objects with names that are logsync's; then nothing else was looked at.
+    var collision: LogSyncError?
     /// What is left of a store that the database was, by name; it is removed.
     package var leftovers: [String] = []
 
@@ -20,6 +22,7 @@ package struct FoundingReport: Sendable {
 
     /// The same, as far as tables cannot be replicated.
     var refusal: LogSyncError? {
+        if let collision { return collision }
         guard !refusals.isEmpty else { return nil }
         let help = remedies + (undecided.isEmpty ? "" : " Besides, \(decisions)")
         if refusals.count == 1 {

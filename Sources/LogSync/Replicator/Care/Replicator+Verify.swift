@@ -93,7 +93,7 @@ extension Founder {
             examination.retired = try compared.store.retiredPeers()
             examination.shown = try compared.coverage.shownColumns(scan)
         }
-        report.findings += examination.findings(scan) + examination.otherFiles(scan)
+        report.findings += examination.findings(scan)
         do {
             try await replay(folder, scan, compared, stateDirectory, &report, progress)
         } catch let error as LogSyncError where [.containerUnavailable, .invalidStore].contains(error.code) {

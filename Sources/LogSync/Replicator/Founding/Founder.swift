@@ -30,6 +30,17 @@ actor Founder {
                 chain: try store.chain(of: registration.peer).description))
     }
 
+    /// Sees to it that a peer which is to be made can publish: what is refused leaves nothing behind.
+    ///
+    /// - Throws: `noPermission`, `ioError`, `containerUnavailable`.
+    func checkPublishing(into folder: ContentFolder) throws {
+        do throws(FileSystemError) {
+            try folder.peer(PeerID(high: 0, low: 0)).checkWritable()
+        } catch {
+            throw error.explained(kept: "nothing was done", isRoot: true)
+        }
+    }
+
     /// What the content has settled; nil where it is to be founded.
     func contentSettings(_ scan: ContainerScan?, _ folder: ContentFolder) throws -> ContentSettings? {
         let settings = try scan.map { try ContentSettings($0, ContentLibrary(folder)) }

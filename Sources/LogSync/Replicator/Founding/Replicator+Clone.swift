@@ -28,10 +28,15 @@ extension Replicator {
         var report = try await founder.clone(to: store, peerName: peerName, functions, progress)
         // Tells the others that there is one more, and takes what has come meanwhile.
         let replicator = try await founder.open(report.store)
-        let result = try await replicator.sync()
+        do {
+            let result = try await replicator.sync()
+            report.imported += result.imported
+            report.held = result.held
+        } catch let error as LogSyncError {
+            configuration.logger.warning(
+                "\(report.store) is made, and the others do not know of it yet: \(error). Then run logsync sync on it")
+        }
         await replicator.close()
-        report.imported += result.imported
-        report.held = result.held
         return report
     }
 }
@@ -46,6 +51,7 @@ extension Founder {
             purpose: .founding)
         try StorePlace.checkSuitable(target, container: container, fileSystem: configuration.fileSystem)
         try folder.checkAvailable()
+        try checkPublishing(into: folder)
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         try stateDirectory.create()
         let locks = try StoreLocks(stateDirectory, store: target, wait: configuration.wait)

@@ -19,8 +19,8 @@ extension Replicator {
         configuration: SyncConfiguration
     ) async throws -> InitializeReport {
         let founder = Founder(configuration: configuration, container: container, content: content)
+        guard !options.dryRun else { return await founder.outlook(store, options) }
         var report = try await founder.initialize(store, options)
-        guard !options.dryRun else { return report }
         let replicator = try await founder.open(store)
         let result = try await replicator.sync()
         let status = try await replicator.status()
@@ -44,6 +44,19 @@ extension Replicator {
 }
 
 extension Founder {
+    /// What a dry run finds: what would be done, or what keeps it from being done.
+    fileprivate func outlook(_ path: String, _ options: InitializeOptions) async -> InitializeReport {
+        do {
+            return try await initialize(path, options)
+        } catch {
+            var report = InitializeReport(
+                store: StorePlace.absolute(path), content: content, container: container)
+            report.dryRun = true
+            report.obstacle = LogSyncError(wrapping: error, at: path)
+            return report
+        }
+    }
+
     func initialize(_ path: String, _ options: InitializeOptions) async throws -> InitializeReport {
         let place = try StorePlace(path)
         let folder = ContentFolder(
@@ -57,6 +70,7 @@ extension Founder {
         }
         if !options.dryRun { try await clearUnfinished(place) }
         report.joined = try folder.exists()
+        if report.joined { try checkPublishing(into: folder) }
         let scan = report.joined ? try ContainerScanner(content: folder).scan(full: true) : nil
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         let former = try stateDirectory.peers(at: place.path).filter { scan?.peers[$0] != nil }

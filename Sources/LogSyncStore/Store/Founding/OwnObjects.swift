@@ -13,13 +13,29 @@ struct OwnObjects {
     ///
     /// - Throws: `unsupportedTable`.
     func checkNoneIsThere() throws {
+        if let collision = try collisions()?.collision { throw collision }
         try dropLeftovers()
-        guard let (type, name) = try named().first else { return }
-        throw LogSyncError(
-            .unsupportedTable,
-            "the \(type) \(name) has a name that begins with logsync_, as only logsync's own may; nothing was changed",
-            help: "Give it another name"
-                + (type == "table" ? ", with ALTER TABLE \(SQL.name(name)) RENAME TO …" : "") + ", then try again.")
+    }
+
+    /// What has such a name and is not logsync's, all of it, of a database that is no store; nil where nothing has.
+    func collisions() throws -> FoundingReport? {
+        let leftovers = try Set(leftovers())
+        let objects = try named().filter { !leftovers.contains($0.name) }
+        guard let (type, name) = objects.first else { return nil }
+        let why = "has a name that begins with logsync_, as only logsync's own may"
+        func renaming(_ object: Object) -> String? {
+            object.type == "table" ? "ALTER TABLE \(SQL.name(object.name)) RENAME TO …" : nil
+        }
+        var report = FoundingReport()
+        report.refusals = objects.map { object in
+            TableRefusal(
+                table: object.name, reason: object.type == "table" ? why : "is a \(object.type) that \(why)",
+                remedies: [renaming(object)].compactMap(\.self))
+        }
+        report.collision = LogSyncError(
+            .unsupportedTable, "the \(type) \(name) \(why); nothing was changed",
+            help: "Give it another name" + (renaming((type, name)).map { ", with \($0)" } ?? "") + ", then try again.")
+        return report
     }
 
     /// Removes what logsync put there, and nothing else: first what programs notice, then the rest bit by bit.

@@ -22,15 +22,19 @@ extension Store {
         defer { closeQuietly(database) }
         struct Undo: Error {}
         var draft: StoreDraft?
+        var collisions: FoundingReport?
         do {
             // The work is done and undone: what is said is what would happen.
             try database.writeRaw { connection in
+                collisions = try isWhole(connection) ? nil : OwnObjects(connection: connection).collisions()
+                if collisions != nil { throw Undo() }
                 draft = try found(connection, plan: plan, configuration: configuration)
                 throw Undo()
             }
         } catch is Undo {
             // What reads every row keeps no program from writing meanwhile.
         }
+        if let collisions { return collisions }
         return try database.withConnection { _ in try draft?.report(withReferences: true) } ?? FoundingReport()
     }
 
