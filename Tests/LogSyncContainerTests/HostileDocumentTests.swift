@@ -123,6 +123,19 @@ import Testing
         #expect(try String(contentsOfFile: outside, encoding: .utf8) == "theirs")
     }
 
+    @Test func `A file that is longer than any of its kind is not read`() throws {
+        let counting = FailingFileSystem(onlyOperations: ["read"])
+        let read = ContentFolder(container: folder.path, name: try .notes, fileSystem: counting).peer(alice)
+        let blob = BlobName(FileHash(high: 1, low: 1))
+        let schema = try #require(SchemaFileName(String(repeating: "0", count: 32) + ".sql"))
+        for path in [peer.path(blob), peer.path(schema)] {
+            #expect(FileManager.default.createFile(atPath: path, contents: nil))
+            #expect(truncate(path, 2 << 30) == 0)
+        }
+        #expect(try read.verify(blob) == .damaged && read.verify(schema) == .damaged)
+        #expect(counting.calls.isEmpty)
+    }
+
     @Test func `What stands in the place of a folder is named`() throws {
         let logs = peer.path(of: LogFileName.self)
         try FileManager.default.removeItem(atPath: logs)

@@ -40,7 +40,7 @@ struct SnapshotReadBackTests {
     }
 
     /// What a snapshot that adds up can be wrong in.
-    enum Lie: CaseIterable { case empty, fewer, more, twice, otherValue, otherHistory }
+    enum Lie: CaseIterable { case empty, fewer, more, twice, otherValue, otherHistory, otherDigest }
 
     /// Writes a snapshot into a folder that says all that an honest one says, and lies.
     private func put(_ lie: Lie, like honest: [UInt8], by author: PeerID, in folder: ForgedFolder) throws -> String {
@@ -49,7 +49,7 @@ struct SnapshotReadBackTests {
         while var rows = try reader.next() {
             if case .plain(var plain) = rows, plain.table == "note" {
                 switch lie {
-                case .empty, .otherHistory: break
+                case .empty, .otherHistory, .otherDigest: break
                 case .fewer:
                     guard plain.identities.count > 1 else { continue }
                     plain.identities.removeLast()
@@ -92,6 +92,8 @@ struct SnapshotReadBackTests {
             return bytes
         }
         manifest.digest = try SnapshotSum.digest(of: SnapshotReader(MemorySource(written())))
+        // All of it is true, and nobody who joins it finds it so.
+        if lie == .otherDigest { manifest.digest ^= 1 }
         let bytes = try written()
         let name = SnapshotName(
             sequence: manifest.vector[author], fileHash: LogSyncContainer.FileHash(digest: Forge.sha256(bytes)))

@@ -47,6 +47,7 @@ struct UndeclaredReferences {
     ) throws -> [ReferenceReport] {
         let parents = catalog.tables.filter { $0.localInteger != nil }
         guard !parents.isEmpty else { return [] }
+        let names = parents.map(NamedTable.init)
         let joins = try JoinedColumns(catalog, connection)
         let relations = try Relations(EntityTables(connection))
         var reports: [ReferenceReport] = []
@@ -55,7 +56,7 @@ struct UndeclaredReferences {
             where column.reference == nil && column.local != table.schema.integerKey && isWanted(column, table)
                 && !isDeclared(column, in: table)
             {
-                for (parent, evidence) in try evidence(for: column.local, in: table, parents, joins, relations) {
+                for (parent, evidence) in try evidence(for: column.local, in: table, parents, names, joins, relations) {
                     reports.append(
                         ReferenceReport(
                             table: table.schema.name, column: column.local, parent: parent.schema.name,
@@ -74,8 +75,10 @@ struct UndeclaredReferences {
     /// The tables whose own integers are another table's.
     private func foundKeys() throws -> [ReferenceReport] {
         let parents = catalog.tables.filter { $0.localInteger != nil }
+        let names = parents.map(NamedTable.init)
         return try parents.compactMap { table in
-            guard let key = table.localInteger, let (parent, evidence) = try evidence(forKey: key, of: table, parents)
+            guard let key = table.localInteger,
+                let (parent, evidence) = try evidence(forKey: key, of: table, parents, names)
             else { return nil }
             return ReferenceReport(
                 table: table.schema.name, column: key, parent: parent.schema.name, evidence: evidence, taken: false)
@@ -84,11 +87,11 @@ struct UndeclaredReferences {
 
     /// Whether a table's own integers are another table's.
     private func evidence(
-        forKey key: String, of table: TrackedTable, _ parents: [TrackedTable]
+        forKey key: String, of table: TrackedTable, _ parents: [TrackedTable], _ names: [NamedTable]
     ) throws -> (TrackedTable, Evidence)? {
         // Tables of chosen identities have names of their own for their rows.
         guard table.kind == .surrogate else { return nil }
-        let called = ReferringName(key).candidates(among: parents, of: table)
+        let called = ReferringName(key).candidates(among: names, of: table)
         if let named = called.first, named.isSure, named.parent !== table {
             guard try holdsValues(key, in: table) else { return (named.parent, .name) }
             return try isMostlyOf(named.parent, key, in: table) ? (named.parent, .nameAndData) : nil
@@ -105,13 +108,13 @@ struct UndeclaredReferences {
     }
 
     private func evidence(
-        for column: String, in table: TrackedTable, _ parents: [TrackedTable], _ joins: JoinedColumns,
-        _ relations: Relations
+        for column: String, in table: TrackedTable, _ parents: [TrackedTable], _ names: [NamedTable],
+        _ joins: JoinedColumns, _ relations: Relations
     ) throws -> [(TrackedTable, Evidence)] {
         let affinity = table.schema.affinity(of: column)
         guard affinity != .text && affinity != .real else { return [] }
         let named = ReferringName(column)
-        let called = named.candidates(among: parents, of: table)
+        let called = named.candidates(among: names, of: table)
         let joined = joins.parents(of: column, in: table)
         let isRelation = relations.columns.contains("\(table.schema.name).\(column)".folded)
         let typed = try named.saysOwner ? tables(namedBeside: column, in: table, parents) : []
