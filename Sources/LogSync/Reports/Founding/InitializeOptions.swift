@@ -70,6 +70,15 @@ public struct InitializeOptions: Sendable {
                 .usage, "\(argument.debugDescription) is not CHILD.COLUMN=PARENT; nothing was done",
                 help: "Write --reference with the child's table and column, and the parent's table")
         }
+        let former = references.first {
+            $0.table.lowercased() == table.lowercased() && $0.column.lowercased() == column.lowercased()
+        }
+        if let former, former.parent.lowercased() != parent.lowercased() {
+            throw LogSyncError(
+                .usage,
+                "\(child) cannot refer to rows of two tables, \(former.parent) and \(parent); nothing was done",
+                help: "Where another column says of which table a row is, see the page on applications")
+        }
         references.append(Reference(table: table, column: column, parent: parent))
     }
 

@@ -49,6 +49,13 @@ struct Words {
             && ["type", "class", "kind", "table", "model"].contains(type.last)
     }
 
+    /// The same of Django's: `target_content_type_id` beside `target_object_id`.
+    static func isContentType(_ type: String, beside column: String) -> Bool {
+        let (type, column) = (Words(type).all, Words(column).all)
+        return type.suffix(3) == ["content", "type", "id"] && column.suffix(2) == ["object", "id"]
+            && type.dropLast(3) == column.dropLast(2)
+    }
+
     /// Words that form no plural with an s.
     private static let irregular = [
         "people": "person", "children": "child", "men": "man", "women": "woman", "indices": "index",
