@@ -12,7 +12,7 @@ struct UndeclaredReferenceTests {
     init() throws { folder = try TestFolder() }
 
     private func report(_ sql: String, _ change: (inout InitializePlan) -> Void = { _ in }) throws -> FoundingReport {
-        let path = folder.path + "/app.db"
+        let path = folder.path + "/app\(Int.random(in: 0...Int.max)).db"
         let app = try TestPeer.open(path)
         defer { TestPeer.close(app) }
         try app.execute(sql)

@@ -136,7 +136,10 @@ struct SnapshotReadBackTests {
             try await machine.sync()
             _ = try await machine.compact()
         }
-        #expect(try Set(world.snapshots(second)).isSuperset(of: honest))
+        // One that does not add up is damaged to its own store, which takes another: then older ones may go for that.
+        if lie != .otherDigest || isAnothers {
+            #expect(try Set(world.snapshots(second)).isSuperset(of: honest))
+        }
         if !isAnothers {
             // Its own store takes one that is true, whatever stands in its folder.
             #expect(try await b.snapshot().isNew || Set(world.snapshots(second)).subtracting(lies) != Set(honest))

@@ -31,9 +31,9 @@ package struct PeerFolder: Sendable {
         do throws(FileSystemError) {
             let permissions = content.permissions
             try fileSystem.ensureDirectory(content.peersPath, in: content.path, permissions: permissions)
-            try fileSystem.ensureDirectory(path, in: content.peersPath, permissions: permissions)
+            try fileSystem.ensureOwnDirectory(path, in: content.peersPath, permissions: permissions)
             for folder in [LogFileName.folder, SchemaFileName.folder, SnapshotName.folder, BlobName.folder] {
-                try fileSystem.ensureDirectory("\(path)/\(folder)", in: path, permissions: permissions)
+                try fileSystem.ensureOwnDirectory("\(path)/\(folder)", in: path, permissions: permissions)
             }
         } catch {
             throw error.explained(kept: Kept.outbox, isRoot: true)

@@ -58,7 +58,7 @@ struct UndeclaredReferences {
                 && !isDeclared(column, in: table)
             {
                 let found = try evidence(for: column.local, in: table, parents, names, joins, relations)
-                let type = found.isEmpty ? nil : typeColumn(beside: column.local, in: table)?.local
+                let type = found.count < 2 ? nil : typeColumn(beside: column.local, in: table)?.local
                 for (parent, evidence) in found {
                     reports.append(
                         ReferenceReport(
