@@ -11,8 +11,10 @@ struct UndeclaredReferenceTests {
 
     init() throws { folder = try TestFolder() }
 
-    private func report(_ sql: String, _ change: (inout InitializePlan) -> Void = { _ in }) throws -> FoundingReport {
-        let path = folder.path + "/app\(Int.random(in: 0...Int.max)).db"
+    private func report(
+        _ sql: String, in name: String = "app", _ change: (inout InitializePlan) -> Void = { _ in }
+    ) throws -> FoundingReport {
+        let path = folder.path + "/\(name).db"
         let app = try TestPeer.open(path)
         defer { TestPeer.close(app) }
         try app.execute(sql)
@@ -22,8 +24,8 @@ struct UndeclaredReferenceTests {
     }
 
     /// Each as `table.column parent evidence`.
-    private func undeclared(_ sql: String) throws -> [String] {
-        try report(sql).references.filter { !$0.taken }.map {
+    private func undeclared(_ sql: String, in name: String = "app") throws -> [String] {
+        try report(sql, in: name).references.filter { !$0.taken }.map {
             "\($0.table).\($0.column) \($0.parent) \($0.evidence.rawValue)"
         }
     }
@@ -144,13 +146,13 @@ struct UndeclaredReferenceTests {
         let both = ["tags.taggable_id app_stories", "tags.taggable_id books"]
         #expect(try undeclared(Self.books + table) == both.map { "\($0) name" })
         let unknown = Self.books + table + "INSERT INTO tags VALUES(8, '17', 1), (9, '18', 3);"
-        #expect(try undeclared(unknown) == both.map { "\($0) name-and-data" })
+        #expect(try undeclared(unknown, in: "b") == both.map { "\($0) name-and-data" })
         let another = Self.books + table + "INSERT INTO tags VALUES(8, '17', 77), (9, '18', 78);"
-        #expect(try undeclared(another).isEmpty)
+        #expect(try undeclared(another, in: "c").isEmpty)
         // A kind of books, and no kind of what.
         let kind = Self.books + "CREATE TABLE loans(id INTEGER PRIMARY KEY, book_type TEXT, book_id INTEGER);"
-        #expect(try undeclared(kind) == ["loans.book_id books name"])
-        let report = try report(Self.books + table)
+        #expect(try undeclared(kind, in: "d") == ["loans.book_id books name"])
+        let report = try report(Self.books + table, in: "e")
         #expect(report.undecided.allSatisfy { $0.type == "taggable_type" } && report.undecided.count == 2)
         let help = report.obstacle?.help ?? ""
         #expect(
@@ -178,7 +180,7 @@ struct UndeclaredReferenceTests {
             INSERT INTO taggeditem VALUES(1, 1, 1), (2, 1, 2);
             """
         #expect(
-            try undeclared(schema + rows) == [
+            try undeclared(schema + rows, in: "b") == [
                 "taggeditem.object_id blog_photo name-and-data", "taggeditem.object_id blog_post name-and-data",
             ])
     }

@@ -105,7 +105,12 @@ struct RefusedTransactionTests {
         try b.execute("CREATE TABLE extra(id TEXT PRIMARY KEY NOT NULL, body TEXT)")
         try await b.sync()
         let group = ForgedGroup(
-            .insert, "extra", key: "k9", columns: [.init("id", ForgedValues.texts(["k0"]))])
+            .insert, "extra", key: "k1",
+            columns: [
+                .init(
+                    "body", ForgedValues.references(ForgedIdentity.plain([ForgedIdentity.natural("x")])),
+                    referencedTable: "link")
+            ])
         try folder.put(ForgedLogFile([ForgedTransaction(Dot(stranger, 1), groups: [group])]), of: stranger)
         #expect(try await a.sync().held.isEmpty)
         #expect(try await b.sync().held.map(\.reason) == [.refused])

@@ -53,7 +53,7 @@ struct Show: AsyncParsableCommand {
         }
     }
 
-    /// Whoever opens a FIFO waits for somebody to write into it.
+    /// Opening a FIFO would wait for a program that writes into it.
     private func refuseOthers() throws {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return }

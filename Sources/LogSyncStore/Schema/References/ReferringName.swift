@@ -132,11 +132,11 @@ struct ReferringName {
     func candidates(
         among parents: [NamedTable], of table: TrackedTable
     ) -> [(parent: TrackedTable, isSure: Bool)] {
-        let readings = [Reading(words, saysSo: saysSo)] + (unmarked.map { [Reading($0, saysSo: true)] } ?? [])
+        let forms = [ColumnWords(words, saysSo: saysSo)] + (unmarked.map { [ColumnWords($0, saysSo: true)] } ?? [])
         var ranked: [(rank: Int, parent: TrackedTable)] = []
         for named in parents {
             let parent = named.table
-            let ranks = readings.compactMap { $0.rank(named) }
+            let ranks = forms.compactMap { $0.rank(named) }
             // A season's `season` is its number.
             let isOwnName = parent === table && !saysSo && unmarked == nil
             if let rank = ranks.min(), !isOwnName || rank == 2 {
@@ -163,7 +163,7 @@ struct ReferringName {
         guard words.all.count > 1 else { return true }
         var own = words
         own.all.removeLast()
-        return Reading(own, saysSo: false).rank(NamedTable(table)).map { $0 < 2 } ?? false
+        return ColumnWords(own, saysSo: false).rank(NamedTable(table)).map { $0 < 2 } ?? false
     }
 
     /// `item_attributes` is, after `items`.
@@ -175,8 +175,8 @@ struct ReferringName {
         return Words.isSame(words[first.count - 1], last)
     }
 
-    /// A name read in one way, held against those of all tables.
-    private struct Reading {
+    /// A column's name, as it is held against those of all tables.
+    private struct ColumnWords {
         let saysSo: Bool
         /// What all of its words may be as one; nil where it has none.
         let whole: Set<String>?
@@ -201,7 +201,7 @@ struct ReferringName {
         func rank(_ parent: NamedTable) -> Int? {
             guard let table = parent.whole, let whole else { return nil }
             func isWhole(_ name: Set<String>) -> Bool { !whole.isDisjoint(with: name) }
-            if isWhole(table) || parent.plain.first.map(isWhole) ?? false { return 0 }
+            if isWhole(table) || parent.shortened.first.map(isWhole) ?? false { return 0 }
             if parent.endings.contains(where: isWhole) { return 1 }
             // `attribute_id` of `attribute_definitions`.
             let isBeginning = saysSo && parent.beginnings.contains(where: isWhole)
@@ -227,7 +227,7 @@ struct NamedTable {
     /// What its last words may be as one, without the whole name, in the forms of ``Words/singular(_:)``.
     let endings: [Set<String>]
     /// The same without what only says that it is a table, as far as that differs.
-    let plain: [Set<String>]
+    let shortened: [Set<String>]
     /// What its first words may be as one.
     let beginnings: [Set<String>]
 
@@ -242,7 +242,7 @@ struct NamedTable {
         if let whole = own.first, whole.hasPrefix("z") { endings.append(String(whole.dropFirst())) }
         whole = own.first.map(Words.singular)
         self.endings = endings.map(Words.singular)
-        plain = others.map(Words.singular)
+        shortened = others.map(Words.singular)
         beginnings = name.beginnings.map(Words.singular)
     }
 }

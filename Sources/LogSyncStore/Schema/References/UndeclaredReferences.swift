@@ -150,8 +150,8 @@ struct UndeclaredReferences {
             return try parents.filter { try isWhollyOf($0, column, in: table) }.map { ($0, .nameAndData) }
         }
         if isOfSeveral {
-            let others = parents.filter { $0 !== table }
-            return try holders(among: others, of: column, in: table).map { ($0, .nameAndData) }
+            return try parents.filter { try $0 !== table && isMostlyOf($0, column, in: table) }
+                .map { ($0, .nameAndData) }
         }
         if greatest >= Self.large {
             let others = parents.filter { $0 !== table }
