@@ -15,7 +15,7 @@ LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
 PROGRAMS = sqlite3 python3
 SOURCES = Sources Tests Examples Package.swift $(wildcard Benchmarks)
 
-.PHONY: build deps demo test test-large test-carriers test-apps test-migrations test-embedding soak lint install uninstall package bench bench-growth \
+.PHONY: build deps demo test test-large test-carriers test-apps test-hostile test-migrations test-embedding soak lint install uninstall package bench bench-growth \
     simulate sabotage fuzz sanitize
 
 build: deps
@@ -91,6 +91,12 @@ soak: deps
 test-apps: deps
 	$(SWIFT) build --product logsync
 	Tests/Applications/run --install "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
+
+# Everything in the folder that is no log file: links, FIFOs, devices, names, documents, files that change while they are read;
+# each command with each of them. Takes an hour. Not part of `test`. ARGS="--only FIFO" for some of them.
+test-hostile: deps
+	$(SWIFT) build --product logsync
+	Tests/Hostile/run "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
 
 # Migrations as Django, Alembic, Rails, GRDB and Room write them, on two and three peers: Documentation/migrations.md has what
 # comes of them. Not part of `test`. ARGS="rails --only unique" for some of them.

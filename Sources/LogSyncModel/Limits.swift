@@ -36,6 +36,18 @@ package enum Limits {
     package static let schemaLength = 16 << 20
     /// How many seconds of a processor it may take to make it.
     package static let schemaTime = 2.0
+    /// How deep an expression in it may be, and how many SELECTs one view may join by UNION.
+    package static let schemaExpressionDepth = 200
+    package static let schemaCompound = 50
+    /// How deep triggers may call each other while it is made.
+    package static let schemaTriggerDepth = 50
+    /// How many times over a view or trigger may name others, through all levels: real schemas reach some dozens.
+    package static let schemaWeight = 1000
+    /// The longest view or trigger that is read, in tokens.
+    package static let schemaTokens = 100_000
+    /// How many columns are followed from one that refers to another. No program has so many in a row; a schema from the
+    /// folder may, and a thread has room for some thousands.
+    package static let referenceChain = 200
 
     // MARK: Depths
 

@@ -56,7 +56,7 @@ struct SchemaLoader {
 
     /// - Returns: why it was not made; nil where it was.
     private func create(_ sql: String, _ kind: ForeignSchema.Kind) throws -> String? {
-        if kind == .trigger || kind == .view, SchemaWeights.tokenLimit < SQLTokens(sql).count {
+        if kind == .trigger || kind == .view, Limits.schemaTokens < SQLTokens(sql).count {
             return "it is longer than any that people write"
         }
         authorizer.purpose = .statement(kind)
@@ -237,8 +237,9 @@ struct SchemaLoader {
     /// Source: <https://www.sqlite.org/c3ref/c_limit_attached.html>.
     private static let limits = [
         Limit(id: SQLITE_LIMIT_ATTACHED, value: 0), Limit(id: SQLITE_LIMIT_LENGTH, value: Int32(Limits.schemaLength)),
-        Limit(id: SQLITE_LIMIT_EXPR_DEPTH, value: 200), Limit(id: SQLITE_LIMIT_COMPOUND_SELECT, value: 50),
-        Limit(id: SQLITE_LIMIT_TRIGGER_DEPTH, value: 50),
+        Limit(id: SQLITE_LIMIT_EXPR_DEPTH, value: Int32(Limits.schemaExpressionDepth)),
+        Limit(id: SQLITE_LIMIT_COMPOUND_SELECT, value: Int32(Limits.schemaCompound)),
+        Limit(id: SQLITE_LIMIT_TRIGGER_DEPTH, value: Int32(Limits.schemaTriggerDepth)),
     ]
 
     private func bridle() throws -> [Limit] {

@@ -7,11 +7,7 @@ import LogSyncModel
 struct SchemaWeights {
     private var weights: [String: Int] = [:]
 
-    /// The most that is prepared: real schemas reach some dozens.
-    private static let limit = 1000
-    /// The longest view or trigger that is read, in tokens.
-    static let tokenLimit = 100_000
-    static let reason = "it names other views more than \(limit) times over"
+    static let reason = "it names other views more than \(Limits.schemaWeight) times over"
 
     /// - Parameter objects: views and triggers.
     init(_ objects: [(name: String, sql: String)]) {
@@ -26,15 +22,17 @@ struct SchemaWeights {
         for name in names.keys { _ = weigh(name, names, depth: 0) }
     }
 
-    func isTooHeavy(_ name: String) -> Bool { weights[name.folded, default: 1] > Self.limit }
+    func isTooHeavy(_ name: String) -> Bool { weights[name.folded, default: 1] > Limits.schemaWeight }
 
     private mutating func weigh(_ name: String, _ names: [String: [String]], depth: Int) -> Int {
         if let weight = weights[name] { return weight }
         // One that names itself in the end is refused by SQLite.
-        guard depth <= Self.limit else { return Self.limit + 1 }
+        guard depth <= Limits.schemaWeight else { return Limits.schemaWeight + 1 }
         weights[name] = 1
         var weight = 1
-        for other in names[name] ?? [] { weight = min(weight + weigh(other, names, depth: depth + 1), Self.limit + 1) }
+        for other in names[name] ?? [] {
+            weight = min(weight + weigh(other, names, depth: depth + 1), Limits.schemaWeight + 1)
+        }
         weights[name] = weight
         return weight
     }

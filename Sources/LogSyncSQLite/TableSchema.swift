@@ -108,16 +108,15 @@ package struct TableSchema: Equatable {
 
 extension TableSchema {
     /// Reads one table. Returns nil where there is no such table (a view, a virtual table, none).
-    package static func read(_ name: String, on connection: Connection) throws -> TableSchema? {
-        // Not from pragma_table_list, which prepares each view that has no columns yet: some programs' never have any, because
-        // they call functions of the program's own, and take a tenth of a second each time.
-        let listed = try connection.rows(
-            "SELECT name, sql FROM main.sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE", .text(name))
-        guard let entry = listed.first, case .text(let realName) = entry[0] else { return nil }
-        let table = String(decoding: realName, as: UTF8.self)
-        let declaration = SQLTokens(String(text: entry[1]))
-        guard !isVirtual(declaration), try !isShadow(table, on: connection) else { return nil }
-        let options = options(declaration)
+    ///
+    /// - Parameter declarations: what the database declares now, for those who read many tables.
+    package static func read(
+        _ name: String, on connection: Connection, among declarations: TableDeclarations? = nil
+    ) throws -> TableSchema? {
+        let declarations = try declarations ?? TableDeclarations(of: name, on: connection)
+        guard let declared = try declarations.table(name, on: connection) else { return nil }
+        let table = declared.name
+        let options = options(declared.tokens)
         var schema = TableSchema(
             name: table, columns: [], isWithoutRowid: options.contains("WITHOUT"), isStrict: options.contains("STRICT"),
             isAutoincrement: false, integerKey: nil, rowidName: nil, uniqueIndexes: [], foreignKeys: [])
@@ -137,27 +136,10 @@ extension TableSchema {
         return schema
     }
 
-    private static func isVirtual(_ declaration: SQLTokens) -> Bool {
-        declaration.count > 1 && declaration.word(1) == "VIRTUAL"
-    }
-
     /// The words after a declaration's last parenthesis.
     private static func options(_ declaration: SQLTokens) -> Set<String> {
         guard let last = (0..<declaration.count).last(where: { declaration.word($0) == ")" }) else { return [] }
         return Set((last + 1..<declaration.count).map(declaration.word))
-    }
-
-    /// Whether a virtual table keeps a table for itself; its name begins with that one's.
-    private static func isShadow(_ name: String, on connection: Connection) throws -> Bool {
-        let mayBe = try connection.rows(
-            """
-            SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'
-            AND lower(substr(?1, 1, length(name) + 1)) = lower(name) || '_' LIMIT 1
-            """, .text(name))
-        guard !mayBe.isEmpty else { return false }
-        return try !connection.rows(
-            "SELECT 1 FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow' AND name = ?", .text(name)
-        ).isEmpty
     }
 
     /// The ordinary tables of the main database: no views, virtual tables, their shadows, or SQLite's and our own.
@@ -170,6 +152,12 @@ extension TableSchema {
             ORDER BY name
             """
         ).map { String(text: $0[0]) }
+    }
+
+    /// Reads the tables of ``tableNames(on:)``, in their order.
+    package static func all(on connection: Connection) throws -> [TableSchema] {
+        let declarations = try TableDeclarations(on: connection)
+        return try tableNames(on: connection).compactMap { try read($0, on: connection, among: declarations) }
     }
 
     private mutating func readColumns(on connection: Connection) throws {

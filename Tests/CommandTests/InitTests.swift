@@ -34,6 +34,8 @@ import Testing
         #expect(report["refusals"]?.array.isEmpty == true)
 
         #expect(try await tool.run(arguments(tool, "--no-reference", "comments")).code == 64)
+        let two = ["--reference", "comments.book=books", "--reference", "Comments.book=comments"]
+        #expect(try await tool.run(arguments(tool) + two).code == 64)
         #expect(try await tool.run(arguments(tool, "--no-reference", "comments.page")).code == 64)
         let decided = try await tool.run(arguments(tool, "--reference", "comments.book=books", "--json"))
         #expect(decided.code == 0, "\(decided)")

@@ -123,15 +123,45 @@ import Testing
         #expect(try String(contentsOfFile: outside, encoding: .utf8) == "theirs")
     }
 
-    @Test func `What stands in the place of a folder is named`() throws {
+    @Test func `A file that is longer than any of its kind is not read`() throws {
+        let counting = FailingFileSystem(onlyOperations: ["read"])
+        let read = ContentFolder(container: folder.path, name: try .notes, fileSystem: counting).peer(alice)
+        let blob = BlobName(FileHash(high: 1, low: 1))
+        let schema = try #require(SchemaFileName(String(repeating: "0", count: 32) + ".sql"))
+        for path in [peer.path(blob), peer.path(schema)] {
+            #expect(FileManager.default.createFile(atPath: path, contents: nil))
+            #expect(truncate(path, 2 << 30) == 0)
+        }
+        #expect(try read.verify(blob) == .damaged && read.verify(schema) == .damaged)
+        #expect(counting.calls.isEmpty)
+    }
+
+    @Test func `What stands in the place of a peer's own folder is renamed, and of all peers' folder named`() throws {
         let logs = peer.path(of: LogFileName.self)
-        try FileManager.default.removeItem(atPath: logs)
+        let log = try #require(LogFileName(first: 1, last: 1, fileHash: FileHash(high: 1, low: 1)))
         try folder.makeDirectory("elsewhere")
-        try FileManager.default.createSymbolicLink(atPath: logs, withDestinationPath: "\(folder.path)/elsewhere")
+        let elsewhere = "\(folder.path)/elsewhere"
+        for path in [logs, peer.path] {
+            for kind in ["link", "loop", "file", "FIFO"] {
+                try FileManager.default.removeItem(atPath: path)
+                switch kind {
+                case "link": try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: elsewhere)
+                case "loop": try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path)
+                case "file": #expect(FileManager.default.createFile(atPath: path, contents: nil))
+                default: #expect(mkfifo(path, 0o600) == 0)
+                }
+                #expect(try peer.find(log) == nil)
+                try peer.create()
+                #expect(try FileManager.default.contentsOfDirectory(atPath: path).count == (path == logs ? 0 : 4))
+            }
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere).isEmpty)
+        try FileManager.default.removeItem(atPath: content.peersPath)
+        try FileManager.default.createSymbolicLink(atPath: content.peersPath, withDestinationPath: elsewhere)
         let link = #expect(throws: LogSyncError.self) { try peer.create() }
-        #expect(link?.message.contains("\(logs): a symbolic link is in its place") == true)
-        try FileManager.default.removeItem(atPath: logs)
-        try folder.write("", to: "notes/peers/\(alice)/logs")
+        #expect(link?.message.contains("\(content.peersPath): a symbolic link is in its place") == true)
+        try FileManager.default.removeItem(atPath: content.peersPath)
+        try folder.write("", to: "notes/peers")
         let file = #expect(throws: LogSyncError.self) { try peer.create() }
         #expect(file?.message.contains("a file is in its place") == true)
     }

@@ -11,8 +11,10 @@ struct UndeclaredReferenceTests {
 
     init() throws { folder = try TestFolder() }
 
-    private func report(_ sql: String, _ change: (inout InitializePlan) -> Void = { _ in }) throws -> FoundingReport {
-        let path = folder.path + "/app.db"
+    private func report(
+        _ sql: String, in name: String = "app", _ change: (inout InitializePlan) -> Void = { _ in }
+    ) throws -> FoundingReport {
+        let path = folder.path + "/\(name).db"
         let app = try TestPeer.open(path)
         defer { TestPeer.close(app) }
         try app.execute(sql)
@@ -22,8 +24,8 @@ struct UndeclaredReferenceTests {
     }
 
     /// Each as `table.column parent evidence`.
-    private func undeclared(_ sql: String) throws -> [String] {
-        try report(sql).references.filter { !$0.taken }.map {
+    private func undeclared(_ sql: String, in name: String = "app") throws -> [String] {
+        try report(sql, in: name).references.filter { !$0.taken }.map {
             "\($0.table).\($0.column) \($0.parent) \($0.evidence.rawValue)"
         }
     }
@@ -136,6 +138,51 @@ struct UndeclaredReferenceTests {
                 INSERT INTO tags VALUES(8, 'App\\Models\\Book', 1), (9, 'AppStory', 3);
                 """)
         #expect(found == ["tags.taggable_id app_stories name-and-data", "tags.taggable_id books name-and-data"])
+    }
+
+    @Test("Beside a column that will say of which table a row is, it may be any that has such integers")
+    func typedLater() throws {
+        let table = "CREATE TABLE tags(id INTEGER PRIMARY KEY, taggable_type VARCHAR(255), taggable_id BIGINT);"
+        let both = ["tags.taggable_id app_stories", "tags.taggable_id books"]
+        #expect(try undeclared(Self.books + table) == both.map { "\($0) name" })
+        let unknown = Self.books + table + "INSERT INTO tags VALUES(8, '17', 1), (9, '18', 3);"
+        #expect(try undeclared(unknown, in: "b") == both.map { "\($0) name-and-data" })
+        let another = Self.books + table + "INSERT INTO tags VALUES(8, '17', 77), (9, '18', 78);"
+        #expect(try undeclared(another, in: "c").isEmpty)
+        // A kind of books, and no kind of what.
+        let kind = Self.books + "CREATE TABLE loans(id INTEGER PRIMARY KEY, book_type TEXT, book_id INTEGER);"
+        #expect(try undeclared(kind, in: "d") == ["loans.book_id books name"])
+        let report = try report(Self.books + table, in: "e")
+        #expect(report.undecided.allSatisfy { $0.type == "taggable_type" } && report.undecided.count == 2)
+        let help = report.obstacle?.help ?? ""
+        #expect(
+            help.contains("--reference tags.taggable_id=app_stories or --reference tags.taggable_id=books, and where"))
+        #expect(help.contains("tags.taggable_id (by taggable_type)") && help.contains("--local tags"))
+    }
+
+    @Test("Beside a content type of Django's, it is a row of the tables that these name")
+    func contentTypes() throws {
+        let schema = """
+            CREATE TABLE django_content_type(id INTEGER PRIMARY KEY, app_label TEXT, model TEXT);
+            CREATE TABLE blog_post(id INTEGER PRIMARY KEY); CREATE TABLE blog_photo(id INTEGER PRIMARY KEY);
+            CREATE TABLE wiki_page(id INTEGER PRIMARY KEY);
+            CREATE TABLE taggeditem(id INTEGER PRIMARY KEY, object_id integer unsigned,
+                content_type_id INTEGER REFERENCES django_content_type(id));
+            """
+        #expect(
+            try undeclared(schema) == [
+                "taggeditem.object_id blog_photo name", "taggeditem.object_id blog_post name",
+                "taggeditem.object_id django_content_type name", "taggeditem.object_id wiki_page name",
+            ])
+        let rows = """
+            INSERT INTO django_content_type VALUES(1, 'blog', 'post'), (2, 'blog', 'photo'), (3, 'wiki', 'page');
+            INSERT INTO blog_post VALUES(1); INSERT INTO blog_photo VALUES(1); INSERT INTO wiki_page VALUES(1);
+            INSERT INTO taggeditem VALUES(1, 1, 1), (2, 1, 2);
+            """
+        #expect(
+            try undeclared(schema + rows, in: "b") == [
+                "taggeditem.object_id blog_photo name-and-data", "taggeditem.object_id blog_post name-and-data",
+            ])
     }
 
     @Test("A table's own integers are another table's where its key is named after that, and not after itself")

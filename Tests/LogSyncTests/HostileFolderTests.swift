@@ -53,6 +53,27 @@ struct HostileFolderTests {
 
     // MARK: Files
 
+    @Test("Room for a terabyte, which costs nothing to make, is not read")
+    func room() async throws {
+        let hash = String(repeating: "0", count: 32)
+        for file in [
+            "logs/000000000001-000000000001-\(hash).tlog", "snapshots/000000000001-\(hash).snap", "blobs/\(hash)",
+            "schemas/\(hash).sql",
+        ] {
+            try folder.write([], to: file, of: stranger)
+            let handle = try #require(FileHandle(forWritingAtPath: "\(folder.peer(stranger))/\(file)"))
+            try handle.truncate(atOffset: 1 << 40)
+            try handle.close()
+        }
+        for machine in [a, b] {
+            try await machine.sync()
+            _ = try await Replicator.verify(machine.path, configuration: machine.configuration)
+        }
+        _ = try await Replicator.doctor(world.container, configuration: a.configuration)
+        _ = try await Replicator.verify(world.container, configuration: a.configuration)
+        try await expectUnharmed()
+    }
+
     @Test("A sound log file under another hash is held as damaged")
     func otherHash() async throws {
         try a.insert("after")

@@ -40,7 +40,7 @@ struct SnapshotReadBackTests {
     }
 
     /// What a snapshot that adds up can be wrong in.
-    enum Lie: CaseIterable { case empty, fewer, more, twice, otherValue, otherHistory }
+    enum Lie: CaseIterable { case empty, fewer, more, twice, otherValue, otherHistory, otherDigest }
 
     /// Writes a snapshot into a folder that says all that an honest one says, and lies.
     private func put(_ lie: Lie, like honest: [UInt8], by author: PeerID, in folder: ForgedFolder) throws -> String {
@@ -49,7 +49,7 @@ struct SnapshotReadBackTests {
         while var rows = try reader.next() {
             if case .plain(var plain) = rows, plain.table == "note" {
                 switch lie {
-                case .empty, .otherHistory: break
+                case .empty, .otherHistory, .otherDigest: break
                 case .fewer:
                     guard plain.identities.count > 1 else { continue }
                     plain.identities.removeLast()
@@ -92,6 +92,8 @@ struct SnapshotReadBackTests {
             return bytes
         }
         manifest.digest = try SnapshotSum.digest(of: SnapshotReader(MemorySource(written())))
+        // All of it is true, and nobody who joins it finds it so.
+        if lie == .otherDigest { manifest.digest ^= 1 }
         let bytes = try written()
         let name = SnapshotName(
             sequence: manifest.vector[author], fileHash: LogSyncContainer.FileHash(digest: Forge.sha256(bytes)))
@@ -134,7 +136,10 @@ struct SnapshotReadBackTests {
             try await machine.sync()
             _ = try await machine.compact()
         }
-        #expect(try Set(world.snapshots(second)).isSuperset(of: honest))
+        // One that does not add up is damaged to its own store, which takes another: then older ones may go for that.
+        if lie != .otherDigest || isAnothers {
+            #expect(try Set(world.snapshots(second)).isSuperset(of: honest))
+        }
         if !isAnothers {
             // Its own store takes one that is true, whatever stands in its folder.
             #expect(try await b.snapshot().isNew || Set(world.snapshots(second)).subtracting(lies) != Set(honest))

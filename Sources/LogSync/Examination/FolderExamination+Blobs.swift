@@ -52,7 +52,9 @@ extension FolderExamination {
         let name = names[peer].name
         let path = folder.peer(peer).path(file.name)
         do throws(LogSyncError) {
-            guard try folder.peer(peer).verify(file.name) == .damaged else { return nil }
+            if expected == nil || expected == file.size {
+                guard try folder.peer(peer).verify(file.name) == .damaged else { return nil }
+            }
         } catch {
             return Self.unavailable(error, at: path)
         }

@@ -1,4 +1,3 @@
-import Crypto
 import LogSyncContainer
 import LogSyncFormat
 import LogSyncModel
@@ -6,31 +5,28 @@ import LogSyncStore
 
 extension FolderExamination {
     /// Reads a peer's snapshots, which no import reads from end to end.
-    func snapshots(_ peer: PeerScan, _ library: SnapshotLibrary) -> [Finding] {
-        peer.snapshots.compactMap { file in
-            let place = folder.peer(peer.id)
-            do throws(LogSyncError) {
-                guard try place.verify(file.name) == .damaged else { return nil }
-            } catch {
-                return Self.unavailable(error, at: place.path(file.name))
-            }
-            return harm(file.name, of: peer.id, library)
-        }
-    }
+    func snapshots(_ peer: PeerScan) -> [Finding] { peer.snapshots.compactMap { harm($0.name, of: peer.id) } }
 
-    private func harm(_ snapshot: SnapshotName, of peer: PeerID, _ library: SnapshotLibrary) -> Finding {
+    /// It is read block by block, each of which has its own hash, so that what is no snapshot is not read to its end.
+    private func harm(_ snapshot: SnapshotName, of peer: PeerID) -> Finding? {
         let name = names[peer].name
-        let path = folder.peer(peer).path(snapshot)
+        let place = folder.peer(peer)
         do {
-            _ = try library.reader(snapshot, of: peer)
+            guard try place.find(snapshot) != nil else { return nil }
+            let hash = try SnapshotReader(FileSource(place.open(snapshot))).verify()
+            guard hash.nameDigits != snapshot.fileHash.description else { return nil }
+        } catch LogFileError.newerFormat {
+            return nil
         } catch LogFileError.incomplete {
             return Finding(
-                "incomplete-file", .trouble, "a snapshot of \(name) is not all here", at: path,
+                "incomplete-file", .trouble, "a snapshot of \(name) is not all here", at: place.path(snapshot),
                 why: "it does not end as a snapshot does",
                 help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)")
+        } catch let error where !(error is LogFileError) {
+            return Self.unavailable(LogSyncError(wrapping: error, at: place.path), at: place.path)
         } catch {}
         return Finding(
-            "damaged-file", .damage, "a snapshot of \(name) is damaged", at: path,
+            "damaged-file", .damage, "a snapshot of \(name) is damaged", at: place.path(snapshot),
             why: "its bytes do not have the hash that its name says",
             help: "run logsync sync on the store of \(name), which writes one anew")
     }

@@ -40,7 +40,7 @@ struct FolderExamination {
         let library = ContentLibrary(folder)
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             findings += examination.documents(peer) + examination.files(peer, scan, library)
-            findings += examination.snapshots(peer, library.snapshots)
+            findings += examination.snapshots(peer)
             findings += examination.silence(peer) + examination.complaints(peer) + examination.schemas(peer)
         }
         findings += examination.blobs(scan, library)

@@ -318,7 +318,7 @@ struct StoreExamination {
             case .newerFormat: "install a newer logsync on this machine"
             case .refused:
                 "ask \(item.peer.name) what wrote it: it contradicts itself or the schema; all that does not depend on it "
-                    + "goes on"
+                    + "goes on. Where others have imported it, logsync snapshot on one of their stores lets in what comes after"
             case .tooLarge: "where it is meant, let it in with logsync peers accept-size STORE \(item.peer.name)"
             case .fork: "run logsync status on every store of this content to see which two share an id"
             }

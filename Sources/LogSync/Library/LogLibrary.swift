@@ -91,6 +91,18 @@ final class LogLibrary {
         try LogFileReader(source, maximumExpansion: acceptsSize.contains(peer) ? .max : nil)
     }
 
+    /// Whether every byte of a file is as its author wrote it. It is read block by block, each of which has its own hash, so
+    /// that what is no log file is not read to its end.
+    ///
+    /// - Throws: `containerUnavailable`, `noPermission`, `ioError`.
+    func isIntact(_ name: LogFileName, of peer: PeerID) throws -> Bool {
+        do {
+            return try reader(name, of: peer).verify().nameDigits == name.fileHash.description
+        } catch is LogFileError {
+            return false
+        }
+    }
+
     /// Whether a file begins with a header of this content and peer that agrees with its name.
     func hasHeader(_ name: LogFileName, of peer: PeerID) -> Bool {
         header(name, of: peer) != nil

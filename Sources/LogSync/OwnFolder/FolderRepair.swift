@@ -124,7 +124,7 @@ struct FolderRepair {
         guard let header = own.library.logs.header(file.name, of: peer), UInt64(header.totalLength) == file.size else {
             return false
         }
-        if reads, try own.folder.verify(file.name) != .intact { return false }
+        if reads, try !own.library.logs.isIntact(file.name, of: peer) { return false }
         own.soundLogs.insert(file)
         return true
     }

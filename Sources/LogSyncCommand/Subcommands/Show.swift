@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Glibc
 import LogSync
 
 /// Shows a transaction, a log file or a snapshot, cell by cell.
@@ -29,6 +30,7 @@ struct Show: AsyncParsableCommand {
 
     func run() async throws {
         try await common.run { session in
+            try refuseOthers()
             if let (peer, sequence) = transaction.flatMap(Self.split) {
                 let replicator = try await session.open(path)
                 let names = try await Self.names(replicator)
@@ -49,6 +51,14 @@ struct Show: AsyncParsableCommand {
             }
             return .done
         }
+    }
+
+    /// Opening a FIFO would wait for a program that writes into it.
+    private func refuseOthers() throws {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return }
+        throw LogSyncError(
+            .invalidStore, "\(path) is no file; nothing was shown", help: "Name a store, a log file or a snapshot")
     }
 
     /// A store without a transaction is half a request, and no damaged log file.

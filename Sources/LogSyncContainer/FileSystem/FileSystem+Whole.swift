@@ -7,6 +7,17 @@ extension FileSystem {
         return bytes.count <= limit ? bytes : nil
     }
 
+    /// Makes one directory of a peer's own, as ``ensureDirectory(_:in:permissions:)`` does. What else has its name is renamed,
+    /// so that nobody can keep the peer from publishing, and so from importing, by putting something there.
+    func ensureOwnDirectory(
+        _ path: String, in parent: String, permissions: FilePermissions
+    ) throws(FileSystemError) {
+        if let status = try? status(path, followingLinks: false), !status.isDirectory {
+            try rename(path, to: "\(path) (no directory)")
+        }
+        try ensureDirectory(path, in: parent, permissions: permissions)
+    }
+
     /// Makes one directory, or finds it made, and makes that last. Its parent has to be there.
     func ensureDirectory(
         _ path: String, in parent: String, permissions: FilePermissions

@@ -22,7 +22,7 @@ package struct FileSystemError: Error, Hashable, Sendable {
     package var reason: String { found ?? String(cString: strerror(number)) }
 
     /// Whether the file, or a directory on the way to it, is not there.
-    package var isAbsence: Bool { number == ENOENT || number == ENOTDIR }
+    package var isAbsence: Bool { [ENOENT, ENOTDIR, ELOOP].contains(number) }
 
     /// The error as users get it.
     ///

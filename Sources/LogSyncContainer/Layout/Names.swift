@@ -66,6 +66,8 @@ package struct FileHash: Hashable, Comparable, Sendable, CustomStringConvertible
 package protocol PublishedName: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The subfolder of the peer's folder where files of this kind are.
     static var folder: String { get }
+    /// How many bytes a sound file has at most.
+    static var maximumLength: UInt64 { get }
     /// Reads exactly the names of the grammar. Returns nil for anything else.
     init?(_ fileName: String)
     /// What the file's bytes hash to; nil where the name is not of its bytes.
@@ -75,6 +77,7 @@ package protocol PublishedName: Hashable, Comparable, Sendable, CustomStringConv
 /// `FIRST-LAST-HASH.tlog`: the log file that holds one peer's transactions from FIRST to LAST.
 package struct LogFileName: PublishedName {
     package static let folder = "logs"
+    package static let maximumLength = UInt64.max
 
     package let first: UInt64
     package let last: UInt64
@@ -118,6 +121,7 @@ package struct LogFileName: PublishedName {
 /// `SEQUENCE-HASH.snap`: a snapshot, by its author's own sequence in it.
 package struct SnapshotName: PublishedName {
     package static let folder = "snapshots"
+    package static let maximumLength = UInt64.max
 
     /// 0 … 999 999 999 999; 0 where the author had made no transaction.
     package let sequence: UInt64
@@ -150,6 +154,7 @@ package struct SnapshotName: PublishedName {
 /// `FINGERPRINT.sql`: an app's schema as one peer has it.
 package struct SchemaFileName: PublishedName {
     package static let folder = "schemas"
+    package static let maximumLength = UInt64(Limits.schemaLength)
 
     package let fingerprint: SchemaFingerprint
 
@@ -176,6 +181,7 @@ package struct SchemaFileName: PublishedName {
 /// `HASH`: a value too large for a log.
 package struct BlobName: PublishedName {
     package static let folder = "blobs"
+    package static let maximumLength = UInt64(BlobID.maximumLength)
 
     package let fileHash: FileHash
 

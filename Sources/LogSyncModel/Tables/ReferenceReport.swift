@@ -25,13 +25,18 @@ public struct ReferenceReport: Sendable, Hashable, Codable {
     public var evidence: Evidence
     /// Whether its integers are translated.
     public var taken: Bool
+    /// The column beside it that says of which table each row's integer is one's, as `item_type` beside `item_id`.
+    public var type: String?
 
-    public init(table: String, column: String, parent: String, evidence: Evidence, taken: Bool) {
+    public init(
+        table: String, column: String, parent: String, evidence: Evidence, taken: Bool, type: String? = nil
+    ) {
         self.table = table
         self.column = column
         self.parent = parent
         self.evidence = evidence
         self.taken = taken
+        self.type = type
     }
 }
 
@@ -40,10 +45,13 @@ public struct UndecidedReference: Sendable, Hashable, Codable {
     public var table: String
     public var column: String
     public var parent: String
+    /// As ``ReferenceReport/type``: then its integers may be several tables', of which one alone can be named.
+    public var type: String?
 
-    public init(table: String, column: String, parent: String) {
+    public init(table: String, column: String, parent: String, type: String? = nil) {
         self.table = table
         self.column = column
         self.parent = parent
+        self.type = type
     }
 }

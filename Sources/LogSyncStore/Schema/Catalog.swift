@@ -10,6 +10,7 @@ struct Catalog {
     private let byName: [String: TrackedTable]
     /// The names of the tables whose rows' integers some column holds.
     private let referred: Set<String>
+    private let byLocalName: [String: TrackedTable]
     /// What the tables' keys were.
     let keys: KeyHistory
 
@@ -18,13 +19,18 @@ struct Catalog {
         self.tables = Self.sorted(tables)
         byName = Dictionary(tables.map { ($0.name.folded, $0) }, uniquingKeysWith: { first, _ in first })
         referred = Set(tables.flatMap { $0.columns.compactMap(\.reference) })
+        byLocalName = Dictionary(
+            self.tables.map { ($0.schema.name.folded, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// By the name in logs.
     subscript(name: String) -> TrackedTable? { byName[name.folded] }
 
+    /// By the name in the database.
+    subscript(local name: String) -> TrackedTable? { byLocalName[name.folded] }
+
     /// Whether a table of this name in the database is tracked.
-    func hasLocal(_ name: String) -> Bool { tables.contains { $0.schema.name.folded == name.folded } }
+    func hasLocal(_ name: String) -> Bool { self[local: name] != nil }
 
     /// The columns whose integers name rows of `table`.
     func referrers(of table: TrackedTable) -> [(table: TrackedTable, column: TrackedTable.Column)] {
@@ -58,10 +64,12 @@ extension Catalog {
     /// Reads the registered tables. A table that is registered but not there now is left out.
     static func load(on connection: Connection) throws -> Catalog {
         var registered: [Registered] = []
+        let declarations = try TableDeclarations(on: connection)
         for row in try connection.rows(
             "SELECT id, name, log_name, identity, key_columns, recorded, high FROM logsync_table ORDER BY id")
         {
-            guard let schema = try TableSchema.read(String(text: row[1]), on: connection) else { continue }
+            let declared = try TableSchema.read(String(text: row[1]), on: connection, among: declarations)
+            guard let schema = declared else { continue }
             let columns = try connection.rows(
                 "SELECT name, log_name, dropped FROM logsync_column WHERE table_id = ? ORDER BY id", row[0])
             registered.append(
@@ -92,11 +100,12 @@ extension Catalog {
     /// Registered tables that are not there any more, as far as their registration says what they were: which columns they
     /// had, and how their clock records are laid out.
     static func absentTables(on connection: Connection) throws -> [TrackedTable] {
-        try connection.rows(
+        let declarations = try TableDeclarations(on: connection)
+        return try connection.rows(
             "SELECT id, name, log_name, identity, key_columns, shape FROM logsync_table ORDER BY id"
         ).compactMap { row in
             let name = String(text: row[1])
-            guard try TableSchema.read(name, on: connection) == nil else { return nil }
+            guard try TableSchema.read(name, on: connection, among: declarations) == nil else { return nil }
             let kind = TrackedTable.IdentityKind(rawValue: String(text: row[3])) ?? .natural
             let key = row[4].isNull ? [] : try KeyList.decode(String(text: row[4]))
             let columns = try connection.rows(
@@ -249,10 +258,6 @@ private struct ColumnReferences {
 
 /// Finds the table whose local integers a column holds, through the keys in between.
 struct ReferenceResolver {
-    /// How many columns are followed from one. No program has so many in a row; a schema from the folder may, and a thread has
-    /// room for some thousands.
-    private static let maximumColumns = 200
-
     var schemas: [String: TableSchema]
     var kinds: [String: TrackedTable.IdentityKind]
     /// Names by first names: a table renamed under `legacy_alter_table` goes on being referred to by the former one.
@@ -266,7 +271,7 @@ struct ReferenceResolver {
     }
 
     private func parent(of column: String, in table: String, visited: inout Set<String>) -> String? {
-        guard visited.count < Self.maximumColumns, visited.insert("\(table).\(column)").inserted,
+        guard visited.count < Limits.referenceChain, visited.insert("\(table).\(column)").inserted,
             let schema = schemas[table]
         else { return nil }
         for foreignKey in schema.foreignKeys {

@@ -24,12 +24,12 @@ package struct DatabaseOutline: Sendable {
         applicationID = try connection.integer("PRAGMA application_id") ?? 0
         userVersion = try connection.integer("PRAGMA user_version") ?? 0
         tables = [:]
-        for name in try TableSchema.tableNames(on: connection) {
-            guard let schema = try TableSchema.read(name, on: connection) else { continue }
+        for schema in try TableSchema.all(on: connection) {
             var sets = Set(
                 schema.uniqueIndexes.compactMap { index in index.columns.map { Set($0.map(\.name.folded)) } })
             if let key = schema.integerKey { sets.insert([key.folded]) }
-            tables[name.folded] = Table(name: name, columns: Set(schema.columns.map(\.name.folded)), uniqueSets: sets)
+            tables[schema.name.folded] = Table(
+                name: schema.name, columns: Set(schema.columns.map(\.name.folded)), uniqueSets: sets)
         }
         entityReferences = try EntityTables(connection).references()
     }
@@ -74,8 +74,9 @@ struct EntityTables {
         guard !entities.isEmpty else { return [] }
         let tables = Set(entities.values.map(\.table))
         var found: [(table: String, column: String, parent: String)] = []
-        for name in try TableSchema.tableNames(on: connection) {
-            for column in try TableSchema.read(name, on: connection)?.columns ?? [] {
+        for schema in try TableSchema.all(on: connection) {
+            let name = schema.name
+            for column in schema.columns {
                 if number(name) != nil {
                     // An ordered relationship's place is no row.
                     guard !column.name.hasPrefix("Z_FOK_"), let number = number(column.name),

@@ -52,10 +52,50 @@ package struct FoundingReport: Sendable {
         return help + "."
     }
 
+    /// A column that has to be decided, with the tables whose rows it may name.
+    private struct Question {
+        var target: String
+        var table: String
+        var parents: [String]
+        var type: String?
+
+        /// The tables that it may be, as far as they are worth a look.
+        var candidates: String {
+            guard parents.count > 1 else { return parents.joined() }
+            let others = parents.count - 3
+            return parents.count <= 4
+                ? parents.dropLast().joined(separator: ", ") + " or " + (parents.last ?? "")
+                : parents.prefix(3).joined(separator: ", ") + " or \(others) others"
+        }
+
+        /// The options by which it is said, of which one has to be chosen.
+        var options: String {
+            var options = parents.prefix(4).map { "--reference \(target)=\(SQL.shell($0))" }
+            if parents.count > 4 { options = ["--reference \(target)=TABLE"] }
+            return options.joined(separator: " or ")
+        }
+    }
+
+    private var questions: [Question] {
+        var questions: [Question] = []
+        for column in undecided {
+            let target = target(column)
+            if let index = questions.firstIndex(where: { $0.target == target }) {
+                questions[index].parents.append(column.parent)
+            } else {
+                questions.append(
+                    Question(target: target, table: column.table, parents: [column.parent], type: column.type))
+            }
+        }
+        return questions
+    }
+
     private var indecision: LogSyncError {
-        let columns = Set(undecided.map { "\($0.table).\($0.column)" }).count
-        let named = undecided.map { "\($0.table).\($0.column) (\($0.parent))" }.joined(separator: ", ")
-        let what = columns == 1 ? "a column seems to hold integers" : "\(columns) columns seem to hold integers"
+        let questions = questions
+        let named = questions.map { "\($0.target) (\($0.candidates))" }.joined(separator: ", ")
+        let what =
+            questions.count == 1
+            ? "a column seems to hold integers" : "\(questions.count) columns seem to hold integers"
         return LogSyncError(
             .configuration,
             "\(what) of other tables' rows, which differ from peer to peer: \(named); nothing was changed",
@@ -63,11 +103,21 @@ package struct FoundingReport: Sendable {
     }
 
     private var decisions: String {
-        let yes = undecided.map { "--reference \(target($0))=\(SQL.shell($0.parent))" }
-        var no: [String] = []
-        for column in undecided.map({ "--no-reference \(target($0))" }) where !no.contains(column) { no.append(column) }
-        return "say where they do: \(yes.joined(separator: " ")), and where they do not: \(no.joined(separator: " "))."
-            .capitalizingFirst
+        let questions = questions
+        let yes = questions.map(\.options).joined(separator: " ")
+        let no = questions.map { "--no-reference \($0.target)" }.joined(separator: " ")
+        var help = "say where they do: \(yes), and where they do not: \(no)."
+        let typed = questions.filter { $0.type != nil && $0.parents.count > 1 }
+        if !typed.isEmpty {
+            let columns = typed.map { "\($0.target) (by \($0.type ?? ""))" }.joined(separator: ", ")
+            var tables: [String] = []
+            for table in typed.map(\.table) where !tables.contains(table) { tables.append(table) }
+            help +=
+                " One table can be named for a column, and the others' rows would be taken for its: where \(columns) has "
+                + "those of several, keep its rows to each machine with "
+                + tables.map { "--local \(SQL.shell($0))" }.joined(separator: " ") + " or --skip."
+        }
+        return help.capitalizingFirst
     }
 
     private func target(_ column: UndecidedReference) -> String {

@@ -1,5 +1,6 @@
 import LogSyncModel
 import LogSyncSQLite
+import LogSyncState
 
 /// A reference by which one row depends on another (Documentation/model.md, shown state, 4), or merely follows it.
 struct ReferenceRule {
@@ -116,7 +117,7 @@ extension Catalog {
         var covered: Set<Int> = []
         let keyPositions = Set(child.key.map(\.index))
         for key in child.schema.foreignKeys {
-            guard let parent = tables.first(where: { $0.schema.name.folded == key.parent.folded }),
+            guard let parent = self[local: key.parent],
                 let parts = parts(of: key, in: parent)
             else { continue }
             let columns = key.from.compactMap { child.localPositions[$0.folded] }
@@ -218,23 +219,17 @@ struct ReferenceRules {
     }
 
     private mutating func findCircles(_ catalog: Catalog) {
-        var reachable: [Int64: Set<Int64>] = [:]
-        for table in catalog.tables {
-            var seen: Set<Int64> = []
-            var queue = [table.id]
-            while let next = queue.popLast() {
-                for rule in byChild[next] ?? []
-                where rule.strength != .unenforced && seen.insert(rule.parent.id).inserted {
-                    queue.append(rule.parent.id)
-                }
-            }
-            reachable[table.id] = seen
+        let places = Dictionary(
+            catalog.tables.enumerated().map { ($1.id, $0) }, uniquingKeysWith: { first, _ in first })
+        let graph = StrongComponents(count: catalog.tables.count) { place in
+            (byChild[catalog.tables[place].id] ?? []).filter { $0.strength != .unenforced }
+                .compactMap { places[$0.parent.id] }
         }
-        var number = 0
-        for table in catalog.tables where circles[table.id] == nil {
-            guard let own = reachable[table.id], own.contains(table.id) else { continue }
-            number += 1
-            for other in own where reachable[other]?.contains(table.id) ?? false { circles[other] = number }
+        for (number, component) in graph.components.enumerated() {
+            let tables = component.map { catalog.tables[$0] }
+            let refersToItself = of(tables[0]).contains { $0.strength != .unenforced && $0.parent.id == tables[0].id }
+            guard tables.count > 1 || refersToItself else { continue }
+            for table in tables { circles[table.id] = number }
         }
     }
 }

@@ -24,7 +24,7 @@ extension TableRegistration {
     func undecided(_ references: [ReferenceReport]) -> [UndecidedReference] {
         guard plan.settings.isEmpty else { return [] }
         return references.filter { !$0.taken && !isNoReference($0.column, of: $0.table) }.map {
-            UndecidedReference(table: $0.table, column: $0.column, parent: $0.parent)
+            UndecidedReference(table: $0.table, column: $0.column, parent: $0.parent, type: $0.type)
         }
     }
 

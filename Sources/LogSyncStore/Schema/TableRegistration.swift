@@ -43,6 +43,7 @@ struct TableRegistration {
                     && !skipped.contains(table.folded)
         }
         var spellings: [String: String] = [:]
+        let declarations = try TableDeclarations(on: connection)
         for name in try TableSchema.tableNames(on: connection) {
             if !isLocal(name), !skipped.contains(name.folded) {
                 try checkSpelling(of: name, among: &spellings, "the tables")
@@ -51,7 +52,7 @@ struct TableRegistration {
                 choices.left.append((name, "local"))
             } else if skipped.contains(name.folded) {
                 choices.left.append((name, "skipped"))
-            } else if let schema = try TableSchema.read(name, on: connection) {
+            } else if let schema = try TableSchema.read(name, on: connection, among: declarations) {
                 if try isVersion(schema), !identified.contains(name.folded) {
                     choices.left.append((name, "local"))
                     continue

@@ -65,14 +65,19 @@ struct SchemaReconciliation {
     private func reconcileNames() throws -> Bool {
         var isAny = false
         var moved: [(id: Value, former: String, name: String, logName: String)] = []
+        let declarations = try TableDeclarations(on: connection)
+        let triggers = Dictionary(
+            try connection.rows(
+                """
+                SELECT name, tbl_name FROM sqlite_master
+                WHERE type = 'trigger' AND name LIKE 'logsync\\_insert\\_%' ESCAPE '\\'
+                """
+            ).map { (String(text: $0[0]), String(text: $0[1])) }, uniquingKeysWith: { first, _ in first })
         for row in try connection.rows("SELECT id, name, log_name FROM logsync_table") {
             let name = String(text: row[1])
-            let now = try connection.rows(
-                "SELECT tbl_name FROM sqlite_master WHERE type = 'trigger' AND name = ?",
-                .text("logsync_insert_\(row[0].asInteger)"))
             // A rebuild drops the triggers; a name that differs in case alone is found all the same.
-            let schema = try TableSchema.read(name, on: connection)
-            guard let renamed = now.first.map({ String(text: $0[0]) }) ?? schema?.name,
+            let schema = try TableSchema.read(name, on: connection, among: declarations)
+            guard let renamed = triggers["logsync_insert_\(row[0].asInteger)"] ?? schema?.name,
                 !renamed.utf8.elementsEqual(name.utf8)
             else { continue }
             // Under a name that none has: two tables may have exchanged theirs.
@@ -128,8 +133,10 @@ struct SchemaReconciliation {
         let left = Set((plan.skip + plan.local).map { $0.folded })
         let registering = TableRegistration(connection: connection, plan: plan)
         var added: Set<String> = []
+        let declarations = try TableDeclarations(on: connection)
         for name in names where !left.contains(name.folded) {
-            guard let schema = try TableSchema.read(name, on: connection), try !registering.isVersion(schema) else {
+            let declared = try TableSchema.read(name, on: connection, among: declarations)
+            guard let schema = declared, try !registering.isVersion(schema) else {
                 continue
             }
             do {

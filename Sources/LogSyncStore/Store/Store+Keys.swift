@@ -65,10 +65,8 @@ extension KeyNames {
         var plan = InitializePlan(content: "", container: "", peerName: "")
         plan.settings = settings
         let registering = TableRegistration(connection: connection, plan: plan.withContentSettings())
-        for name in try TableSchema.tableNames(on: connection) where !AppSchema.notesMigrations(name) {
-            guard let table = try TableSchema.read(name, on: connection),
-                let choice = try? registering.choice(table)
-            else { continue }
+        for table in try TableSchema.all(on: connection) where !AppSchema.notesMigrations(table.name) {
+            guard let choice = try? registering.choice(table) else { continue }
             // A table that cannot be replicated has no rows anywhere.
             try registering.register(choice)
         }

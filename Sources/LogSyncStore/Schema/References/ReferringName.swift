@@ -49,6 +49,13 @@ struct Words {
             && ["type", "class", "kind", "table", "model"].contains(type.last)
     }
 
+    /// The same of Django's: `target_content_type_id` beside `target_object_id`.
+    static func isContentType(_ type: String, beside column: String) -> Bool {
+        let (type, column) = (Words(type).all, Words(column).all)
+        return type.suffix(3) == ["content", "type", "id"] && column.suffix(2) == ["object", "id"]
+            && type.dropLast(3) == column.dropLast(2)
+    }
+
     /// Words that form no plural with an s.
     private static let irregular = [
         "people": "person", "children": "child", "men": "man", "women": "woman", "indices": "index",
@@ -123,11 +130,13 @@ struct ReferringName {
     ///
     /// - Returns: `isSure` where the name alone says it.
     func candidates(
-        among parents: [TrackedTable], of table: TrackedTable
+        among parents: [NamedTable], of table: TrackedTable
     ) -> [(parent: TrackedTable, isSure: Bool)] {
+        let forms = [ColumnWords(words, saysSo: saysSo)] + (unmarked.map { [ColumnWords($0, saysSo: true)] } ?? [])
         var ranked: [(rank: Int, parent: TrackedTable)] = []
-        for parent in parents {
-            let ranks = [rank(words, saysSo, parent), unmarked.flatMap { rank($0, true, parent) }].compactMap { $0 }
+        for named in parents {
+            let parent = named.table
+            let ranks = forms.compactMap { $0.rank(named) }
             // A season's `season` is its number.
             let isOwnName = parent === table && !saysSo && unmarked == nil
             if let rank = ranks.min(), !isOwnName || rank == 2 {
@@ -137,7 +146,7 @@ struct ReferringName {
                 ranked.append((1, parent))
             } else if parent === table, words.all == ["pid"] {
                 ranked.append((3, parent))
-            } else if saysSo, words.all.count == 1, Self.things.contains(words.all[0]), isNamed(table, after: parent) {
+            } else if saysSo, words.all.count == 1, Self.things.contains(words.all[0]), isNamed(table, after: named) {
                 ranked.append((3, parent))
             }
         }
@@ -154,39 +163,86 @@ struct ReferringName {
         guard words.all.count > 1 else { return true }
         var own = words
         own.all.removeLast()
-        return rank(own, false, table).map { $0 < 2 } ?? false
+        return ColumnWords(own, saysSo: false).rank(NamedTable(table)).map { $0 < 2 } ?? false
     }
 
     /// `item_attributes` is, after `items`.
-    private func isNamed(_ table: TrackedTable, after parent: TrackedTable) -> Bool {
-        let (words, first) = (Words(table.schema.name).all, Words.table(parent.schema.name).all)
+    private func isNamed(_ table: TrackedTable, after parent: NamedTable) -> Bool {
+        let (words, first) = (Words(table.schema.name).all, parent.words.all)
         guard words.count > first.count, let last = first.last, words.starts(with: first.dropLast()) else {
             return false
         }
         return Words.isSame(words[first.count - 1], last)
     }
 
-    /// How far a name is from a table's: 0 the same, 1 the last words of the table's, 2 with words before it.
-    private func rank(_ words: Words, _ saysSo: Bool, _ parent: TrackedTable) -> Int? {
-        var table = Words(parent.schema.name).endings.filter { $0.count > 2 }
-        guard let whole = table.first, let column = words.endings.first else { return nil }
-        if Words.isSame(column, whole) { return 0 }
-        let plain = Words.table(parent.schema.name).endings.filter { $0.count > 2 && !table.contains($0) }
-        if let plain = plain.first, Words.isSame(column, plain) { return 0 }
-        table += plain
-        // Core Data's names begin so.
-        if whole.hasPrefix("z") { table.append(String(whole.dropFirst())) }
-        if table.dropFirst().contains(where: { Words.isSame(column, $0) }) { return 1 }
-        // `attribute_id` of `attribute_definitions`.
-        let isBeginning = saysSo && Words(parent.schema.name).beginnings.contains { Words.isSame(column, $0) }
-        guard saysSo || words.all.dropLast().allSatisfy(Self.relations.contains) else { return nil }
-        let endings = words.endings.dropFirst().filter { $0.count > 2 }
-        if endings.contains(where: { ending in table.contains { Words.isSame(ending, $0) } }) { return 2 }
-        // `from_visit` of `historyvisits`, `show_id` of `tvshow`.
-        guard let last = endings.last ?? (saysSo ? column : nil), last.count > (saysSo ? 3 : 4) else {
-            return isBeginning ? 3 : nil
+    /// A column's name, as it is held against those of all tables.
+    private struct ColumnWords {
+        let saysSo: Bool
+        /// What all of its words may be as one; nil where it has none.
+        let whole: Set<String>?
+        /// The same of its last words, without all.
+        let endings: [Set<String>]
+        /// What its end may be, where a table's name is long enough to end so; nil where it is too short.
+        let end: Set<String>?
+        /// Whether nothing but a relation stands before its last word.
+        let isRelated: Bool
+
+        init(_ words: Words, saysSo: Bool) {
+            self.saysSo = saysSo
+            whole = words.endings.first.map(Words.singular)
+            let endings = words.endings.dropFirst().filter { $0.count > 2 }
+            self.endings = endings.map(Words.singular)
+            let last = endings.last ?? (saysSo ? words.endings.first : nil)
+            end = last.flatMap { $0.count > (saysSo ? 3 : 4) ? Words.singular($0) : nil }
+            isRelated = words.all.dropLast().allSatisfy(ReferringName.relations.contains)
         }
-        let isEnd = Words.singular(whole).contains { form in Words.singular(last).contains(where: form.hasSuffix) }
-        return isEnd || isBeginning ? 3 : nil
+
+        /// How far it is from a table's: 0 the same, 1 the last words of the table's, 2 with words before it.
+        func rank(_ parent: NamedTable) -> Int? {
+            guard let table = parent.whole, let whole else { return nil }
+            func isWhole(_ name: Set<String>) -> Bool { !whole.isDisjoint(with: name) }
+            if isWhole(table) || parent.shortened.first.map(isWhole) ?? false { return 0 }
+            if parent.endings.contains(where: isWhole) { return 1 }
+            // `attribute_id` of `attribute_definitions`.
+            let isBeginning = saysSo && parent.beginnings.contains(where: isWhole)
+            guard saysSo || isRelated else { return nil }
+            let isOneOf = endings.contains { ending in
+                !ending.isDisjoint(with: table) || parent.endings.contains { !ending.isDisjoint(with: $0) }
+            }
+            if isOneOf { return 2 }
+            // `from_visit` of `historyvisits`, `show_id` of `tvshow`.
+            let isEnd = end.map { end in table.contains { form in end.contains(where: form.hasSuffix) } } ?? false
+            return isEnd || isBeginning ? 3 : nil
+        }
+    }
+}
+
+/// A table with what its name is made of: each column's name is held against it.
+struct NamedTable {
+    let table: TrackedTable
+    /// Without what only says that it is a table.
+    let words: Words
+    /// All of its words as one, as it may stand for one thing; nil where that is too short to say anything.
+    let whole: Set<String>?
+    /// What its last words may be as one, without the whole name, in the forms of ``Words/singular(_:)``.
+    let endings: [Set<String>]
+    /// The same without what only says that it is a table, as far as that differs.
+    let shortened: [Set<String>]
+    /// What its first words may be as one.
+    let beginnings: [Set<String>]
+
+    init(_ table: TrackedTable) {
+        self.table = table
+        let name = Words(table.schema.name)
+        words = Words.table(table.schema.name)
+        let own = name.endings.filter { $0.count > 2 }
+        let others = words.endings.filter { $0.count > 2 && !own.contains($0) }
+        var endings = own.dropFirst() + others
+        // Core Data's names begin so.
+        if let whole = own.first, whole.hasPrefix("z") { endings.append(String(whole.dropFirst())) }
+        whole = own.first.map(Words.singular)
+        self.endings = endings.map(Words.singular)
+        shortened = others.map(Words.singular)
+        beginnings = name.beginnings.map(Words.singular)
     }
 }

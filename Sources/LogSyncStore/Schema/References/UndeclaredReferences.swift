@@ -9,7 +9,8 @@
 // with the table's key. Integers of one table's rows alone, some too large for that to be chance. The name alone,
 // where there are no values yet. In Core Data's stores, the index that each relationship has: then it refers to an entity
 // of which the values may be rows, and which one has to be said. Beside a column that says of which table each row is
-// (`item_type`, `item_id`), the tables that this names. Last, three integers or more that are all there as keys, in a column
+// (`item_type` beside `item_id`, Django's `content_type_id` beside `object_id`), the tables that this names; where it names
+// none yet, all that have such integers. Last, three integers or more that are all there as keys, in a column
 // that says that it is a reference and names no table (`author_id`).
 //
 // Where nothing declares a reference, nothing keeps it whole either: rows are deleted, and columns go on naming them. So
@@ -47,6 +48,7 @@ struct UndeclaredReferences {
     ) throws -> [ReferenceReport] {
         let parents = catalog.tables.filter { $0.localInteger != nil }
         guard !parents.isEmpty else { return [] }
+        let names = parents.map(NamedTable.init)
         let joins = try JoinedColumns(catalog, connection)
         let relations = try Relations(EntityTables(connection))
         var reports: [ReferenceReport] = []
@@ -55,11 +57,13 @@ struct UndeclaredReferences {
             where column.reference == nil && column.local != table.schema.integerKey && isWanted(column, table)
                 && !isDeclared(column, in: table)
             {
-                for (parent, evidence) in try evidence(for: column.local, in: table, parents, joins, relations) {
+                let found = try evidence(for: column.local, in: table, parents, names, joins, relations)
+                let type = found.count < 2 ? nil : typeColumn(beside: column.local, in: table)?.local
+                for (parent, evidence) in found {
                     reports.append(
                         ReferenceReport(
                             table: table.schema.name, column: column.local, parent: parent.schema.name,
-                            evidence: evidence, taken: false))
+                            evidence: evidence, taken: false, type: type))
                 }
             }
         }
@@ -74,8 +78,10 @@ struct UndeclaredReferences {
     /// The tables whose own integers are another table's.
     private func foundKeys() throws -> [ReferenceReport] {
         let parents = catalog.tables.filter { $0.localInteger != nil }
+        let names = parents.map(NamedTable.init)
         return try parents.compactMap { table in
-            guard let key = table.localInteger, let (parent, evidence) = try evidence(forKey: key, of: table, parents)
+            guard let key = table.localInteger,
+                let (parent, evidence) = try evidence(forKey: key, of: table, parents, names)
             else { return nil }
             return ReferenceReport(
                 table: table.schema.name, column: key, parent: parent.schema.name, evidence: evidence, taken: false)
@@ -84,11 +90,11 @@ struct UndeclaredReferences {
 
     /// Whether a table's own integers are another table's.
     private func evidence(
-        forKey key: String, of table: TrackedTable, _ parents: [TrackedTable]
+        forKey key: String, of table: TrackedTable, _ parents: [TrackedTable], _ names: [NamedTable]
     ) throws -> (TrackedTable, Evidence)? {
         // Tables of chosen identities have names of their own for their rows.
         guard table.kind == .surrogate else { return nil }
-        let called = ReferringName(key).candidates(among: parents, of: table)
+        let called = ReferringName(key).candidates(among: names, of: table)
         if let named = called.first, named.isSure, named.parent !== table {
             guard try holdsValues(key, in: table) else { return (named.parent, .name) }
             return try isMostlyOf(named.parent, key, in: table) ? (named.parent, .nameAndData) : nil
@@ -105,17 +111,20 @@ struct UndeclaredReferences {
     }
 
     private func evidence(
-        for column: String, in table: TrackedTable, _ parents: [TrackedTable], _ joins: JoinedColumns,
-        _ relations: Relations
+        for column: String, in table: TrackedTable, _ parents: [TrackedTable], _ names: [NamedTable],
+        _ joins: JoinedColumns, _ relations: Relations
     ) throws -> [(TrackedTable, Evidence)] {
         let affinity = table.schema.affinity(of: column)
         guard affinity != .text && affinity != .real else { return [] }
         let named = ReferringName(column)
-        let called = named.candidates(among: parents, of: table)
+        let called = named.candidates(among: names, of: table)
         let joined = joins.parents(of: column, in: table)
         let isRelation = relations.columns.contains("\(table.schema.name).\(column)".folded)
-        let typed = try named.saysOwner ? tables(namedBeside: column, in: table, parents) : []
-        if called.isEmpty, joined.isEmpty, typed.isEmpty, !named.isAnyReference, !isRelation {
+        let type = named.saysOwner ? typeColumn(beside: column, in: table) : nil
+        let typed = try type.map { try tables(namedBy: $0, in: table, parents) } ?? []
+        // A column that is named as a table beside a type is that table's, and its type says something else of it.
+        let isOfSeveral = type != nil && called.isEmpty && joined.isEmpty && mayBeUnnamed(named)
+        if called.isEmpty, joined.isEmpty, typed.isEmpty, !named.isAnyReference, !isRelation, !isOfSeveral {
             // Most columns: to say that they are nothing must not take a look at each of their values.
             guard affinity == .integer, try mayBeUnnamed(named) || mayBeLarge(column, in: table) else { return [] }
         }
@@ -126,6 +135,7 @@ struct UndeclaredReferences {
             // Without a type, a name alone has to say that it is a reference.
             guard affinity == .integer || affinity == .blob && named.saysOwner else { return [] }
             if let parent = called.first(where: \.isSure)?.parent { return [(parent, .name)] }
+            if isOfSeveral { return parents.filter { $0 !== table }.map { ($0, .name) } }
             return isRelation ? parents.filter(relations.isEntity).map { ($0, .index) } : []
         }
         if !typed.isEmpty { return typed.map { ($0, .nameAndData) } }
@@ -138,6 +148,10 @@ struct UndeclaredReferences {
         }
         if named.isAnyReference {
             return try parents.filter { try isWhollyOf($0, column, in: table) }.map { ($0, .nameAndData) }
+        }
+        if isOfSeveral {
+            return try parents.filter { try $0 !== table && isMostlyOf($0, column, in: table) }
+                .map { ($0, .nameAndData) }
         }
         if greatest >= Self.large {
             let others = parents.filter { $0 !== table }
@@ -175,12 +189,33 @@ struct UndeclaredReferences {
         return try whole.isEmpty ? parents.filter { try isMostlyOf($0, column, in: table) } : whole
     }
 
-    /// The tables of which a column beside this says that each row's integer is one's: `item_type` beside `item_id`.
+    /// The column beside this one that says of which table each row's integer is one's: `item_type` beside `item_id`,
+    /// Django's `content_type_id` beside `object_id`.
+    private func typeColumn(beside column: String, in table: TrackedTable) -> TrackedTable.Column? {
+        table.columns.first { type in
+            if type.reference?.folded == Self.contentTypes { return Words.isContentType(type.local, beside: column) }
+            return [.text, .blob].contains(table.schema.affinity(of: type.local))
+                && Words.isType(type.local, beside: column)
+        }
+    }
+
+    /// Where Django notes which table is meant.
+    private static let contentTypes = "django_content_type"
+
+    /// The tables that a column of types names.
     private func tables(
-        namedBeside column: String, in table: TrackedTable, _ parents: [TrackedTable]
+        namedBy type: TrackedTable.Column, in table: TrackedTable, _ parents: [TrackedTable]
     ) throws -> [TrackedTable] {
-        guard let type = table.columns.first(where: { Words.isType($0.local, beside: column) }) else { return [] }
         let name = SQL.name(type.local)
+        if type.reference?.folded == Self.contentTypes {
+            let models = try connection.rows(
+                """
+                SELECT DISTINCT app_label || '_' || model FROM (SELECT \(name) AS type FROM \(table.quoted) LIMIT 1000)
+                JOIN \(Self.contentTypes) ON id = type
+                """)
+            let tables = Set(models.map { String(text: $0[0]).folded })
+            return parents.filter { tables.contains($0.schema.name.folded) }
+        }
         let types = try connection.rows(
             "SELECT DISTINCT \(name) FROM (SELECT \(name) FROM \(table.quoted) LIMIT 1000) WHERE typeof(\(name)) = 'text'"
         ).map { Words(String(text: $0[0])) }

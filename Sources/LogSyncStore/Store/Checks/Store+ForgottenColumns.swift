@@ -85,9 +85,8 @@ extension Store {
                 return [:]
             }
             var columns: SchemaColumns = [:]
-            for name in try TableSchema.tableNames(on: connection) {
-                guard let table = try TableSchema.read(name, on: connection) else { continue }
-                columns[name.folded] = Set(table.columns.filter { !$0.isGenerated }.map { $0.name.folded })
+            for table in try TableSchema.all(on: connection) {
+                columns[table.name.folded] = Set(table.columns.filter { !$0.isGenerated }.map { $0.name.folded })
             }
             return columns
         }
