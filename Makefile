@@ -9,6 +9,9 @@ DESTDIR ?=
 TEST_SEEDS = 200
 TEST_LIES = 20
 TEST_CRASHES = --seeds 2 --deaths 40
+# At how many places of each migration something happens.
+TEST_MIGRATIONS = 4
+MIGRATION_DEATHS ?= 200
 JOBS ?= $(shell nproc)
 
 LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
@@ -65,6 +68,7 @@ test: deps
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_LIES) --certain folders,lies --jobs $(JOBS) || failed="$$failed Lies"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
+	"$$($(SWIFT) build --show-bin-path)/Simulation" --migrations --deaths $(TEST_MIGRATIONS) --jobs $(JOBS) || failed="$$failed Migrations"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 
 # Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while
@@ -93,9 +97,11 @@ test-apps: deps
 	Tests/Applications/run --install "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
 
 # Migrations as Django, Alembic, Rails, GRDB and Room write them, on two and three peers: Documentation/migrations.md has what
-# comes of them. Not part of `test`. ARGS="rails --only unique" for some of them.
+# comes of them; and with a death at every statement and every change of each. Not part of `test`. ARGS="rails --only unique"
+# for some of them, MIGRATION_DEATHS=100000 for all places.
 test-migrations: deps
-	$(SWIFT) build --product logsync
+	$(SWIFT) build
+	"$$($(SWIFT) build --show-bin-path)/Simulation" --migrations --deaths $(MIGRATION_DEATHS) --jobs $(JOBS)
 	Tests/Migrations/run --install "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
 
 # A program that depends on the library by its path, with the oldest and the newest GRDB and swift-crypto that Package.swift
