@@ -44,6 +44,8 @@ extension SchemaReconciliation {
         leaveOut()
         undecided += try renameShifted(columns(of: table), present, in: table, schema)
         leaveOut()
+        undecided += try renameTakenOver(columns(of: table), present, in: table, schema)
+        leaveOut()
         var held = try hold(undecided, in: table)
         let known = try columns(of: table)
         let presentNames = Set(present.map { $0.element.name.folded })
@@ -222,7 +224,7 @@ extension SchemaReconciliation {
         return Int(id)
     }
 
-    private func rename(_ column: KnownColumn, to new: TableSchema.Column, in table: TrackedTable) throws {
+    func rename(_ column: KnownColumn, to new: TableSchema.Column, in table: TrackedTable) throws {
         try connection.run(
             "UPDATE logsync_column SET name = ?3, type = ?4 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
             .integer(column.id), .text(new.name), .text(new.declaredType))
@@ -254,8 +256,12 @@ extension SchemaReconciliation {
     /// were kept.
     func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
         // What was written meanwhile is in the rows alone.
-        if !changes.decided.isEmpty { try Capture.noteEverything(table, on: connection) }
-        guard !changes.added.isEmpty || !changes.dropped.isEmpty else { return }
+        let decided = changes.decided.sorted()
+        if !decided.isEmpty {
+            try Capture.noteEverything(table, on: connection)
+            try HeldValues(of: table, on: connection).makeTable()
+        }
+        guard !changes.added.isEmpty || !changes.dropped.isEmpty || !decided.isEmpty else { return }
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
@@ -272,6 +278,9 @@ extension SchemaReconciliation {
                 if let present { record.digest = reader.digest(present.digests, columns: record.digests.count) }
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
+            if let present, !decided.isEmpty, try takeUp(decided, in: &record, present, reader) {
+                try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+            }
             if let present, !returned.isEmpty {
                 let isChanged = takeBack(returned, in: &record, present, reader)
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
@@ -281,6 +290,7 @@ extension SchemaReconciliation {
                 try Capture.note(at: position, identity: record.identity, in: table, store)
             }
         }
+        if !decided.isEmpty { try HeldValues(of: table, on: connection).forget() }
     }
 
     // MARK: Rowids

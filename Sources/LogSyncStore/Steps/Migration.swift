@@ -134,8 +134,8 @@ struct Migration {
         let undecided = try UndecidedColumns(connection).of(table.id)
         guard let found = undecided.first(where: { $0.name.folded == column.name.folded }) else { return false }
         let name: String
-        if found.former.folded == former.folded {
-            name = found.place
+        if let place = found.place, found.former.folded == former.folded {
+            name = place
         } else if column.name.folded == former.folded {
             name = found.named ?? found.name
         } else {
