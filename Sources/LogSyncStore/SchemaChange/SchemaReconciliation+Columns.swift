@@ -84,6 +84,18 @@ extension SchemaReconciliation {
                     try rename(column, to: added[index].element, in: table)
                 }
                 added.remove(at: index)
+            } else if let found = try moved(column, among: added, in: table, schema),
+                try !found.isDoubtful || !isKey(column, of: table)
+            {
+                let new = added.remove(at: found.index).element
+                if found.isDoubtful {
+                    let place = table.columnNames[Int(column.id)]
+                    let left = UndecidedColumns.Column(name: new.name, former: column.name, place: place, named: nil)
+                    undecided.append(left)
+                    held += try hold([left], in: table)
+                } else {
+                    try rename(column, to: new, in: table)
+                }
             } else {
                 try connection.run(
                     "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
@@ -246,8 +258,9 @@ extension SchemaReconciliation {
         guard try Renames(connection).told(name, in: table.name) == nil else { return false }
         guard isAsMany, ordinal == column.ordinal else { return false }
         if try isSingleStatement(on: table) { return true }
-        let (same, rows, records, isEmpty) = try agreement(of: column, with: name, in: table, schema)
-        return isEmpty || records == 0 || same > 0 && same * 2 >= min(rows, records)
+        let found = try agreement(of: column, with: name, in: table, schema)
+        return found.isEmpty || found.records == 0
+            || found.same > 0 && found.same * 2 >= min(found.rows, found.records)
     }
 
     // MARK: Cells

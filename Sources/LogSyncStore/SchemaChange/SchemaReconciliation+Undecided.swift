@@ -25,37 +25,39 @@ extension SchemaReconciliation {
             name: name, former: column.name, place: table.columnNames[Int(column.id)], named: nil)
     }
 
-    /// Follows columns whose names new ones have taken in a rebuild, where another peer or `logsync migrate` has said so.
+    /// Follows columns whose names new ones have taken, by ALTER TABLE, or in a rebuild where another peer or `logsync
+    /// migrate` has said so.
     ///
-    /// - Returns: columns that may be renamed and have had their names taken, or copied into new ones and given other
-    ///   values: both leave what they held in the new column, and something else under the name.
+    /// - Returns: columns of a rebuilt table that may be renamed and have had their names taken, or copied into new ones and
+    ///   given other values: both leave what they held in the new column, and something else under the name.
     func renameTakenOver(
         _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
         _ schema: TableSchema
     ) throws -> [UndecidedColumns.Column] {
-        guard try !Capture.isInstalled(table, on: connection) else { return [] }
-        var added = present.map(\.element).filter { new in
-            !known.contains { $0.name.folded == new.name.folded }
+        let isRebuilt = try !Capture.isInstalled(table, on: connection)
+        var added = present.filter { new in
+            !known.contains { $0.name.folded == new.element.name.folded }
         }
         var undecided: [UndecidedColumns.Column] = []
         for column in known where try !isKey(column, of: table) {
-            guard let bearer = present.first(where: { $0.element.name.folded == column.name.folded })?.element else {
+            guard let (place, bearer) = present.first(where: { $0.element.name.folded == column.name.folded }) else {
                 continue
             }
             let logName = table.columnNames[Int(column.id)]
             let toldBearer = try Renames(connection).told(bearer.name, in: table.name) ?? logName
-            for (index, new) in added.enumerated()
+            for (index, (offset, new)) in added.enumerated()
             where new.declaredType == column.type && bearer.declaredType == column.type {
+                // ALTER TABLE adds columns after all others: one that has taken a name comes after the one that had it.
+                guard isRebuilt || offset < place else { continue }
                 let told = try Renames(connection).told(new.name, in: table.name)
                 guard told == nil || told == logName && toldBearer != logName, try holdsValues(new, schema) else {
                     continue
                 }
-                let moved = try agreement(of: column, with: new.name, in: table, schema)
-                guard moved.same * 2 > moved.records,
-                    try agreement(of: column, with: bearer.name, in: table, schema).same * 2 < moved.same
-                else { continue }
+                let moved = try agreement(of: column, with: new.name, in: table, schema, countsWritten: true)
+                let stayed = try agreement(of: column, with: bearer.name, in: table, schema, countsWritten: true)
+                guard moved.isMost, stayed.same * 2 < moved.same else { continue }
                 added.remove(at: index)
-                if told != nil {
+                if told != nil || !isRebuilt {
                     try rename(column, to: new, in: table)
                 } else {
                     undecided += [
@@ -67,15 +69,6 @@ extension SchemaReconciliation {
             }
         }
         return undecided
-    }
-
-    /// Whether a column holds something else than its default anywhere.
-    private func holdsValues(_ column: TableSchema.Column, _ schema: TableSchema) throws -> Bool {
-        try connection.integer(
-            """
-            SELECT EXISTS(
-                SELECT 1 FROM \(SQL.name(schema.name)) WHERE \(SQL.name(column.name)) IS NOT (\(column.defaultSQL ?? "NULL")))
-            """) == 1
     }
 
     /// Takes up columns again of which it has been decided what they are.
