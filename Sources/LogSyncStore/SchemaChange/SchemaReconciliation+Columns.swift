@@ -42,9 +42,17 @@ extension SchemaReconciliation {
             }
         }
         leaveOut()
-        undecided += try renameShifted(columns(of: table), present, in: table, schema)
+        // What has just been decided the catalog does not know yet.
+        let decided = try columns(of: table).filter { changes.decided.contains(Int($0.id)) }.map { $0.name.folded }
+        func asked() throws -> (known: [KnownColumn], present: [(offset: Int, element: TableSchema.Column)]) {
+            let known = try columns(of: table).filter { !decided.contains($0.name.folded) }
+            return (known, present.filter { !decided.contains($0.element.name.folded) })
+        }
+        var (former, new) = try asked()
+        undecided += try renameShifted(former, new, in: table, schema)
         leaveOut()
-        undecided += try renameTakenOver(columns(of: table), present, in: table, schema)
+        (former, new) = try asked()
+        undecided += try renameTakenOver(former, new, in: table, schema)
         leaveOut()
         var held = try hold(undecided, in: table)
         let known = try columns(of: table)

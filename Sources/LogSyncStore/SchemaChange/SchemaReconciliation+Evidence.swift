@@ -78,11 +78,12 @@ extension SchemaReconciliation {
             guard try Renames(connection).told(new.element.name, in: table.name) == nil,
                 try holdsValues(new.element, schema),
                 case let agreement = try agreement(
-                    of: column, with: new.element.name, in: table, schema, countsWritten: true), agreement.isMost
+                    of: column, with: new.element.name, in: table, schema, countsWritten: true), agreement.same > 0
             else { continue }
-            found.append((index, agreement.distinct < Self.few))
+            found.append((index, !agreement.isMost || agreement.distinct < Self.few))
         }
-        return found.count == 1 ? found[0] : nil
+        let certain = found.filter { !$0.isDoubtful }
+        return certain.count == 1 ? certain[0] : found.count == 1 ? found[0] : nil
     }
 
     /// So many different values are none that another column has by chance, as flags have.

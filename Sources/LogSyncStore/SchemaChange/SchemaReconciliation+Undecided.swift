@@ -55,7 +55,7 @@ extension SchemaReconciliation {
                 }
                 let moved = try agreement(of: column, with: new.name, in: table, schema, countsWritten: true)
                 let stayed = try agreement(of: column, with: bearer.name, in: table, schema, countsWritten: true)
-                guard moved.isMost, stayed.same * 2 < moved.same else { continue }
+                guard moved.same > 0, stayed.same * 2 < moved.same else { continue }
                 added.remove(at: index)
                 if told != nil || !isRebuilt {
                     try rename(column, to: new, in: table)
