@@ -122,9 +122,14 @@ struct UndecidedColumnTests {
         let y = key.isEmpty ? "y TEXT PRIMARY KEY NOT NULL" : "y TEXT"
         let tail = key.isEmpty ? ") WITHOUT ROWID" : ")"
         try a.execute(
-            "CREATE TABLE t(\(key)x TEXT, \(y)\(tail); INSERT INTO t(x, y) VALUES('1', 'a'), ('2', 'b'), ('3', 'c')")
+            "CREATE TABLE t(\(key)w TEXT, \(y)\(tail); INSERT INTO t(w, y) VALUES('1', 'a'), ('2', 'b'), ('3', 'c')")
         try await a.initialize()
         let b = try await world.clone("b")
+        // What has been said of its name before says nothing of what becomes of it now.
+        for machine in [a, b] {
+            try machine.execute("ALTER TABLE t RENAME w TO x")
+            try await settle(a, b)
+        }
         let migration = """
             CREATE TABLE n(\(key)x TEXT, \(y), x_old TEXT\(tail);
             INSERT INTO n(x, y, x_old) SELECT 'new ' || y, y, x FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;

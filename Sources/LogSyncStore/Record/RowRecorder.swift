@@ -72,7 +72,7 @@ struct RowRecorder {
 
         var state = RowClock(insertedBy: stamp, in: table)
         var cells = try recorder.cells(of: row.values, row.identity, at: table.columns.indices, in: table)
-        let given = carried?.state ?? hidden.flatMap { $0.isAlive && isFirstLook(at: row) ? $0 : nil }
+        let given = carried?.state ?? hidden.flatMap { $0.isAlive && isOfMigration(row) ? $0 : nil }
         let showsCarried = carry(given, into: &state, &cells, of: row, stamp)
         store.spellOutCounters(&state, shown: row.values.values, in: table)
         var record = ClockRecord(state, of: row.identity, shownAs: row.values, reader)
@@ -105,7 +105,7 @@ struct RowRecorder {
 
     /// Whether it is a row of a table that has just come, which a migration has put there: where it holds nothing, it says
     /// nothing against what another peer's migration has put into the same row.
-    private func isFirstLook(at row: Row) -> Bool {
+    private func isOfMigration(_ row: Row) -> Bool {
         recorder.findings.newTables.contains(table.id) && row.touched.milliseconds == 0
     }
 

@@ -54,8 +54,11 @@ struct UndecidedColumns {
     /// - Parameter table: the name in logs.
     func areRenamed(_ columns: [Column], in table: String) throws -> Bool? {
         for column in columns {
-            guard let told = try Renames(connection).told(column.name, in: table) else { continue }
-            if let place = column.place, told == place { return true }
+            // A column whose name may have been taken was told its name in logs long before.
+            guard let place = column.place, let told = try Renames(connection).told(column.name, in: table) else {
+                continue
+            }
+            if told == place { return true }
             if told == column.named ?? column.name { return false }
         }
         return nil
