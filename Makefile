@@ -9,6 +9,12 @@ DESTDIR ?=
 TEST_SEEDS = 200
 TEST_LIES = 20
 TEST_CRASHES = --seeds 2 --deaths 40
+# At how many places of each migration something happens.
+TEST_MIGRATIONS = 4
+MIGRATION_DEATHS ?= 200
+# How many random worlds of migrations.
+TEST_WORLDS = 6
+MIGRATION_WORLDS ?= 100
 JOBS ?= $(shell nproc)
 
 LIBRARIES = libsqlite3-dev libinotifytools0-dev libzstd-dev
@@ -65,6 +71,8 @@ test: deps
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_LIES) --certain folders,lies --jobs $(JOBS) || failed="$$failed Lies"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
+	"$$($(SWIFT) build --show-bin-path)/Simulation" --migrations --deaths $(TEST_MIGRATIONS) --jobs $(JOBS) || failed="$$failed Migrations"; \
+	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_WORLDS) --jobs $(JOBS) || failed="$$failed Worlds"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 
 # Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while
@@ -99,9 +107,12 @@ test-hostile: deps
 	Tests/Hostile/run "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
 
 # Migrations as Django, Alembic, Rails, GRDB and Room write them, on two and three peers: Documentation/migrations.md has what
-# comes of them. Not part of `test`. ARGS="rails --only unique" for some of them.
+# comes of them; and with a death at every statement and every change of each. Not part of `test`. ARGS="rails --only unique"
+# for some of them, MIGRATION_DEATHS=100000 for all places, MIGRATION_WORLDS=1000 for more random ones.
 test-migrations: deps
-	$(SWIFT) build --product logsync
+	$(SWIFT) build
+	"$$($(SWIFT) build --show-bin-path)/Simulation" --migrations --deaths $(MIGRATION_DEATHS) --jobs $(JOBS)
+	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(MIGRATION_WORLDS) --jobs $(JOBS)
 	Tests/Migrations/run --install "$$($(SWIFT) build --show-bin-path)/logsync" $(ARGS)
 
 # A program that depends on the library by its path, with the oldest and the newest GRDB and swift-crypto that Package.swift

@@ -36,6 +36,33 @@ import Testing
         #expect(try b.strings("SELECT * FROM m") == ["1.5|B|y"])
     }
 
+    /// The later of two migrations that fill a table from another one's column finds nothing where the first peer had moved
+    /// the value before it was recorded.
+    @Test func aTableThatBothFillKeepsWhatTheLaterOneHadNothingFor() throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql:
+                "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, street TEXT); INSERT INTO t VALUES('x', 'of x'), ('y', 'y')"
+        )
+        let b = try TestPeer(folder, "b", cloning: a)
+        let migration = """
+            BEGIN; CREATE TABLE address(k TEXT PRIMARY KEY NOT NULL REFERENCES t, street TEXT, zip TEXT DEFAULT '0');
+            INSERT INTO address(k, street) SELECT k, street FROM t; ALTER TABLE t DROP COLUMN street; COMMIT;
+            """
+        try a.write("INSERT INTO t VALUES('new', 'of new'), ('none', 'of none')")
+        try a.write(migration)
+        try a.write("UPDATE address SET zip = '1' WHERE k = 'new'; DELETE FROM address WHERE k = 'none'")
+        try b.pull(from: a)
+        try b.write("UPDATE t SET street = 'by b' WHERE k = 'x'; UPDATE t SET street = NULL WHERE k = 'y'")
+        #expect(try b.strings("SELECT k, street FROM t WHERE k = 'new'") == ["new|NULL"])
+        try b.write(migration)
+        try b.write("DELETE FROM address WHERE k = 'none'")
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT * FROM address ORDER BY k") == ["new|of new|1", "x|by b|0", "y|y|0"])
+        }
+    }
+
     @Test func aPublishedSchemaSaysWhatKeysAreCalledAndReachesNoOtherFile() throws {
         #expect(
             try KeyNames.names(

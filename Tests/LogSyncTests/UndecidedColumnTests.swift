@@ -113,6 +113,57 @@ struct UndecidedColumnTests {
             "SELECT coalesce(z,'-')||' '||y FROM t ORDER BY 1")
     }
 
+    @Test(
+        "may have had their names taken in a rebuild, or have been copied and changed",
+        arguments: ["t.x=x_old", "t.x=x"], ["id INTEGER PRIMARY KEY, ", ""])
+    func takenOver(said: String, key: String) async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        let y = key.isEmpty ? "y TEXT PRIMARY KEY NOT NULL" : "y TEXT"
+        let tail = key.isEmpty ? ") WITHOUT ROWID" : ")"
+        try a.execute(
+            "CREATE TABLE t(\(key)w TEXT, \(y)\(tail); INSERT INTO t(w, y) VALUES('1', 'a'), ('2', 'b'), ('3', 'c')")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        // What has been said of its name before says nothing of what becomes of it now.
+        for machine in [a, b] {
+            try machine.execute("ALTER TABLE t RENAME w TO x")
+            try await settle(a, b)
+        }
+        let migration = """
+            CREATE TABLE n(\(key)x TEXT, \(y), x_old TEXT\(tail);
+            INSERT INTO n(x, y, x_old) SELECT 'new ' || y, y, x FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;
+            """
+        try a.execute(migration)
+        try await settle(a, b)
+        let undecided = try #require(try await a.status().undecided.first)
+        #expect(undecided.columns.map(\.name) == ["x_old", "x"])
+        #expect(undecided.renamed.hasSuffix(".db --rename t.x=x_old"), "\(undecided.renamed)")
+        #expect(undecided.notRenamed.hasSuffix(".db --rename t.x_old=x_old --rename t.x=x"), "\(undecided.notRenamed)")
+        // Neither has been told of anything yet, and both write.
+        #expect(try rows("SELECT x FROM t ORDER BY y", b) == ["1", "2", "3"])
+        try a.execute("INSERT INTO t(x, y, x_old) VALUES('new d', 'd', '4')")
+        try b.execute("UPDATE t SET x = 'by b' WHERE y = 'b'; INSERT INTO t(x, y) VALUES('5', 'e')")
+        try await settle(a, b)
+        try await a.with { _ = try await $0.migrate("", renames: [said]) }
+        try await settle(a, b)
+        let isRenamed = said == "t.x=x_old"
+        let query = "SELECT y || ' ' || coalesce(x_old, '-') || ' ' || coalesce(x, '-') FROM t ORDER BY y"
+        if isRenamed {
+            #expect(try rows("SELECT x FROM t ORDER BY y", b) == ["1", "by b", "3", "4", "5"])
+            #expect(try rows(query, a) == ["a 1 new a", "b by b new b", "c 3 new c", "d 4 new d", "e 5 -"])
+        }
+        try b.execute(migration)
+        try await settle(a, b)
+        let found = try rows(query, a)
+        try await expectAgreement(a, b, found, query)
+        if isRenamed {
+            #expect(found == ["a 1 new a", "b by b new b", "c 3 new c", "d 4 new d", "e 5 new e"])
+        } else {
+            #expect(found.map { $0.split(separator: " ").count >= 3 }.allSatisfy { $0 })
+        }
+    }
+
     @Test("are none after one statement, which says that it was a renaming")
     func oneStatement() async throws {
         let world = try World()

@@ -14,7 +14,7 @@ class Kind:
 
     def __init__(
         self, name, old, pieces, query, *, alter=None, django=None, alembic=None, write=None, edit=None, remove=None,
-        wrong=None, clash=None, orphans=False, keeps=False, main=("t", "t"), options=(), each="",
+        wrong=None, clash=None, orphans=False, main=("t", "t"), options=(), each="",
         whens=None
     ):
         self.name, self.old, self.pieces, self.query = name, old, pieces, query
@@ -29,8 +29,6 @@ class Kind:
         self.whens = whens
         # Whether the migration makes children of rows that another peer deletes: they are parked.
         self.orphans = orphans
-        # Whether a table goes, of which others' rows are kept.
-        self.keeps = keeps
 
 
 def rebuilt(name, old, new, *arguments, values=None, rest="", before=(), after=(), others=None, **rest_of):
@@ -239,7 +237,7 @@ KINDS = [
             Rebuild("t", None, Table({"uid": "TEXT PRIMARY KEY NOT NULL", "note": "TEXT", "more": "TEXT"}),
                     {"more": "(SELECT more FROM u WHERE u.uid = t.uid)"}),
             "DROP TABLE u;"],
-        "SELECT uid, note FROM t", keeps=True,
+        "SELECT uid, note FROM t",
         write=["INSERT INTO t(uid,note) VALUES('{uid}','{note}'); INSERT INTO u VALUES('{uid}','m {uid}')",
                "INSERT INTO t(uid,note,more) VALUES('{uid}','{note}','m {uid}')"],
         wrong="SELECT uid, more FROM t WHERE uid LIKE '%new%' AND more IS NOT 'm ' || uid"),
@@ -248,7 +246,7 @@ KINDS = [
             "t": Table({"uid": "TEXT PRIMARY KEY NOT NULL", "note": "TEXT"}),
             "u": Table({"uid": "TEXT PRIMARY KEY NOT NULL", "note": "TEXT"})}, [
             "INSERT OR IGNORE INTO t(uid, note) SELECT 'u-' || uid, note FROM u;", "DROP TABLE u;"],
-        "SELECT uid, note FROM t WHERE uid NOT LIKE 'u-%'", keeps=True,
+        "SELECT uid, note FROM t WHERE uid NOT LIKE 'u-%'",
         write=["INSERT INTO t(uid,note) VALUES('{uid}','{note}'); INSERT INTO u VALUES('{uid}','m {uid}')",
                "INSERT INTO t(uid,note) VALUES('{uid}','{note}')"]),
     Kind(

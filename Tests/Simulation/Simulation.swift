@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import SimulationVFS
 
 /// Runs random scenarios on real stores and compares what they show with what an oracle says.
 @main
@@ -20,7 +21,10 @@ struct Simulation: AsyncParsableCommand {
     @Flag(help: "Do not shrink what fails.") var whole = false
     @Flag(help: "Make small scenarios with folders, and run each with a death at every change that it makes.")
     var crashes = false
-    @Option(help: "Of a scenario's deaths run so many at most, evenly spread.") var deaths = 5000
+    @Flag(help: "Run migrations of all kinds, each with a death at every statement and every change.")
+    var migrations = false
+    @Option(help: "Of these, only those whose names have these words.") var only = ""
+    @Option(help: "Of a scenario's or migration's deaths run so many at most, evenly spread.") var deaths = 5000
     @Option(help: "Keep the folders of what fails in this one, by the number of the run.") var keep: String?
     @Option(help: "Shrink what fails for so many seconds at most.") var shrinking = 60.0
     @Option(help: .hidden) var stride: UInt64 = 1
@@ -33,6 +37,7 @@ struct Simulation: AsyncParsableCommand {
         if let seed { return try await replay(seed, allowed, certain) }
         if jobs > 1 { return try await share() }
         if crashes { return try await enumerate(allowed, certain) }
+        if migrations { return try migrate() }
         let runner = try Runner(keeping: keep)
         let beginning = Date()
         var failed: [UInt64] = []
@@ -115,6 +120,37 @@ struct Simulation: AsyncParsableCommand {
         if failed > 0 { throw ExitCode(1) }
     }
 
+    /// Every death of every migration, with and without a write-ahead log.
+    private func migrate() throws {
+        let base = FileManager.default.isWritableFile(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
+        let root = "\(base)/logsync-migrations-\(UUID().uuidString)"
+        guard simulation_vfs_register() == 0 else {
+            throw Failure(.program, "the simulation's VFS cannot be registered")
+        }
+        // What is left in memory or among temporary files is the system's to clear away.
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        let beginning = Date()
+        var (failed, ran, points) = (0, 0, 0)
+        let subjects = MigrationCase.all.filter { only.isEmpty || $0.name.contains(only) }
+        for (index, subject) in subjects.enumerated() where UInt64(index) % stride == (from - 1) % stride {
+            // Both where all of them are run, else one after the other.
+            for hasLog in deaths >= 1000 ? [true, false] : [index.isMultiple(of: 2)] {
+                var deaths = MigrationDeaths(subject, hasLog: hasLog, root: root)
+                try deaths.run(limit: self.deaths) { problem in
+                    failed += 1
+                    say("FAILED \(subject.name), \(hasLog ? "with a log" : "with a journal"): \(problem)")
+                }
+                ran += deaths.runs
+                points += deaths.points
+            }
+        }
+        let seconds = Date().timeIntervalSince(beginning)
+        say(
+            "\(ran) of \(points) deaths in \(subjects.count) migrations in \(String(format: "%.1f", seconds)) s: "
+                + (failed == 0 ? "all made good" : "\(failed) failed"))
+        if failed > 0 { throw ExitCode(1) }
+    }
+
     /// Runs itself several times, each for a part of the seeds.
     private func share() async throws {
         var workers: [Process] = []
@@ -130,6 +166,7 @@ struct Simulation: AsyncParsableCommand {
             if !certain.isEmpty { worker.arguments?.append("--certain=\(certain)") }
             if whole { worker.arguments?.append("--whole") }
             if crashes { worker.arguments? += ["--crashes", "--deaths", "\(deaths)"] }
+            if migrations { worker.arguments? += ["--migrations", "--deaths", "\(deaths)", "--only", only] }
             try worker.run()
             workers.append(worker)
         }

@@ -238,9 +238,18 @@ struct StoreExamination {
             "parked", .trouble, status.parked, "rows cannot stand in their tables",
             why: "they would break a constraint; they are kept beside the table and come back when they can",
             help: "logsync conflicts lists them, conflicts set and conflicts drop settle them")
-        add(
-            "kept-for-schema", .trouble, status.keptForSchema, "cells are kept for tables and columns not here yet",
-            why: "another peer has a newer schema", help: "let the app migrate this store as well")
+        let isAwaited =
+            !status.container.available
+            || status.schemas.contains { $0.differences.contains { $0.kind == .missingHere } }
+        if isAwaited {
+            add(
+                "kept-for-schema", .trouble, status.keptForSchema, "cells are kept for tables and columns not here yet",
+                why: "another peer has a newer schema", help: "let the app migrate this store as well")
+        } else {
+            add(
+                "kept-for-schema", .note, status.keptForSchema, "cells are kept of tables and columns that no peer has",
+                why: "they were dropped, and may come back", help: nil)
+        }
         for undecided in status.undecided {
             findings.append(
                 Finding(

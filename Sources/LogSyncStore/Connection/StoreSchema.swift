@@ -156,6 +156,14 @@ enum StoreSchema {
         CREATE TABLE IF NOT EXISTS logsync_receipt(peer BLOB PRIMARY KEY NOT NULL, counter INTEGER NOT NULL);
         """
 
+    /// Made when it is first needed.
+    static let undecided = """
+        -- What rows held in columns of which it is to be decided what they are, as digests.
+        CREATE TABLE IF NOT EXISTS logsync_undecided(
+            table_id INTEGER NOT NULL, column TEXT NOT NULL, identity BLOB NOT NULL, digest INTEGER NOT NULL,
+            PRIMARY KEY(table_id, column, identity)) WITHOUT ROWID;
+        """
+
     /// The keys under which rows stand whose own keys name a folded row; from format 4 on.
     static let shown = """
         CREATE TABLE logsync_shown(

@@ -72,7 +72,8 @@ struct RowRecorder {
 
         var state = RowClock(insertedBy: stamp, in: table)
         var cells = try recorder.cells(of: row.values, row.identity, at: table.columns.indices, in: table)
-        let showsCarried = carry(carried, into: &state, &cells, of: row, stamp)
+        let given = carried?.state ?? hidden.flatMap { $0.isAlive && isOfMigration(row) ? $0 : nil }
+        let showsCarried = carry(given, into: &state, &cells, of: row, stamp)
         store.spellOutCounters(&state, shown: row.values.values, in: table)
         var record = ClockRecord(state, of: row.identity, shownAs: row.values, reader)
         if carried?.breaksCheck ?? false, let place = table.hasRowid ? row.touched.rowid ?? position : 0 {
@@ -102,16 +103,23 @@ struct RowRecorder {
         }
     }
 
+    /// Whether it is a row of a table that has just come, which a migration has put there: where it holds nothing, it says
+    /// nothing against what another peer's migration has put into the same row.
+    private func isOfMigration(_ row: Row) -> Bool {
+        recorder.findings.newTables.contains(table.id) && row.touched.milliseconds == 0
+    }
+
     /// Lets an insert say what is known of the row's other columns: of columns unknown here, and of columns that have
     /// come meanwhile and in which the program has written nothing.
     ///
+    /// - Parameter carried: what was known of the row that it was before.
     /// - Returns: whether the row has to show some of it.
     private func carry(
-        _ carried: ClockRecord?, into state: inout RowClock, _ cells: inout [TransactionWriter.Cell], of row: Row,
+        _ carried: RowClock?, into state: inout RowClock, _ cells: inout [TransactionWriter.Cell], of row: Row,
         _ stamp: Stamp
     ) -> Bool {
         var isShown = false
-        for (name, cell) in (carried?.state.cellsByName ?? [:]).sorted(by: { $0.key < $1.key }) {
+        for (name, cell) in (carried?.cellsByName ?? [:]).sorted(by: { $0.key < $1.key }) {
             guard let value = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) })?.value else { continue }
             let version = Version(stamp: stamp, value: value)
             guard let position = table.positions[name.folded] else {

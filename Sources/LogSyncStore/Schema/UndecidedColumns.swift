@@ -5,17 +5,18 @@ import LogSyncSQLite
 /// Columns of which nothing says whether a migration has renamed them.
 ///
 /// After two columns have exchanged their names in an empty table, or after one went and one came in it, each new name may
-/// be the former column at its place, or what the name says. Until it is known, the columns are left alone: what they hold
+/// be the former column at its place, or what the name says. Where a rebuild leaves a column's values in a new one, and
+/// others under its name, it may have been renamed, or copied and changed. Until it is known, the columns are left alone: what they hold
 /// stays in the program's table, and what other peers write to them is kept beside it. The setting `rename` decides, of
 /// another peer that could tell, or of `logsync migrate --rename`.
 struct UndecidedColumns {
     struct Column: Codable, Equatable {
         /// What the database calls it.
         var name: String
-        /// What the column at its place was called in the database before.
+        /// What the column at its place was called in the database before; its own name where that was taken over.
         var former: String
-        /// That column's name in logs.
-        var place: String
+        /// That column's name in logs; nil where this one is new if that has been renamed.
+        var place: String?
         /// The name in logs of the column that was called as this one is; nil where there was none, so that it is new.
         var named: String?
     }
@@ -53,8 +54,11 @@ struct UndecidedColumns {
     /// - Parameter table: the name in logs.
     func areRenamed(_ columns: [Column], in table: String) throws -> Bool? {
         for column in columns {
-            guard let told = try Renames(connection).told(column.name, in: table) else { continue }
-            if told == column.place { return true }
+            // A column whose name may have been taken was told its name in logs long before.
+            guard let place = column.place, let told = try Renames(connection).told(column.name, in: table) else {
+                continue
+            }
+            if told == place { return true }
             if told == column.named ?? column.name { return false }
         }
         return nil

@@ -87,6 +87,7 @@ struct ClockLayoutChange {
             try connection.run("DELETE FROM logsync_shown WHERE table_id = ?", .integer(table.id))
         }
         var moved: Set<Int64> = []
+        var least: Int64 = 0
         /// Rows whose former keys lead to no record.
         var left: [(rowid: Int64?, row: TableReader.Row)] = []
         func spelled(_ row: TableReader.Row) throws -> RowIdentity? {
@@ -111,6 +112,7 @@ struct ClockLayoutChange {
         }
         try reader.forEachRow { rowid, values in
             let row = TableReader.Row(values: values, of: table)
+            least = min(least, rowid ?? 0)
             let natural = try spelled(row)
             let found =
                 try former == nil
@@ -127,7 +129,7 @@ struct ClockLayoutChange {
                 try move(origin, nil, row, natural, left[index].rowid)
             }
         }
-        try moveOrphans(except: moved, formerly, clock, byDigest: byDigest)
+        try moveOrphans(except: moved, formerly, clock, byDigest: byDigest, below: least)
     }
 
     /// Whether a column of the key held numbers until now, and references from now on.
@@ -264,8 +266,10 @@ struct ClockLayoutChange {
     }
 
     /// Moves records whose rows are gone, with the identity where the record or a pending deletion says it.
+    ///
+    /// - Parameter least: the least rowid that a row has.
     private func moveOrphans(
-        except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool
+        except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool, below least: Int64
     ) throws {
         var keys: [Int64: RowIdentity] = [:]
         let names = Set(
@@ -282,18 +286,26 @@ struct ClockLayoutChange {
                 }
             }
         }
-        var free: Int64 = 0
+        // Programs may give rows negative integers, too.
+        var free = min(0, least, try connection.integer("SELECT min(row) FROM \(table.clock)") ?? 0)
         for row in try connection.rows("SELECT row FROM \(old)") where !moved.contains(row[0].asInteger) {
             let origin = row[0].asInteger
             guard var record = try formerly.record(at: origin, connection) else { continue }
             record.identity = record.named ?? keys[origin] ?? nameOfOrphan(origin)
             record.key = nil
             record.uniques = []
-            // Under a number that no row has; but an integer that says which row it was stays.
+            // Under a number that no row has; but an integer that says which row it was stays, unless another row has it now.
             free -= 1
-            let isNatural = table.kind == .natural && table.schema.integerKey != nil
-            _ = try clock.insert(record, at: table.localInteger != nil || isNatural ? origin : free)
+            let isTaken = try connection.integer("SELECT 1 FROM \(table.clock) WHERE row = ?", row[0]) != nil
+            _ = try clock.insert(record, at: saysRow && !isTaken ? origin : free)
         }
+    }
+
+    /// Whether a record's number is the integer of its row, now as before.
+    private var saysRow: Bool {
+        let isNatural = table.kind == .natural && table.schema.integerKey != nil
+        guard table.localInteger != nil || isNatural else { return false }
+        return former.map { $0.kind != .natural || $0.isInteger } ?? true
     }
 }
 

@@ -42,7 +42,17 @@ extension SchemaReconciliation {
             }
         }
         leaveOut()
-        undecided += try renameShifted(columns(of: table), present, in: table, schema)
+        // What has just been decided the catalog does not know yet.
+        let decided = try columns(of: table).filter { changes.decided.contains(Int($0.id)) }.map { $0.name.folded }
+        func asked() throws -> (known: [KnownColumn], present: [(offset: Int, element: TableSchema.Column)]) {
+            let known = try columns(of: table).filter { !decided.contains($0.name.folded) }
+            return (known, present.filter { !decided.contains($0.element.name.folded) })
+        }
+        var (former, new) = try asked()
+        undecided += try renameShifted(former, new, in: table, schema)
+        leaveOut()
+        (former, new) = try asked()
+        undecided += try renameTakenOver(former, new, in: table, schema)
         leaveOut()
         var held = try hold(undecided, in: table)
         let known = try columns(of: table)
@@ -82,6 +92,18 @@ extension SchemaReconciliation {
                     try rename(column, to: added[index].element, in: table)
                 }
                 added.remove(at: index)
+            } else if let found = try moved(column, among: added, in: table, schema),
+                try !found.isDoubtful || !isKey(column, of: table)
+            {
+                let new = added.remove(at: found.index).element
+                if found.isDoubtful {
+                    let place = table.columnNames[Int(column.id)]
+                    let left = UndecidedColumns.Column(name: new.name, former: column.name, place: place, named: nil)
+                    undecided.append(left)
+                    held += try hold([left], in: table)
+                } else {
+                    try rename(column, to: new, in: table)
+                }
             } else {
                 try connection.run(
                     "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
@@ -222,7 +244,7 @@ extension SchemaReconciliation {
         return Int(id)
     }
 
-    private func rename(_ column: KnownColumn, to new: TableSchema.Column, in table: TrackedTable) throws {
+    func rename(_ column: KnownColumn, to new: TableSchema.Column, in table: TrackedTable) throws {
         try connection.run(
             "UPDATE logsync_column SET name = ?3, type = ?4 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
             .integer(column.id), .text(new.name), .text(new.declaredType))
@@ -244,8 +266,9 @@ extension SchemaReconciliation {
         guard try Renames(connection).told(name, in: table.name) == nil else { return false }
         guard isAsMany, ordinal == column.ordinal else { return false }
         if try isSingleStatement(on: table) { return true }
-        let (same, rows, records, isEmpty) = try agreement(of: column, with: name, in: table, schema)
-        return isEmpty || records == 0 || same > 0 && same * 2 >= min(rows, records)
+        let found = try agreement(of: column, with: name, in: table, schema)
+        return found.isEmpty || found.records == 0
+            || found.same > 0 && found.same * 2 >= min(found.rows, found.records)
     }
 
     // MARK: Cells
@@ -254,8 +277,12 @@ extension SchemaReconciliation {
     /// were kept.
     func reconcileCells(of table: TrackedTable, _ changes: ColumnChanges) throws {
         // What was written meanwhile is in the rows alone.
-        if !changes.decided.isEmpty { try Capture.noteEverything(table, on: connection) }
-        guard !changes.added.isEmpty || !changes.dropped.isEmpty else { return }
+        let decided = changes.decided.sorted()
+        if !decided.isEmpty {
+            try Capture.noteEverything(table, on: connection)
+            try HeldValues(of: table, on: connection).makeTable()
+        }
+        guard !changes.added.isEmpty || !changes.dropped.isEmpty || !decided.isEmpty else { return }
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
@@ -272,6 +299,9 @@ extension SchemaReconciliation {
                 if let present { record.digest = reader.digest(present.digests, columns: record.digests.count) }
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
+            if let present, !decided.isEmpty, try takeUp(decided, in: &record, present, reader) {
+                try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+            }
             if let present, !returned.isEmpty {
                 let isChanged = takeBack(returned, in: &record, present, reader)
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
@@ -281,6 +311,7 @@ extension SchemaReconciliation {
                 try Capture.note(at: position, identity: record.identity, in: table, store)
             }
         }
+        if !decided.isEmpty { try HeldValues(of: table, on: connection).forget() }
     }
 
     // MARK: Rowids

@@ -11,16 +11,33 @@ extension SchemaReconciliation {
             && Capture.isInstalled(table, on: connection)
     }
 
-    /// How many values of a column are what the records have of a known one, in any order. That both have no value in a
-    /// row says nothing, nor do records of rows that were written since.
+    /// How well the values of a column agree with what the records have of a known one.
+    struct Agreement {
+        /// How many values are the same, in any order. That both have no value in a row says nothing.
+        var same = 0
+        /// How many different ones of these there are.
+        var distinct = 0
+        /// How many values there are, in rows and in records.
+        var rows = 0
+        var records = 0
+        /// Whether the table has no rows.
+        var isEmpty = true
+
+        /// Whether most of what the records have is there.
+        var isMost: Bool { same > 0 && same * 2 > records }
+    }
+
+    /// - Parameter countsWritten: whether records of rows that were written since count as well. That they differ says
+    ///   nothing; that they agree does.
     func agreement(
-        of column: KnownColumn, with name: String, in table: TrackedTable, _ schema: TableSchema
-    ) throws -> (same: Int, rows: Int, records: Int, isEmpty: Bool) {
+        of column: KnownColumn, with name: String, in table: TrackedTable, _ schema: TableSchema,
+        countsWritten: Bool = false
+    ) throws -> Agreement {
         var former: [UInt32: Int] = [:]
         let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
         let clock = ClockTable(table: table, connection: connection)
-        let written = try writtenRecords(of: table)
-        var records = 0
+        let written = countsWritten ? [] : try writtenRecords(of: table)
+        var agreement = Agreement()
         for row in try connection.rows("SELECT row FROM \(table.clock) LIMIT 100000") {
             guard !written.contains(row[0].asInteger), let record = try clock.record(at: row[0].asInteger),
                 record.digests.indices.contains(Int(column.id))
@@ -28,23 +45,57 @@ extension SchemaReconciliation {
             let digest = record.digests[Int(column.id)]
             guard digest != none else { continue }
             former[digest, default: 0] += 1
-            records += 1
+            agreement.records += 1
         }
-        var rows = 0
-        var same = 0
-        var isEmpty = true
+        var found: Set<UInt32> = []
         let statement = try Statement(
             "SELECT \(SQL.name(name)) FROM \(SQL.name(schema.name)) LIMIT 100000", on: connection)
         while try statement.step() {
-            isEmpty = false
+            agreement.isEmpty = false
             guard !statement.isNull(0) else { continue }
-            rows += 1
+            agreement.rows += 1
             let digest = UInt32(truncatingIfNeeded: statement.digest(0, by: table.valueDigest))
             guard let left = former[digest], left > 0 else { continue }
             former[digest] = left - 1
-            same += 1
+            agreement.same += 1
+            found.insert(digest)
         }
-        return (same, rows, records, isEmpty)
+        agreement.distinct = found.count
+        return agreement
+    }
+
+    /// A column that a rebuild has put at another place under another name: the one among the new ones that holds most of
+    /// what the records have of it.
+    ///
+    /// - Returns: its index, and whether these are too few values to tell it from one that holds the like by chance.
+    func moved(
+        _ column: KnownColumn, among added: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
+        _ schema: TableSchema
+    ) throws -> (index: Int, isDoubtful: Bool)? {
+        guard try !Capture.isInstalled(table, on: connection) else { return nil }
+        var found: [(index: Int, isDoubtful: Bool)] = []
+        for (index, new) in added.enumerated() where new.element.declaredType == column.type {
+            guard try Renames(connection).told(new.element.name, in: table.name) == nil,
+                try holdsValues(new.element, schema),
+                case let agreement = try agreement(
+                    of: column, with: new.element.name, in: table, schema, countsWritten: true), agreement.same > 0
+            else { continue }
+            found.append((index, !agreement.isMost || agreement.distinct < Self.few))
+        }
+        let certain = found.filter { !$0.isDoubtful }
+        return certain.count == 1 ? certain[0] : found.count == 1 ? found[0] : nil
+    }
+
+    /// So many different values are none that another column has by chance, as flags have.
+    private static let few = 3
+
+    /// Whether a column holds something else than its default anywhere.
+    func holdsValues(_ column: TableSchema.Column, _ schema: TableSchema) throws -> Bool {
+        try connection.integer(
+            """
+            SELECT EXISTS(
+                SELECT 1 FROM \(SQL.name(schema.name)) WHERE \(SQL.name(column.name)) IS NOT (\(column.defaultSQL ?? "NULL")))
+            """) == 1
     }
 
     /// The records of rows that are captured as written and have not been recorded since.

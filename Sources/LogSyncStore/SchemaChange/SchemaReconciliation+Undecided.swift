@@ -25,6 +25,52 @@ extension SchemaReconciliation {
             name: name, former: column.name, place: table.columnNames[Int(column.id)], named: nil)
     }
 
+    /// Follows columns whose names new ones have taken, by ALTER TABLE, or in a rebuild where another peer or `logsync
+    /// migrate` has said so.
+    ///
+    /// - Returns: columns of a rebuilt table that may be renamed and have had their names taken, or copied into new ones and
+    ///   given other values: both leave what they held in the new column, and something else under the name.
+    func renameTakenOver(
+        _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
+        _ schema: TableSchema
+    ) throws -> [UndecidedColumns.Column] {
+        let isRebuilt = try !Capture.isInstalled(table, on: connection)
+        var added = present.filter { new in
+            !known.contains { $0.name.folded == new.element.name.folded }
+        }
+        var undecided: [UndecidedColumns.Column] = []
+        for column in known where try !isKey(column, of: table) {
+            guard let (place, bearer) = present.first(where: { $0.element.name.folded == column.name.folded }) else {
+                continue
+            }
+            let logName = table.columnNames[Int(column.id)]
+            let toldBearer = try Renames(connection).told(bearer.name, in: table.name) ?? logName
+            for (index, (offset, new)) in added.enumerated()
+            where new.declaredType == column.type && bearer.declaredType == column.type {
+                // ALTER TABLE adds columns after all others: one that has taken a name comes after the one that had it.
+                guard isRebuilt || offset < place else { continue }
+                let told = try Renames(connection).told(new.name, in: table.name)
+                guard told == nil || told == logName && toldBearer != logName, try holdsValues(new, schema) else {
+                    continue
+                }
+                let moved = try agreement(of: column, with: new.name, in: table, schema, countsWritten: true)
+                let stayed = try agreement(of: column, with: bearer.name, in: table, schema, countsWritten: true)
+                guard moved.same > 0, stayed.same * 2 < moved.same else { continue }
+                added.remove(at: index)
+                if told != nil || !isRebuilt {
+                    try rename(column, to: new, in: table)
+                } else {
+                    undecided += [
+                        UndecidedColumns.Column(name: new.name, former: column.name, place: logName, named: nil),
+                        UndecidedColumns.Column(name: bearer.name, former: column.name, place: nil, named: logName),
+                    ]
+                }
+                break
+            }
+        }
+        return undecided
+    }
+
     /// Takes up columns again of which it has been decided what they are.
     ///
     /// - Returns: those of which it has not.
@@ -48,6 +94,29 @@ extension SchemaReconciliation {
         return []
     }
 
+    /// What a column held, where a new one holds it now, as the record says.
+    private func movedValue(
+        of id: Int, _ record: ClockRecord, _ row: TableReader.Row, at position: Int64,
+        _ undecided: [UndecidedColumns.Column], in table: TrackedTable
+    ) throws -> Value? {
+        guard id < record.digests.count, let index = table.columns.firstIndex(where: { $0.id == id }) else {
+            return nil
+        }
+        let keys = table.hasRowid ? ["rowid"] : table.key.map { SQL.name(table.columns[$0.index].local) }
+        let values = table.hasRowid ? [.integer(position)] : table.key.map { row.values[$0.index] }
+        for column in undecided where column.place == table.columnNames[id] {
+            let statement = try Statement(
+                "SELECT \(SQL.name(column.name)) FROM \(SQL.name(table.schema.name)) "
+                    + "WHERE \(keys.map { "\($0) IS ?" }.joined(separator: " AND "))", on: connection)
+            for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
+            guard try statement.step(), case let value = statement.value(0),
+                UInt32(truncatingIfNeeded: table.valueDigest.of(value)) == record.digests[id]
+            else { continue }
+            return try ShownRows(store).identityValue(value, index, in: table)
+        }
+        return nil
+    }
+
     /// Leaves columns alone until it is decided what they are. What records say of them is kept by name.
     ///
     /// - Returns: the ids that they had.
@@ -59,6 +128,8 @@ extension SchemaReconciliation {
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
         let ids = held.map { Int($0.id) }
+        let heldValues = HeldValues(of: table, on: connection)
+        try heldValues.makeTable()
         for position in try clock.allRows() {
             guard var record = try clock.record(at: position) else { continue }
             let row = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
@@ -73,10 +144,19 @@ extension SchemaReconciliation {
                             && record.digests[id] == UInt32(truncatingIfNeeded: row.digests[index])
                     }
                 }
+                var value = try place.flatMap { place in
+                    try row.map { try shownRows.identityValue($0.values[place], place, in: table) }
+                }
+                if value == nil, let row {
+                    value = try movedValue(of: id, record, row, at: position, undecided, in: table)
+                }
+                if value != nil, let row, id < record.digests.count,
+                    let identity = try record.named ?? shownRows.spelledIdentity(row, in: table)
+                {
+                    try heldValues.note(record.digests[id], of: table.columnNames[id], in: identity)
+                }
                 for index in cell.versions.indices where cell.versions[index].value == nil {
-                    cell.versions[index].value = try place.flatMap { place in
-                        try row.map { try shownRows.identityValue($0.values[place], place, in: table) }
-                    }
+                    cell.versions[index].value = value
                 }
                 record.state.setCell(id, CellState())
                 record.state.cellsByName[table.columnNames[id], default: CellState()].versions += cell.versions

@@ -132,16 +132,23 @@ struct Migration {
     /// Says of a column of which nothing told it what it was called: another name, or its own.
     private func decide(_ former: String, _ column: TableSchema.Column, in table: Registered) throws -> Bool {
         let undecided = try UndecidedColumns(connection).of(table.id)
-        guard let found = undecided.first(where: { $0.name.folded == column.name.folded }) else { return false }
+        guard var found = undecided.first(where: { $0.name.folded == column.name.folded }) else { return false }
+        if found.place == nil {
+            // That it is what it is called says of the other one that this is new.
+            guard column.name.folded == former.folded,
+                let other = undecided.first(where: { $0.place == found.named })
+            else { return false }
+            found = other
+        }
         let name: String
-        if found.former.folded == former.folded {
-            name = found.place
+        if let place = found.place, found.former.folded == former.folded, column.name.folded != former.folded {
+            name = place
         } else if column.name.folded == former.folded {
             name = found.named ?? found.name
         } else {
             return false
         }
-        try Settings(store).set("rename", "\(table.logName).\(column.name)", name)
+        try Settings(store).set("rename", "\(table.logName).\(found.name)", name)
         return true
     }
 

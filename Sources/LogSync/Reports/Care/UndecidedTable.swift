@@ -3,7 +3,7 @@ public struct UndecidedTable: Codable, Sendable, Hashable {
     /// A column, by names in the database.
     public struct Column: Codable, Sendable, Hashable {
         public var name: String
-        /// What the column at its place was called before.
+        /// What the column at its place was called before; its own name, where it may have taken that from another.
         public var former: String
     }
 
@@ -24,14 +24,15 @@ public struct UndecidedTable: Codable, Sendable, Hashable {
         let columns = columns.map { Column(name: $0.name, former: $0.former) }
         self.table = table
         self.columns = columns
-        func command(_ former: (Column) -> String) -> String {
+        func command(_ columns: [Column], _ former: (Column) -> String) -> String {
             let options = columns.map {
                 " --rename " + Self.quoted("\(table).\(former($0))=\($0.name)")
             }
             return "logsync migrate " + Self.quoted(store) + options.joined()
         }
-        renamed = command(\.former)
-        notRenamed = command(\.name)
+        // A column whose name was taken is not the one that has it now.
+        renamed = command(columns.filter { $0.former != $0.name }, \.former)
+        notRenamed = command(columns, \.name)
     }
 
     /// An argument as the shell takes it.
