@@ -75,21 +75,18 @@ final class Recorder {
 
     /// Whether anything was captured since the last recording.
     static func hasPending(_ store: OpenStore) throws -> Bool {
-        for table in store.catalog.tables {
-            let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
-            if last > table.recorded { return true }
-        }
-        return false
+        try !PendingRows(store).isEmpty
     }
 
     /// Records what was captured; nil where nothing differs from what is recorded already.
     func record() throws -> RecordedTransaction? {
+        let pending = try PendingRows(store)
         guard
-            try !findings.orphanScans.isEmpty || findings.newReferences.values.contains(where: { !$0.rows.isEmpty })
-                || ParkedRowRecorder.isNeeded(store, findings) || Self.hasPending(store)
+            !findings.orphanScans.isEmpty || findings.newReferences.values.contains(where: { !$0.rows.isEmpty })
+                || ParkedRowRecorder.isNeeded(store, findings) || !pending.isEmpty
         else { return nil }
         // Which record a row had is asked by its place and its key: first of all, while records are as they were.
-        try readPendingRows()
+        try read(pending)
         // A displaced row has no pending row of its own. Added now, it is deleted like other rows, or goes on as the
         // row that displaced it.
         for table in tables { try table.addDisplacedRows() }
@@ -146,8 +143,8 @@ final class Recorder {
 
     // MARK: Phases of all tables
 
-    private func readPendingRows() throws {
-        tables = try store.catalog.tables.map { try TableRecording($0, self) }
+    private func read(_ pending: PendingRows) throws {
+        tables = try store.catalog.tables.map { try TableRecording($0, pending, self) }
         tablesByID = Dictionary(uniqueKeysWithValues: tables.map { ($0.table.id, $0) })
     }
 
