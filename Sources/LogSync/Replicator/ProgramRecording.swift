@@ -97,11 +97,13 @@ final class ProgramRecording: Sendable {
         try recording.record(on: db, expected, author: author, context: context)
     }
 
+    /// - Parameter isUndone: whether the program's transaction is undone where this throws.
     func record<Result>(
-        _ db: Database, author: String?, context: String?, _ updates: () throws -> Result
+        _ db: Database, author: String?, context: String?, isUndone: Bool = false, _ updates: () throws -> Result
     ) throws -> Result {
         guard let expected = try expected() else { return try updates() }
-        return try recording.record(on: db, expected, author: author, context: context, updates)
+        return try recording.record(
+            on: db, expected, author: author, context: context, isUndone: isUndone, updates)
     }
 }
 

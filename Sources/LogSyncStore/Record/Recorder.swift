@@ -79,8 +79,7 @@ final class Recorder {
     }
 
     /// Records what was captured; nil where nothing differs from what is recorded already.
-    func record() throws -> RecordedTransaction? {
-        let pending = try PendingRows(store)
+    func record(_ pending: PendingRows) throws -> RecordedTransaction? {
         guard
             !findings.orphanScans.isEmpty || findings.newReferences.values.contains(where: { !$0.rows.isEmpty })
                 || ParkedRowRecorder.isNeeded(store, findings) || !pending.isEmpty
@@ -116,11 +115,8 @@ final class Recorder {
         for table in tables { try table.writeBack() }
         // Last, since simple rows were read from them twice.
         for table in tables { try table.clearPending() }
-        guard let writer else { return nil }
-        let recorded = try writer.finish()
-        self.writer = nil
-        try store.saveDigest()
-        return recorded
+        defer { writer = nil }
+        return try writer?.finish()
     }
 
     /// The transaction being written, begun with the first change.

@@ -63,6 +63,8 @@ final class TrackedTable {
     let valueDigest: ValueDigest
     var recorded: Int64
     var high: Int64
+    /// See ``selectSimpleChanges(isByRow:)``.
+    var simpleSelects: [Bool: String] = [:]
     /// What the store has noted of these two.
     var noted: (recorded: Int64, high: Int64)
 

@@ -41,7 +41,9 @@ struct RecordStep {
 
     @discardableResult
     func run() throws -> RecordedTransaction? {
-        let (recorded, adopted) = try record { try store.copyAppTriggers() }
+        let (recorded, adopted) = try record(reconciling: reconciles || Self.isSchemaOpen(store)) {
+            try store.copyAppTriggers()
+        }
         try DigestKeyChange(store: store).applyIfNeeded()
         let isDeferred = try isNoted(StoreFacts.policyChange) || store.isDecidedOtherwise
         if isDeferred || setsPolicies(recorded) {
@@ -68,9 +70,10 @@ struct RecordStep {
     ///
     /// - Parameter begin: what comes before anything is written; not called where nothing is to be done.
     func runDeferringShownRows(_ begin: () throws -> Void) throws -> RecordedTransaction? {
-        guard try Self.isSchemaOpen(store) || Recorder.hasPending(store) else { return nil }
+        let (isSchemaOpen, pending) = (try Self.isSchemaOpen(store), try PendingRows(store))
+        guard isSchemaOpen || !pending.isEmpty else { return nil }
         try begin()
-        let (recorded, adopted) = try record()
+        let (recorded, adopted) = try record(reconciling: isSchemaOpen, pending)
         if setsPolicies(recorded) { try store.facts.set(StoreFacts.policyChange, .integer(1)) }
         if adopted || setsPolicies(recorded) || recorded != nil && (store.hasHidden || store.hasReplaced) {
             try store.facts.set(StoreFacts.unsettled, .integer(1))
@@ -78,12 +81,16 @@ struct RecordStep {
         return recorded
     }
 
-    /// - Parameter prepare: what comes once the schema is known and before any row is written.
-    private func record(_ prepare: () throws -> Void = {}) throws -> (recorded: RecordedTransaction?, adopted: Bool) {
+    /// - Parameters:
+    ///   - reconciles: whether the schema is looked at.
+    ///   - pending: as they are before that; nil where they have to be asked for.
+    ///   - prepare: what comes once the schema is known and before any row is written.
+    private func record(
+        reconciling reconciles: Bool, _ pending: PendingRows? = nil, _ prepare: () throws -> Void = {}
+    ) throws -> (recorded: RecordedTransaction?, adopted: Bool) {
         var findings = findings
-        let isReconciled = try reconciles || Self.isSchemaOpen(store)
-        if isReconciled { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
-        let adopted = isReconciled && (store.hasHidden || store.hasReplaced)
+        if reconciles { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
+        let adopted = reconciles && (store.hasHidden || store.hasReplaced)
         try prepare()
         try ForgottenColumns(store).begin()
         if !store.hasReferenceHistory {
@@ -92,7 +99,9 @@ struct RecordStep {
             }
             store.hasReferenceHistory = true
         }
-        let recorded = try Recorder(store, findings: findings, author: author, context: context).record()
+        let recorder = Recorder(store, findings: findings, author: author, context: context)
+        // A reconciliation tracks tables, and captures rows.
+        let recorded = try recorder.record(reconciles ? PendingRows(store) : pending ?? PendingRows(store))
         try store.takeOwnSalt()
         return (recorded, adopted)
     }

@@ -43,14 +43,17 @@ package final class EmbeddedRecording: @unchecked Sendable {
     /// Runs `updates` within a transaction of the program's, and records what it changed as one transaction; what was captured
     /// before it is recorded apart.
     ///
+    /// - Parameter isUndone: whether the transaction is undone where this throws; else logsync's tables have to be as they were
+    ///   by themselves, which costs SQLite a copy of each page that is written.
     /// - Returns: what `updates` returns.
     /// - Throws: what `updates` throws, and as ``record(on:_:author:context:)``.
     package func record<Result>(
-        on db: Database, _ expected: Expected, author: String?, context: String?, _ updates: () throws -> Result
+        on db: Database, _ expected: Expected, author: String?, context: String?, isUndone: Bool = false,
+        _ updates: () throws -> Result
     ) throws -> Result {
-        try record(on: db, expected, author: nil, context: nil)
+        try record(on: db, expected, author: nil, context: nil, isUndone: isUndone)
         let result = try updates()
-        try record(on: db, expected, author: author, context: context)
+        try record(on: db, expected, author: author, context: context, isUndone: isUndone)
         return result
     }
 
@@ -59,7 +62,9 @@ package final class EmbeddedRecording: @unchecked Sendable {
     ///
     /// - Throws: `usage` where no transaction is open, or the connection is one to another file; `locked` where the file is
     ///   not the one that is expected, or an older state of it; `notReplicated`, `newerFormat`, `invalidStore`, `ioError`.
-    package func record(on db: Database, _ expected: Expected, author: String?, context: String?) throws {
+    package func record(
+        on db: Database, _ expected: Expected, author: String?, context: String?, isUndone: Bool = false
+    ) throws {
         guard db.sqliteConnection != nil else {
             throw LogSyncError(.invalidStore, "the program's connection is closed; nothing was recorded")
         }
@@ -75,6 +80,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
         var hasBegun = false
         do {
             try record(on: connection, expected, author: author, context: context) {
+                guard !isUndone else { return }
                 try connection.run("SAVEPOINT logsync_recording")
                 hasBegun = true
             }

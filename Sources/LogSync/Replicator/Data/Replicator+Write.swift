@@ -89,7 +89,7 @@ private struct ProgramWrite<Result: Sendable>: Sendable {
         do {
             try db.inTransaction(.immediate) {
                 hasBegun = true
-                result = try recording.record(db, author: author, context: context) {
+                result = try recording.record(db, author: author, context: context, isUndone: true) {
                     hasUpdated = true
                     return try updates(db)
                 }
