@@ -37,10 +37,18 @@ public actor Replicator {
     /// The store, while this process has it open, and its locks; see Replicator+Steps.swift.
     var opened: ReplicatedStore?
     var locks: StoreLocks?
-    /// Whether another process needs the store alone: then it stays closed, whatever is asked of this replicator.
-    var isLettingGo = false
-    /// Whether this replicator has asked the others to let go of the store, and has it alone or waits for that.
-    var isAlone = false
+    /// How this replicator shares the store with other processes.
+    enum Sharing {
+        /// All have it open, and take turns.
+        case shared
+        /// This one has asked the others to let go of it, and has it alone or waits for that.
+        case alone
+        /// Another process needs it alone: it stays closed, whatever is asked of this replicator.
+        case lettingGo
+        /// It is a store no more, by ``leave()``.
+        case left
+    }
+    var sharing = Sharing.shared
     /// Whether ``run()`` is under way.
     var isRunning = false
     /// How much of what is being done while ``run()`` is under way may meet a file that ends the process.
@@ -53,8 +61,6 @@ public actor Replicator {
     var background: Task<Void, Never>?
     /// What the database still has to become; nil where it is a store.
     var founding: FoundingPlan?
-    /// Whether the database was a store, and is none any more by ``leave()``.
-    var hasLeft = false
     /// Records within the program's own transactions.
     nonisolated let programRecording: ProgramRecording
     /// Tells the program's own observations; see ``open(_:container:content:peer:whenContainerIsAway:runs:configuration:_:)``.

@@ -1,6 +1,15 @@
 import CLogSyncSQLite
+import Foundation
 import GRDBSQLite
 package import LogSyncModel
+
+/// Where a connection has its statements from that is a program's, and is closed by that.
+package protocol StatementSource: AnyObject {
+    /// - Returns: a statement that is not in use, and what keeps it prepared.
+    func statement(_ sql: String) throws -> (handle: OpaquePointer, keeper: AnyObject)
+    /// Has all of them prepared anew.
+    func forgetStatements()
+}
 
 /// The raw handle of one SQLite connection, with its statements prepared once.
 ///
@@ -9,11 +18,14 @@ package import LogSyncModel
 package final class Connection {
     package let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
+    /// nil where this connection prepares its statements itself.
+    private let source: (any StatementSource)?
     /// The widths of which there is a function for ``RowsParameter``.
     package var rowWidths: Set<Int> = []
 
-    package init(_ handle: OpaquePointer) {
+    package init(_ handle: OpaquePointer, statements source: (any StatementSource)? = nil) {
         self.handle = handle
+        self.source = source
     }
 
     /// The statement for `sql`, prepared once and reset before it is handed out.
@@ -22,14 +34,21 @@ package final class Connection {
             statement.reset()
             return statement
         }
-        let statement = try Statement(sql, on: self)
+        let statement = try source.map { try Statement(sql, from: $0, on: self) } ?? Statement(sql, on: self)
         statements[sql] = statement
         return statement
     }
 
     /// Forgets the prepared statements, so that the connection can close or the schema's objects can be dropped.
     package func finalizeStatements() {
-        statements.removeAll()
+        returnStatements()
+        source?.forgetStatements()
+    }
+
+    /// Lets go of the statements, which only a source keeps prepared.
+    package func returnStatements() {
+        for statement in statements.values { statement.reset() }
+        statements.removeAll(keepingCapacity: true)
     }
 
     /// Runs SQL that returns no rows; may be several statements.
@@ -227,6 +246,12 @@ extension Connection {
     package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
     /// Of the main database's file; empty where it has none.
     package var path: String { sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? "" }
+    /// Of the file that is at the main database's path now; nil where there is none. Opens nothing.
+    package var inode: UInt64? {
+        var status = stat()
+        guard let name = sqlite3_db_filename(handle, "main"), stat(name, &status) == 0 else { return nil }
+        return UInt64(status.st_ino)
+    }
     /// How many rows this connection ever changed.
     package var totalChanges: Int64 { sqlite3_total_changes64(handle) }
 }

@@ -2,7 +2,8 @@
 package enum SQL {
     /// A name as a quoted identifier.
     package static func name(_ name: String) -> String {
-        "\"" + name.replacing("\"", with: "\"\"") + "\""
+        // Most names have none.
+        name.utf8.contains(UInt8(ascii: "\"")) ? "\"" + name.replacing("\"", with: "\"\"") + "\"" : "\"\(name)\""
     }
 
     /// A text as a string literal.

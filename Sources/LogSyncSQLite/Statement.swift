@@ -12,6 +12,8 @@ package final class Statement {
     @usableFromInline unowned let connection: Connection
     package let sql: String
     package let columnCount: Int
+    /// What keeps the statement prepared; nil where this does.
+    private let keeper: AnyObject?
     /// Why SQLite did not take an argument, which would be NULL then: the next step throws it.
     @usableFromInline var refusedArgument: Int32 = SQLITE_OK
 
@@ -23,10 +25,22 @@ package final class Statement {
         self.handle = handle
         self.connection = connection
         self.sql = sql
+        keeper = nil
         columnCount = Int(sqlite3_column_count(handle))
     }
 
-    deinit { sqlite3_finalize(handle) }
+    init(_ sql: String, from source: any StatementSource, on connection: Connection) throws {
+        let (handle, keeper) = try source.statement(sql)
+        self.handle = handle
+        self.keeper = keeper
+        self.connection = connection
+        self.sql = sql
+        columnCount = Int(sqlite3_column_count(handle))
+    }
+
+    deinit {
+        if keeper == nil { sqlite3_finalize(handle) }
+    }
 
     @inlinable package func reset() {
         sqlite3_reset(handle)

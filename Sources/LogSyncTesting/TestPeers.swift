@@ -34,6 +34,8 @@ public final class TestPeers: Sendable {
     private let content: String
     /// Deliveries that are held up, as from and to.
     private let held = Mutex<Set<[String]>>([])
+    /// The folders in which each peer has published: another one from when its database was restored.
+    private let folders = Mutex<[String: Set<String>]>([:])
 
     /// Makes a store for each name; the first founds the content, and the others join it.
     ///
@@ -113,11 +115,20 @@ public final class TestPeers: Sendable {
     /// Lets everything through that was held up, with the next ``settle(_:)``.
     public func deliver() { held.withLock { $0 = [] } }
 
-    /// Carries a peer's own folder to where another one sees it. Returns whether anything was new.
+    /// Carries a peer's own folders to where another one sees them. Returns whether anything was new.
     private func carry(from peer: Peer, to other: Peer) async throws -> Bool {
         guard !held.withLock({ $0.contains([peer.name, other.name]) }) else { return false }
-        let folder = "\(content)/peers/\(try await peer.replicator.status().peer.id)"
-        return try Courier.match("\(peer.container)/\(folder)", to: "\(other.container)/\(folder)")
+        let current = "\(content)/peers/\(try await peer.replicator.status().peer.id)"
+        let own = folders.withLock { folders in
+            folders[peer.name, default: []].insert(current)
+            return folders[peer.name, default: []].sorted()
+        }
+        var isNews = false
+        for folder in own {
+            let isNew = try Courier.match("\(peer.container)/\(folder)", to: "\(other.container)/\(folder)")
+            isNews = isNews || isNew
+        }
+        return isNews
     }
 
     // MARK: Comparing

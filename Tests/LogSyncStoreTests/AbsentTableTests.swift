@@ -220,7 +220,7 @@ import Testing
         try converge(a, b)
         try b.write(column)
         let queue = try DatabaseQueue(path: b.path)
-        _ = try b.store.write(in: queue, author: nil, context: nil) {
+        try b.embed(in: queue) {
             try $0.execute(sql: "INSERT INTO t VALUES ('o', 1, 1)")
         }
         try queue.close()

@@ -23,10 +23,7 @@ extension ConstraintTests {
         var configuration = GRDB.Configuration()
         configuration.foreignKeysEnabled = true
         let queue = try DatabaseQueue(path: a.path, configuration: configuration)
-        let written = try a.store.write(in: queue, author: nil, context: nil) {
-            try $0.execute(sql: "UPDATE p SET n = n + 1")
-        }
-        #expect(written.recorded != nil)
+        #expect(try a.embed(in: queue) { try $0.execute(sql: "UPDATE p SET n = n + 1") })
         #expect(try a.strings("SELECT p.id, n, q, c.p FROM p JOIN c") == ["1|2|NULL|1"])
         #expect(try a.store.audit().problems == [])
         try queue.close()
@@ -50,10 +47,7 @@ struct EmbeddedCopyTests {
         try copy.becomeSuccessor(PeerID(high: 9, low: 9), name: "copy", retiresFormer: false)
         let b = try TestPeer(folder, "b", opening: copy)
         let queue = try DatabaseQueue(path: path)
-        let written = try copy.write(in: queue, author: nil, context: nil) {
-            try $0.execute(sql: "INSERT INTO t(v) VALUES ('first of b')")
-        }
-        #expect(written.recorded != nil)
+        #expect(try b.embed(in: queue) { try $0.execute(sql: "INSERT INTO t(v) VALUES ('first of b')") })
         try queue.close()
         try a.write("INSERT INTO t(v) VALUES ('first of a')")
         _ = try a.store.record()

@@ -19,7 +19,7 @@ extension ConstraintTests {
         var configuration = GRDB.Configuration()
         configuration.foreignKeysEnabled = false
         let queue = try DatabaseQueue(path: b.path, configuration: configuration)
-        _ = try b.store.write(in: queue, author: nil, context: nil) {
+        try b.embed(in: queue) {
             try $0.execute(sql: "INSERT INTO p(v) VALUES ('two'); UPDATE OR REPLACE p SET id = 3 WHERE v = 'two'")
         }
         try queue.close()

@@ -289,7 +289,7 @@ import Testing
             try a.store.database.write { session in
                 let recorder = Recorder(session)
                 left = recorder
-                let recorded = try recorder.record()
+                let recorded = try recorder.record(PendingRows(session))
                 #expect(recorded != nil)
             }
             #expect(left == nil)

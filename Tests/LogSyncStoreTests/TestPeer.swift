@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import GRDBSQLite
 import LogSyncFormat
 import LogSyncModel
@@ -140,6 +141,29 @@ final class TestPeer {
         try app.execute(sql)
         // `SELECT *` prepared before an ALTER TABLE would go on returning as many columns as then.
         app.finalizeStatements()
+    }
+
+    /// Writes as a program does that embeds logsync. Returns whether that was recorded.
+    ///
+    /// - Parameter recording: what the program keeps in memory; nil for one that has just begun.
+    @discardableResult
+    func embed(
+        in queue: DatabaseQueue, by recording: EmbeddedRecording? = nil, author: String? = nil,
+        _ updates: (Database) throws -> Void
+    ) throws -> Bool {
+        let recording = recording ?? EmbeddedRecording(configuration)
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        let expected = EmbeddedRecording.Expected(
+            peer: try store.registration().peer, inode: try #require(attributes[.systemFileNumber] as? UInt64),
+            sequence: 0, chain: nil)
+        let before = try store.vector()
+        try queue.inDatabase { db in
+            try db.inTransaction(.immediate) {
+                try recording.record(on: db, expected, author: author, context: nil) { try updates(db) }
+                return .commit
+            }
+        }
+        return try store.vector() != before
     }
 
     /// Turns what the program wrote into a transaction.

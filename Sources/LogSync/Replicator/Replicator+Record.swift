@@ -2,7 +2,6 @@ public import GRDB
 import LogSyncModel
 import LogSyncStore
 import Logging
-import Synchronization
 
 extension Replicator {
     /// Records what a transaction of the program's own has changed so far, as one transaction with its author and context:
@@ -46,10 +45,7 @@ extension Replicator {
     public nonisolated func record<Result>(
         _ db: Database, author: String?, context: String? = nil, _ updates: () throws -> Result
     ) throws -> Result {
-        try programRecording.record(db, author: nil, context: nil)
-        let result = try updates()
-        try programRecording.record(db, author: author, context: context)
-        return result
+        try programRecording.record(db, author: author, context: context, updates)
     }
 
     /// Has the state file say which peer the store is, without asking the folder: so the program's first transaction can be
@@ -60,49 +56,6 @@ extension Replicator {
             try await step(settles: true) { _ = try $0.settleIdentity(nil) }
         } catch {
             configuration.logger.debug("\(path): which peer it is will be told by the next sync: \(error)")
-        }
-    }
-}
-
-/// Recording within the program's own transactions, which cannot wait for a step: by what the last step found out.
-final class ProgramRecording: Sendable {
-    private enum State {
-        /// No step has found out which peer the store is.
-        case unknown
-        /// The database is no store yet, and all that it holds is recorded when it becomes one; or it has left, and is none
-        /// any more.
-        case unfounded
-        case expected(EmbeddedRecording.Expected)
-    }
-
-    private let recording: EmbeddedRecording
-    private let state = Mutex(State.unknown)
-
-    init(_ configuration: StoreConfiguration) { recording = EmbeddedRecording(configuration) }
-
-    func expect(_ file: StateFile) {
-        let expected = EmbeddedRecording.Expected(peer: file.peer, inode: file.inode, sequence: file.sequence)
-        state.withLock { $0 = .expected(expected) }
-    }
-
-    /// The peer that the store is expected to be; nil where that is not known.
-    var peer: PeerID? {
-        state.withLock { if case .expected(let expected) = $0 { expected.peer } else { nil } }
-    }
-
-    func expectFounding() { state.withLock { $0 = .unfounded } }
-
-    func expectNothing() { state.withLock { $0 = .unknown } }
-
-    func record(_ db: Database, author: String?, context: String?) throws {
-        switch state.withLock({ $0 }) {
-        case .unfounded: break
-        case .unknown:
-            throw LogSyncError(
-                .locked, "nothing was recorded: this replicator does not know yet which peer the store is",
-                help: "Open it by Replicator.open, or sync once before")
-        case .expected(let expected):
-            try recording.record(on: db, expected, author: author, context: context)
         }
     }
 }

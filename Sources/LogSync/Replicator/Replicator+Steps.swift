@@ -32,7 +32,9 @@ extension Replicator {
                 help: "Run the command again")
         }
         let result = try tellingChanges(of: store) { try body(store) }
-        if settles, let state = store.identity.state { programRecording.expect(state) }
+        if let state = store.identity.state {
+            programRecording.expect(state, in: store.stateDirectory, settles: settles)
+        }
         return result
     }
 
@@ -40,16 +42,13 @@ extension Replicator {
     ///
     /// The folder is asked which peer the store is where this process has not done so; where it is not there, the state file
     /// has to do.
-    ///
-    /// - Parameter notes: false to leave it to the next step that records or publishes to note in the state file how far the
-    ///   store has recorded: what nobody else has seen may be forgotten.
-    func settledStep<T>(notes: Bool = true, _ body: (ReplicatedStore) throws -> T) async throws -> T {
+    func settledStep<T>(_ body: (ReplicatedStore) throws -> T) async throws -> T {
         try await step(settles: true) { store in
             // A container that is not there tells nothing.
             let scan = store.identity.isSettledWithFolder ? nil : try? store.scan(.changes)
             try store.settleIdentity(scan)
             let result = try body(store)
-            if notes { try store.identity.noteRecorded() }
+            try store.identity.noteRecorded()
             return result
         }
     }
@@ -65,7 +64,7 @@ extension Replicator {
 
     /// The store, opened where it is not, or where another file has taken its path.
     func store() throws -> ReplicatedStore {
-        guard !isLettingGo else {
+        guard sharing != .lettingGo else {
             throw LogSyncError(
                 .locked, "another logsync process has \(path) for itself; nothing was changed",
                 help: "Try again when it has finished")
@@ -159,17 +158,17 @@ extension Replicator {
     /// Waits until no other process has the store open; ``giveBack()`` lets them in again.
     func takeAlone() async throws {
         _ = try store()
-        isAlone = true
+        sharing = .alone
         do {
             try await locks?.takeAlone(wait: configuration.wait, of: path)
         } catch {
-            isAlone = false
+            sharing = .shared
             throw error
         }
     }
 
     func giveBack() {
-        isAlone = false
+        sharing = .shared
         locks?.giveBack()
     }
 }

@@ -1,20 +1,49 @@
 import CLogSyncZstd
+import Synchronization
 
-/// One zstd compression context, used again and again.
+/// One zstd compression context, used again and again: to make one costs more than to compress what a small transaction has.
+///
+/// Unchecked because whoever has one has it alone.
+private struct CompressionContext: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// One that nobody needs at the moment, for the next that does.
+    private static let spare = Mutex<CompressionContext?>(nil)
+
+    static func take() -> CompressionContext? {
+        spare.withLock { spare in
+            defer { spare = nil }
+            return spare
+        } ?? ZSTD_createCCtx().map { CompressionContext(pointer: $0) }
+    }
+
+    func giveBack() {
+        let isKept = Self.spare.withLock { spare in
+            guard spare == nil else { return false }
+            spare = self
+            return true
+        }
+        if !isKept { ZSTD_freeCCtx(pointer) }
+    }
+}
+
+/// Compresses blocks.
 final class Compressor {
-    private let context: OpaquePointer?
+    /// nil until it is needed.
+    private var context: CompressionContext?
     private var scratch: [UInt8] = []
 
     static let level: Int32 = 3
     /// Shorter payloads are not worth a try.
     private static let minimumLength = 64
 
-    init() { context = ZSTD_createCCtx() }
-    deinit { ZSTD_freeCCtx(context) }
+    deinit { context?.giveBack() }
 
     /// Calls `body` with the compressed bytes; with nil where they would not be fewer.
     func compress<R>(_ raw: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer?) throws -> R) rethrows -> R {
-        guard let context, raw.count >= Self.minimumLength else { return try body(nil) }
+        guard raw.count >= Self.minimumLength else { return try body(nil) }
+        context = context ?? CompressionContext.take()
+        guard let context = context?.pointer else { return try body(nil) }
         let capacity = raw.count - 1
         if scratch.count < capacity { scratch = [UInt8](repeating: 0, count: capacity) }
         return try scratch.withUnsafeMutableBytes { scratch in

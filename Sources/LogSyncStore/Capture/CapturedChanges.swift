@@ -55,6 +55,15 @@ struct CapturedChanges {
     private var accounted: Set<Int64> = []
     private let origin: (RowKey, Int64?) throws -> Int64?
 
+    /// Of a table that no program has written.
+    ///
+    /// - Parameter origin: the clock record that a key had before any of this, given the rowid if known.
+    init(nothingOf table: TrackedTable, origin: @escaping (RowKey, Int64?) throws -> Int64?) {
+        self.table = table
+        self.origin = origin
+        lastNumber = table.recorded
+    }
+
     /// - Parameters:
     ///   - simple: rows that are recorded without being applied here.
     ///   - origin: the clock record that a key had before any of this, given the rowid if known.

@@ -52,6 +52,13 @@ extension TrackedTable {
     ///
     /// - Parameter isByRow: whether they come in the order of rowids, or in the order of their numbers.
     func selectSimpleChanges(isByRow: Bool) -> String {
+        if let made = simpleSelects[isByRow] { return made }
+        let made = makeSelect(isByRow: isByRow)
+        simpleSelects[isByRow] = made
+        return made
+    }
+
+    private func makeSelect(isByRow: Bool) -> String {
         let keys = capturesKey ? key.indices.map { ", p.k\($0)" }.joined() : ""
         let cells = uniqueSlots.isEmpty && isByRow ? "" : columns.map { ", t.\(SQL.name($0.local))" }.joined()
         var isThere = ["t.\(rowid) IS NOT NULL"]

@@ -142,8 +142,6 @@ struct ClockTable {
         return try statement.step()
     }
 
-    func highestRow() throws -> Int64? { try connection.integer("SELECT max(row) FROM \(table.clock)") }
-
     func identity(at row: Int64) throws -> RowIdentity? { try identity(at: row, table.identityByRow) }
 
     /// Which row a record is of, as far as the record itself says.

@@ -62,6 +62,14 @@ final class OpenStore {
     var hasSubscriptions = false
     /// Whether the store is a clone that no program has seen: none of its integers has been given to anybody.
     var isBeingFilled = false
+    /// Whether tables seem to be copies that are being made (``UnfinishedRebuild``); nil until it was asked for.
+    var hasCopies: Bool?
+    /// Whether of some columns it is not known what they were called (``UndecidedColumns``); nil until it was asked for.
+    var hasUndecided: Bool?
+    /// Whether the store is known to have noted what its references mean.
+    var hasReferenceHistory = false
+    /// The statements that ask ``PendingRows``; made when they are first needed.
+    var pendingQueries: [String]?
     /// The columns of which deleted rows' values are kept, by table id, once it was asked for.
     var tombstones: [Int64: [Int]] = [:]
 
@@ -106,6 +114,7 @@ final class OpenStore {
         uniqueKeys = [:]
         batchings = [:]
         tombstones = [:]
+        (hasUndecided, hasReferenceHistory, pendingQueries) = (nil, false, nil)
         referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
         if copiedTriggers >= 0 { try AppTriggers(catalog: catalog, connection: connection).setAbortClauses() }
     }

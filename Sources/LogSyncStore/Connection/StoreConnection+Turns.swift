@@ -83,29 +83,4 @@ extension StoreConnection {
 
     /// In the middle of long work a program that does not give the lock back is waited for longer.
     private static let patience = 24
-
-    /// Runs `body` in a write transaction that a program has begun on a connection of its own, with what is kept in memory
-    /// about the store.
-    ///
-    /// - Parameter connection: the program's; its statements are the caller's to finalize.
-    func lend<Result>(to connection: Connection, _ body: (OpenStore) throws -> Result) throws -> Result {
-        // What the program's own SQL throws is the program's, and passes through as it is.
-        try withConnection { own in
-            Swift.Result<Result, any Error> {
-                let store = try currentSession(connection)
-                store.connection = connection
-                defer { store.connection = own }
-                let result = try body(store)
-                box.generation += 1
-                try store.facts.set("generation", .integer(box.generation))
-                try store.saveDigest()
-                return result
-            }
-        }.get()
-    }
-
-    /// Forgets what is kept in memory about the store: a transaction that it was lent to was undone.
-    func forget() throws {
-        try withConnection { _ in box.store = nil }
-    }
 }

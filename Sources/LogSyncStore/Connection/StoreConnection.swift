@@ -258,12 +258,14 @@ final class StoreConnection: Sendable {
     ///   - repeats: whether `body` does nothing but to write, so that it may be done again where another program has begun to
     ///     read meanwhile.
     ///   - isDurable: as ``commit(_:isDurable:)`` takes it.
+    ///   - isNews: false where nothing is written that anybody's ``OpenStore`` keeps in memory: programs that record go on
+    ///     with theirs then.
     func write<Result>(
-        repeats: Bool = false, isDurable: Bool = true, _ body: (OpenStore) throws -> Result
+        repeats: Bool = false, isDurable: Bool = true, isNews: Bool = true, _ body: (OpenStore) throws -> Result
     ) throws -> Result {
         while true {
             do {
-                return try writeOnce(isDurable: isDurable) { store, start in
+                return try writeOnce(isDurable: isDurable, isNews: isNews) { store, start in
                     let result = try body(store)
                     let isShort = start.duration(to: .now) < .seconds(Self.repeatable)
                     if repeats, isShort, configuration.isRead(path) { throw Again() }
@@ -274,7 +276,7 @@ final class StoreConnection: Sendable {
     }
 
     private func writeOnce<Result>(
-        isDurable: Bool, _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
+        isDurable: Bool, isNews: Bool, _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
     ) throws -> Result {
         try withConnection { connection in
             let start = try begin(connection)
@@ -286,7 +288,7 @@ final class StoreConnection: Sendable {
                 let result = try body(store, start)
                 try store.keepSettledHistory()
                 if store.hasSubscriptions { try Subscriptions(store: store).serve() }
-                if connection.totalChanges != before {
+                if isNews, connection.totalChanges != before {
                     try store.raiseAllocators()
                     box.generation += 1
                     try store.facts.set("generation", .integer(box.generation))

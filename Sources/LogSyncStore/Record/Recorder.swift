@@ -75,21 +75,17 @@ final class Recorder {
 
     /// Whether anything was captured since the last recording.
     static func hasPending(_ store: OpenStore) throws -> Bool {
-        for table in store.catalog.tables {
-            let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
-            if last > table.recorded { return true }
-        }
-        return false
+        try !PendingRows(store).isEmpty
     }
 
     /// Records what was captured; nil where nothing differs from what is recorded already.
-    func record() throws -> RecordedTransaction? {
+    func record(_ pending: PendingRows) throws -> RecordedTransaction? {
         guard
-            try !findings.orphanScans.isEmpty || findings.newReferences.values.contains(where: { !$0.rows.isEmpty })
-                || ParkedRowRecorder.isNeeded(store, findings) || Self.hasPending(store)
+            !findings.orphanScans.isEmpty || findings.newReferences.values.contains(where: { !$0.rows.isEmpty })
+                || ParkedRowRecorder.isNeeded(store, findings) || !pending.isEmpty
         else { return nil }
         // Which record a row had is asked by its place and its key: first of all, while records are as they were.
-        try readPendingRows()
+        try read(pending)
         // A displaced row has no pending row of its own. Added now, it is deleted like other rows, or goes on as the
         // row that displaced it.
         for table in tables { try table.addDisplacedRows() }
@@ -119,11 +115,8 @@ final class Recorder {
         for table in tables { try table.writeBack() }
         // Last, since simple rows were read from them twice.
         for table in tables { try table.clearPending() }
-        guard let writer else { return nil }
-        let recorded = try writer.finish()
-        self.writer = nil
-        try store.saveDigest()
-        return recorded
+        defer { writer = nil }
+        return try writer?.finish()
     }
 
     /// The transaction being written, begun with the first change.
@@ -146,8 +139,8 @@ final class Recorder {
 
     // MARK: Phases of all tables
 
-    private func readPendingRows() throws {
-        tables = try store.catalog.tables.map { try TableRecording($0, self) }
+    private func read(_ pending: PendingRows) throws {
+        tables = try store.catalog.tables.map { try TableRecording($0, pending, self) }
         tablesByID = Dictionary(uniqueKeysWithValues: tables.map { ($0.table.id, $0) })
     }
 

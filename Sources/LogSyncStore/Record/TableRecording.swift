@@ -57,15 +57,18 @@ final class TableRecording {
     }
 
     /// Reads the pending rows, simple ones apart.
-    init(_ table: TrackedTable, _ recorder: Recorder) throws {
+    init(_ table: TrackedTable, _ pending: PendingRows, _ recorder: Recorder) throws {
         self.table = table
         self.recorder = recorder
         let store = recorder.store
         clock = ClockTable(table: table, connection: store.connection)
         reader = TableReader(table: table, store: store)
-        if table.localInteger != nil {
-            // Imported rows have integers, too.
-            table.high = max(table.high, try clock.highestRow() ?? 0)
+        // Imported rows have integers, too.
+        if let highest = pending.highestRows[table.id] { table.high = max(table.high, highest) }
+        guard pending.has(table) else {
+            let origins = OriginLookup(table: table, store: store, recorder: recorder)
+            captured = CapturedChanges(nothingOf: table, origin: origins.record(of:rowid:))
+            return
         }
         // The one place where it is decided which way a recording goes.
         simple = try Self.mayBatch(table, recorder) ? SimpleChanges(table, store) : nil
@@ -174,8 +177,10 @@ final class TableRecording {
             }
             table.recorded = captured.lastNumber
         }
+        guard table.noted != (table.recorded, table.high) else { return }
         try connection.run(
-            "UPDATE logsync_table SET recorded = ?2, high = ?3 WHERE id = ?1 AND (recorded <> ?2 OR high <> ?3)",
-            .integer(table.id), .integer(table.recorded), .integer(table.high))
+            "UPDATE logsync_table SET recorded = ?2, high = ?3 WHERE id = ?1", .integer(table.id),
+            .integer(table.recorded), .integer(table.high))
+        table.noted = (table.recorded, table.high)
     }
 }

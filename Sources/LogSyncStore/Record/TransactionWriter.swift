@@ -165,7 +165,7 @@ final class TransactionWriter {
             """, .integer(store.own), .integer(Int64(header.dot.sequence)), .blob(chainBefore.bytes[...]),
             .blob(chain.bytes[...]), .integer(Int64(sink.byteCount)))
         try store.peers.advance(store.own, to: header.dot.sequence, chain: chain, on: connection)
-        try store.facts.set("last_time", .integer(Int64(bitPattern: header.time.rawValue)))
+        try store.facts.set(lastTime: header.time, digest: store.stateDigest)
         let token = try History.append(header, peer: store.own, chain: chain, counts: counts, store)
         try store.keepHistory(rows(counts), of: token)
         return RecordedTransaction(dot: header.dot, chain: chain, counts: counts)

@@ -62,4 +62,11 @@ struct StoreFacts {
     func set(_ key: String, _ value: Value) throws {
         try connection.run("INSERT OR REPLACE INTO logsync_store(key, value) VALUES(?, ?)", .text(key), value)
     }
+
+    /// What changes with each transaction of this peer.
+    func set(lastTime: HybridTime, digest: UInt64) throws {
+        try connection.run(
+            "INSERT OR REPLACE INTO logsync_store(key, value) VALUES('last_time', ?), ('digest', ?)",
+            .integer(Int64(bitPattern: lastTime.rawValue)), .integer(Int64(bitPattern: digest)))
+    }
 }

@@ -63,6 +63,10 @@ final class TrackedTable {
     let valueDigest: ValueDigest
     var recorded: Int64
     var high: Int64
+    /// See ``selectSimpleChanges(isByRow:)``.
+    var simpleSelects: [Bool: String] = [:]
+    /// What the store has noted of these two.
+    var noted: (recorded: Int64, high: Int64)
 
     init(
         id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String],
@@ -81,6 +85,7 @@ final class TrackedTable {
         self.valueDigest = valueDigest
         self.recorded = recorded
         self.high = high
+        noted = (recorded, high)
         var positions: [String: Int] = [:]
         for (position, column) in columns.enumerated() { positions[column.name.folded] = position }
         self.positions = positions

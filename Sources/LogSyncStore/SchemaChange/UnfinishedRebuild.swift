@@ -31,6 +31,7 @@ struct UnfinishedRebuild {
 
     /// Remembers since when copies have been there.
     func note() throws {
+        store.hasCopies = nil
         let copies = try found()
         for (name, _) in try StoreFacts(connection).values(under: Self.prefix)
         where !copies.contains(where: { $0.name == name }) {
@@ -43,8 +44,12 @@ struct UnfinishedRebuild {
 
     /// Whether some copy has been left alone for long enough.
     static func isOver(_ store: OpenStore) throws -> Bool {
+        // Notes come and go where the schema has changed.
+        if store.hasCopies == false { return false }
         let now = store.configuration.clock.now()
-        return try store.facts.values(under: prefix).contains { $0.value != over && !isWaiting($0.value, now) }
+        let copies = try store.facts.values(under: prefix)
+        store.hasCopies = !copies.isEmpty
+        return copies.contains { $0.value != over && !isWaiting($0.value, now) }
     }
 
     /// In place of the time, where a copy is a table like any other.

@@ -24,15 +24,26 @@ struct RecordStep {
 
     /// Whether there may be anything to do; a look without the write lock, because most of the time there is nothing.
     static func isNeeded(_ store: OpenStore) throws -> Bool {
-        try SchemaReconciliation.isNeeded(store) || Recorder.hasPending(store)
-            || UndecidedColumns(store.connection).areDecided()
+        try isSchemaOpen(store) || Recorder.hasPending(store)
             || store.facts.value(StoreFacts.unsettled) == .integer(1) || store.isDecidedOtherwise
             || DigestKeyChange.isNeeded(store)
     }
 
+    /// Whether the schema has to be looked at: it has changed, or what was left open about it is decided by now.
+    private static func isSchemaOpen(_ store: OpenStore) throws -> Bool {
+        if try SchemaReconciliation.isNeeded(store) { return true }
+        // Columns come to be undecided only where the schema has changed.
+        if store.hasUndecided == false { return false }
+        let undecided = UndecidedColumns(store.connection)
+        store.hasUndecided = try !undecided.all().isEmpty
+        return try undecided.areDecided()
+    }
+
     @discardableResult
     func run() throws -> RecordedTransaction? {
-        let (recorded, adopted) = try record { try store.copyAppTriggers() }
+        let (recorded, adopted) = try record(reconciling: reconciles || Self.isSchemaOpen(store)) {
+            try store.copyAppTriggers()
+        }
         try DigestKeyChange(store: store).applyIfNeeded()
         let isDeferred = try isNoted(StoreFacts.policyChange) || store.isDecidedOtherwise
         if isDeferred || setsPolicies(recorded) {
@@ -56,8 +67,13 @@ struct RecordStep {
 
     /// The same on a program's own connection, whose triggers are on: they would capture what is written to bring shown
     /// rows in line. That is noted, and the next ``run()`` does it.
-    func runDeferringShownRows() throws -> RecordedTransaction? {
-        let (recorded, adopted) = try record()
+    ///
+    /// - Parameter begin: what comes before anything is written; not called where nothing is to be done.
+    func runDeferringShownRows(_ begin: () throws -> Void) throws -> RecordedTransaction? {
+        let (isSchemaOpen, pending) = (try Self.isSchemaOpen(store), try PendingRows(store))
+        guard isSchemaOpen || !pending.isEmpty else { return nil }
+        try begin()
+        let (recorded, adopted) = try record(reconciling: isSchemaOpen, pending)
         if setsPolicies(recorded) { try store.facts.set(StoreFacts.policyChange, .integer(1)) }
         if adopted || setsPolicies(recorded) || recorded != nil && (store.hasHidden || store.hasReplaced) {
             try store.facts.set(StoreFacts.unsettled, .integer(1))
@@ -65,19 +81,27 @@ struct RecordStep {
         return recorded
     }
 
-    /// - Parameter prepare: what comes once the schema is known and before any row is written.
-    private func record(_ prepare: () throws -> Void = {}) throws -> (recorded: RecordedTransaction?, adopted: Bool) {
+    /// - Parameters:
+    ///   - reconciles: whether the schema is looked at.
+    ///   - pending: as they are before that; nil where they have to be asked for.
+    ///   - prepare: what comes once the schema is known and before any row is written.
+    private func record(
+        reconciling reconciles: Bool, _ pending: PendingRows? = nil, _ prepare: () throws -> Void = {}
+    ) throws -> (recorded: RecordedTransaction?, adopted: Bool) {
         var findings = findings
-        let isReconciled =
-            try reconciles || SchemaReconciliation.isNeeded(store) || UndecidedColumns(store.connection).areDecided()
-        if isReconciled { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
-        let adopted = isReconciled && (store.hasHidden || store.hasReplaced)
+        if reconciles { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
+        let adopted = reconciles && (store.hasHidden || store.hasReplaced)
         try prepare()
         try ForgottenColumns(store).begin()
-        if try ReferenceHistory(store.connection).isEmpty {
-            try ReferenceHistory.note(store.catalog, on: store.connection)
+        if !store.hasReferenceHistory {
+            if try ReferenceHistory(store.connection).isEmpty {
+                try ReferenceHistory.note(store.catalog, on: store.connection)
+            }
+            store.hasReferenceHistory = true
         }
-        let recorded = try Recorder(store, findings: findings, author: author, context: context).record()
+        let recorder = Recorder(store, findings: findings, author: author, context: context)
+        // A reconciliation tracks tables, and captures rows.
+        let recorded = try recorder.record(reconciles ? PendingRows(store) : pending ?? PendingRows(store))
         try store.takeOwnSalt()
         return (recorded, adopted)
     }

@@ -1,5 +1,6 @@
 import Foundation
 package import GRDB
+package import LogSyncFormat
 package import LogSyncModel
 import LogSyncSQLite
 
@@ -16,6 +17,13 @@ package final class EmbeddedRecording: @unchecked Sendable {
     private let lock = NSLock()
     private var store: OpenStore?
     private var generation: Int64 = -1
+    private var programs: [Program] = []
+
+    /// A program's connection, as long as it is open.
+    private struct Program {
+        let statements: ProgramStatements
+        let connection: Connection
+    }
 
     package init(_ configuration: StoreConfiguration) { self.configuration = configuration }
 
@@ -23,12 +31,30 @@ package final class EmbeddedRecording: @unchecked Sendable {
     package struct Expected: Sendable {
         package var peer: PeerID
         package var inode: UInt64
-        /// How far that peer is known to have recorded.
+        /// How far that peer is known to have recorded, and the chain hash there.
         package var sequence: UInt64
+        package var chain: ChainHash?
 
-        package init(peer: PeerID, inode: UInt64, sequence: UInt64) {
-            (self.peer, self.inode, self.sequence) = (peer, inode, sequence)
+        package init(peer: PeerID, inode: UInt64, sequence: UInt64, chain: ChainHash?) {
+            (self.peer, self.inode, self.sequence, self.chain) = (peer, inode, sequence, chain)
         }
+    }
+
+    /// Runs `updates` within a transaction of the program's, and records what it changed as one transaction; what was captured
+    /// before it is recorded apart.
+    ///
+    /// - Parameter isUndone: whether the transaction is undone where this throws; else logsync's tables have to be as they were
+    ///   by themselves, which costs SQLite a copy of each page that is written.
+    /// - Returns: what `updates` returns.
+    /// - Throws: what `updates` throws, and as ``record(on:_:author:context:)``.
+    package func record<Result>(
+        on db: Database, _ expected: Expected, author: String?, context: String?, isUndone: Bool = false,
+        _ updates: () throws -> Result
+    ) throws -> Result {
+        try record(on: db, expected, author: nil, context: nil, isUndone: isUndone)
+        let result = try updates()
+        try record(on: db, expected, author: author, context: context, isUndone: isUndone)
+        return result
     }
 
     /// Records what was captured and is not recorded yet. Where it throws, nothing of logsync's tables is changed, and what
@@ -36,8 +62,10 @@ package final class EmbeddedRecording: @unchecked Sendable {
     ///
     /// - Throws: `usage` where no transaction is open, or the connection is one to another file; `locked` where the file is
     ///   not the one that is expected, or an older state of it; `notReplicated`, `newerFormat`, `invalidStore`, `ioError`.
-    package func record(on db: Database, _ expected: Expected, author: String?, context: String?) throws {
-        guard let handle = db.sqliteConnection else {
+    package func record(
+        on db: Database, _ expected: Expected, author: String?, context: String?, isUndone: Bool = false
+    ) throws {
+        guard db.sqliteConnection != nil else {
             throw LogSyncError(.invalidStore, "the program's connection is closed; nothing was recorded")
         }
         guard db.isInsideTransaction else {
@@ -47,84 +75,133 @@ package final class EmbeddedRecording: @unchecked Sendable {
         }
         lock.lock()
         defer { lock.unlock() }
-        let connection = Connection(handle)
-        defer { connection.finalizeStatements() }
-        try connection.execute("SAVEPOINT logsync_recording")
+        let connection = try connection(of: db)
+        defer { connection.returnStatements() }
+        var hasBegun = false
         do {
-            try record(on: connection, expected, author: author, context: context)
-            connection.finalizeStatements()
-            try connection.execute("RELEASE logsync_recording")
+            try record(on: connection, expected, author: author, context: context) {
+                guard !isUndone else { return }
+                try connection.run("SAVEPOINT logsync_recording")
+                hasBegun = true
+            }
+            if hasBegun { try connection.run("RELEASE logsync_recording") }
         } catch {
             store = nil
-            connection.finalizeStatements()
+            connection.returnStatements()
             // A full disk, or an I/O error, has undone the whole transaction.
-            if connection.isInTransaction {
+            if hasBegun, connection.isInTransaction {
                 try connection.execute("ROLLBACK TO logsync_recording; RELEASE logsync_recording")
             }
             throw error
         }
     }
 
-    private func record(on connection: Connection, _ expected: Expected, author: String?, context: String?) throws {
-        try check(connection, expected.inode)
-        let facts = StoreFacts(connection)
-        let generation = try facts.value("generation")?.asInteger ?? 0
-        let store = try open(connection, generation)
-        guard store.ownID == expected.peer, store.peers.vector[expected.peer] >= expected.sequence else {
-            throw LogSyncError(
-                .locked,
-                "\(connection.path) has become another peer, or an older state of itself; nothing was recorded",
-                help: "What was captured is kept, and recorded by the next sync")
-        }
-        guard try RecordStep.isNeeded(store) else { return }
-        let recorded = try RecordStep(store, author: author, context: context).runDeferringShownRows()
-        guard recorded != nil else {
-            // What else was done is not worth keeping in memory.
-            return self.store = nil
-        }
-        self.generation = generation &+ Self.stride
-        try facts.set("generation", .integer(self.generation))
-        try store.saveDigest()
-        if try connection.integer("PRAGMA synchronous") ?? 2 < 2 {
-            try facts.set(StoreFacts.unsynchronized, .integer(1))
-        }
-    }
-
-    /// Others count generations by one: so none comes to the number of a transaction that was undone.
-    private static var stride: Int64 { .random(in: 1 << 20..<1 << 40) }
-
-    private func check(_ connection: Connection, _ inode: UInt64) throws {
-        var status = stat()
-        // `stat` opens nothing.
-        guard stat(connection.path, &status) == 0, UInt64(status.st_ino) == inode else {
+    private func record(
+        on connection: Connection, _ expected: Expected, author: String?, context: String?, _ begin: () throws -> Void
+    ) throws {
+        guard connection.inode == expected.inode else {
             throw LogSyncError(
                 .usage,
                 "the connection is one to \(connection.path), not to the replicator's store; nothing was recorded",
                 help: "Record by the replicator of that file")
         }
-        guard try Store.isReplicated(connection) else {
-            throw LogSyncError(
-                .notReplicated, "\(connection.path) is no store any more; nothing was recorded",
-                help: "Initialize or clone it")
+        let facts = try ProgramFacts(connection)
+        let store = try open(connection, facts)
+        let before = connection.totalChanges
+        let recorded = try RecordStep(store, author: author, context: context).runDeferringShownRows {
+            try check(store, expected)
+            try begin()
+        }
+        guard connection.totalChanges != before else { return }
+        // Others count generations by one: so none comes to the number of a transaction that was undone.
+        generation = facts.generation &+ .random(in: 1 << 20..<1 << 40)
+        try store.facts.set("generation", .integer(generation))
+        // What else was done is not worth keeping in memory.
+        if recorded == nil { self.store = nil }
+        if try !facts.isUnsynchronized && connection.integer("PRAGMA synchronous") ?? 2 < 2 {
+            try store.facts.set(StoreFacts.unsynchronized, .integer(1))
         }
     }
 
-    private func open(_ connection: Connection, _ generation: Int64) throws -> OpenStore {
-        if let store, generation == self.generation {
+    private func check(_ store: OpenStore, _ expected: Expected) throws {
+        let own = store.peers[expected.peer]
+        let sequence = own?.sequence ?? 0
+        guard store.ownID == expected.peer, sequence >= expected.sequence,
+            sequence > expected.sequence || expected.chain == nil || own?.chain == expected.chain
+        else {
+            throw LogSyncError(
+                .locked,
+                "\(store.connection.path) has become another peer, or an older state of itself; nothing was recorded",
+                help: "What was captured is kept, and recorded by the next sync")
+        }
+    }
+
+    private func connection(of db: Database) throws -> Connection {
+        programs.removeAll { $0.statements.database == nil }
+        if let known = programs.first(where: { $0.statements.database === db }) { return known.connection }
+        guard let handle = db.sqliteConnection else {
+            throw LogSyncError(.invalidStore, "the program's connection is closed; nothing was recorded")
+        }
+        let statements = ProgramStatements(db)
+        let program = Program(statements: statements, connection: Connection(handle, statements: statements))
+        programs.append(program)
+        return program.connection
+    }
+
+    private func open(_ connection: Connection, _ facts: ProgramFacts) throws -> OpenStore {
+        // The sequence tells a database that was restored, where others have counted as far again since.
+        if let store, facts.generation == generation, facts.sequence == store.peers[store.ownID]?.sequence {
             store.connection = connection
             return store
         }
-        let format = try StoreFacts(connection).value("format")?.asInteger ?? 0
+        let store = try OpenStore(connection, configuration: configuration)
+        (self.store, generation) = (store, facts.generation)
+        return store
+    }
+}
+
+/// What a recording asks each time, by one statement: what no generation tells of, and the generation.
+private struct ProgramFacts {
+    let generation: Int64
+    let isUnsynchronized: Bool
+    /// Of the store's own peer.
+    let sequence: UInt64
+
+    /// - Throws: `notReplicated`, `newerFormat`.
+    init(_ connection: Connection) throws {
+        let row: [Value]
+        do {
+            row = try connection.rows(Self.sql).first ?? []
+        } catch {
+            // There is no such table.
+            guard try Store.isReplicated(connection) else { throw Self.notReplicated(connection) }
+            throw error
+        }
+        let format = row[0].asInteger
+        guard format != StoreSchema.unfinishedFormat else { throw Self.notReplicated(connection) }
         guard format == StoreSchema.formatVersion else {
             throw LogSyncError(
                 .newerFormat,
                 "\(connection.path) was written by another logsync (store format \(format)); nothing was recorded",
                 help: "Use that version here too.")
         }
-        let store = try OpenStore(connection, configuration: configuration)
-        (self.store, self.generation) = (store, generation)
-        return store
+        generation = row[1].asInteger
+        isUnsynchronized = row[2] == .integer(1)
+        sequence = UInt64(clamping: row[3].asInteger)
     }
+
+    private static func notReplicated(_ connection: Connection) -> LogSyncError {
+        LogSyncError(
+            .notReplicated, "\(connection.path) is no store any more; nothing was recorded",
+            help: "Initialize or clone it")
+    }
+
+    private static let sql =
+        "SELECT "
+        + (["format", "generation", StoreFacts.unsynchronized].map(fact)
+            + ["(SELECT sequence FROM logsync_peer WHERE id = \(fact("peer")))"]).joined(separator: ", ")
+
+    private static func fact(_ key: String) -> String { "(SELECT value FROM logsync_store WHERE key = '\(key)')" }
 }
 
 extension Store {
@@ -133,7 +210,9 @@ extension Store {
     package func synchronize() throws {
         if try database.read({ try $0.facts.value(StoreFacts.unsynchronized) == .integer(1) }) {
             // In a log, what makes this commit durable does so with all that stands before it.
-            try database.write(repeats: true) { try $0.facts.set(StoreFacts.unsynchronized, .integer(0)) }
+            try database.write(repeats: true, isNews: false) {
+                try $0.facts.set(StoreFacts.unsynchronized, .integer(0))
+            }
         } else {
             try database.synchronize()
         }

@@ -240,7 +240,7 @@ package final class Store: Sendable {
     package func markPublished(_ dots: [Dot]) throws {
         guard !dots.isEmpty else { return }
         // What a power cut undoes of this is published again, as the same bytes.
-        try database.write(repeats: true, isDurable: false) { store in
+        try database.write(repeats: true, isDurable: false, isNews: false) { store in
             for dot in dots {
                 guard let peer = store.peers[dot.peer]?.number else { continue }
                 try store.connection.run(

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import LogSyncModel
 import LogSyncStore
@@ -11,6 +12,8 @@ final class StorePeer {
     let model: PeerModel
     private(set) var store: Store
     private(set) var app: AppProgram
+    /// Of its program that embeds logsync: what it keeps in memory outlives the connections.
+    private let recording: EmbeddedRecording
     let clock = SimulatedClock()
     let id: PeerID
     var skew: Int64
@@ -43,6 +46,7 @@ final class StorePeer {
         configuration.batches = !(scenario.seed &+ UInt64(index)).isMultiple(of: 3)
         path = "\(directory)/\(model.name).db"
         self.configuration = configuration
+        recording = EmbeddedRecording(configuration)
         var plan = InitializePlan(content: "simulation", container: "/nowhere", peerName: model.name)
         if let founder {
             plan.settings = try founder.app.connection.rows("SELECT kind, target, value FROM logsync_setting").map {
@@ -91,8 +95,16 @@ final class StorePeer {
     func embed(_ statements: [String]) throws {
         let queue = try AppProgram.queue(path, foreignKeysAreOn: model.foreignKeysAreOn)
         do {
-            _ = try store.write(in: queue, author: model.name, context: "simulation") { database in
-                try AppProgram.attempt(statements, database)
+            let file = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64
+            let expected = EmbeddedRecording.Expected(
+                peer: try store.registration().peer, inode: file ?? 0, sequence: 0, chain: nil)
+            try queue.inDatabase { database in
+                try database.inTransaction(.immediate) {
+                    try recording.record(on: database, expected, author: model.name, context: "simulation") {
+                        try AppProgram.attempt(statements, database)
+                    }
+                    return .commit
+                }
             }
         } catch let error as DatabaseError where AppProgram.isRefusedCommit(error) {
             // Nothing was written, as its program is told.

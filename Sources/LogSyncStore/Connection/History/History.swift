@@ -33,9 +33,12 @@ enum History {
     ///
     /// - Parameter hasRows: whether the store has a table for rows (``HistoryRows``).
     static func lastToken(on connection: Connection, hasRows: Bool) throws -> Int64 {
-        let last = try connection.integer("SELECT max(token) FROM logsync_transaction") ?? 0
-        guard hasRows else { return last }
-        return max(last, try connection.integer("SELECT max(token) FROM logsync_history") ?? 0)
+        try connection.integer(
+            hasRows
+                ? """
+                SELECT max(coalesce((SELECT max(token) FROM logsync_transaction), 0),
+                    coalesce((SELECT max(token) FROM logsync_history), 0))
+                """ : "SELECT max(token) FROM logsync_transaction") ?? 0
     }
 
     /// `{"table":{"deleted":0,"inserted":1,"updated":0}}`, as a coder writes it, which takes a tenth of the time of importing
