@@ -199,7 +199,7 @@ private struct ProgramFacts {
     private static let sql =
         "SELECT "
         + (["format", "generation", StoreFacts.unsynchronized].map(fact)
-            + ["(SELECT sequence FROM logsync_peer WHERE id = \(fact("peer")))"]).joined(separator: ", ")
+        + ["(SELECT sequence FROM logsync_peer WHERE id = \(fact("peer")))"]).joined(separator: ", ")
 
     private static func fact(_ key: String) -> String { "(SELECT value FROM logsync_store WHERE key = '\(key)')" }
 }
