@@ -38,7 +38,7 @@ public actor Replicator {
     var opened: ReplicatedStore?
     var locks: StoreLocks?
     /// How this replicator shares the store with other processes.
-    enum Sharing {
+    enum Access {
         /// All have it open, and take turns.
         case shared
         /// This one has asked the others to let go of it, and has it alone or waits for that.
@@ -48,7 +48,7 @@ public actor Replicator {
         /// It is a store no more, by ``leave()``.
         case left
     }
-    var sharing = Sharing.shared
+    var access = Access.shared
     /// Whether ``run()`` is under way.
     var isRunning = false
     /// How much of what is being done while ``run()`` is under way may meet a file that ends the process.

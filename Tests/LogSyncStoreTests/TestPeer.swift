@@ -154,8 +154,8 @@ final class TestPeer {
         let recording = recording ?? EmbeddedRecording(configuration)
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
         let expected = EmbeddedRecording.Expected(
-            peer: try store.registration().peer, inode: try #require(attributes[.systemFileNumber] as? UInt64),
-            sequence: 0, chain: nil)
+            peer: try store.registration().peer, path: path,
+            inode: try #require(attributes[.systemFileNumber] as? UInt64), sequence: 0, chain: nil)
         let before = try store.vector()
         try queue.inDatabase { db in
             try db.inTransaction(.immediate) {

@@ -48,7 +48,7 @@ final class ProgramRecording: Sendable {
 
     private static func store(_ file: StateFile) -> EmbeddedRecording.Expected {
         EmbeddedRecording.Expected(
-            peer: file.peer, inode: file.inode, sequence: file.sequence,
+            peer: file.peer, path: file.path, inode: file.inode, sequence: file.sequence,
             chain: Hex.decode(file.chain).flatMap { ChainHash(bytes: $0) })
     }
 

@@ -64,7 +64,7 @@ extension Replicator {
 
     /// The store, opened where it is not, or where another file has taken its path.
     func store() throws -> ReplicatedStore {
-        guard sharing != .lettingGo else {
+        guard access != .lettingGo else {
             throw LogSyncError(
                 .locked, "another logsync process has \(path) for itself; nothing was changed",
                 help: "Try again when it has finished")
@@ -158,17 +158,17 @@ extension Replicator {
     /// Waits until no other process has the store open; ``giveBack()`` lets them in again.
     func takeAlone() async throws {
         _ = try store()
-        sharing = .alone
+        access = .alone
         do {
             try await locks?.takeAlone(wait: configuration.wait, of: path)
         } catch {
-            sharing = .shared
+            access = .shared
             throw error
         }
     }
 
     func giveBack() {
-        sharing = .shared
+        access = .shared
         locks?.giveBack()
     }
 }

@@ -82,7 +82,7 @@ extension Replicator {
     }
 
     /// Where other processes ask for the store; nil before it has been opened, which tells where that is.
-    private func requestsPath() -> String? { locks == nil && sharing != .lettingGo ? nil : stateDirectory.locks }
+    private func requestsPath() -> String? { locks == nil && access != .lettingGo ? nil : stateDirectory.locks }
 
     /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
     private func contentPaths() -> (path: String, own: String)? {
@@ -225,10 +225,10 @@ extension Replicator {
     private func letGo(_ wakes: WakeQueue) async throws {
         let limit = configuration.wait * 6
         // A request of its own is none to itself.
-        guard sharing == .shared else { return }
+        guard access == .shared else { return }
         guard StoreLocks.isRequested(stateDirectory, store: path, age: limit) else { return }
-        sharing = .lettingGo
-        defer { sharing = .shared }
+        access = .lettingGo
+        defer { access = .shared }
         closeStore()
         while StoreLocks.isRequested(stateDirectory, store: path, age: limit) {
             try await Task.sleep(for: .milliseconds(100))

@@ -3,7 +3,7 @@ import Synchronization
 
 /// One zstd compression context, used again and again: to make one costs more than to compress what a small transaction has.
 ///
-/// Unchecked because whoever has one has it alone.
+/// Unchecked because it is in one place at a time: the spare one, or a compressor.
 private struct CompressionContext: @unchecked Sendable {
     let pointer: OpaquePointer
 

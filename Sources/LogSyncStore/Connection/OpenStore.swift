@@ -8,7 +8,7 @@ import LogSyncState
 ///
 /// Confined to the queue of the store's connection.
 final class OpenStore {
-    /// The store's own, but for a program's while that writes (``StoreConnection/lend(to:_:)``).
+    /// The store's own, but for a program's while that writes (``EmbeddedRecording``).
     var connection: Connection
     let configuration: StoreConfiguration
     private(set) var catalog: Catalog

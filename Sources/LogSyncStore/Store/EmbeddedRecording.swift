@@ -30,13 +30,15 @@ package final class EmbeddedRecording: @unchecked Sendable {
     /// Which store it has to be that the program's connection is open on.
     package struct Expected: Sendable {
         package var peer: PeerID
+        package var path: String
         package var inode: UInt64
         /// How far that peer is known to have recorded, and the chain hash there.
         package var sequence: UInt64
         package var chain: ChainHash?
 
-        package init(peer: PeerID, inode: UInt64, sequence: UInt64, chain: ChainHash?) {
-            (self.peer, self.inode, self.sequence, self.chain) = (peer, inode, sequence, chain)
+        package init(peer: PeerID, path: String, inode: UInt64, sequence: UInt64, chain: ChainHash?) {
+            (self.peer, self.path, self.inode) = (peer, path, inode)
+            (self.sequence, self.chain) = (sequence, chain)
         }
     }
 
@@ -46,7 +48,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
     /// - Parameter isUndone: whether the transaction is undone where this throws; else logsync's tables have to be as they were
     ///   by themselves, which costs SQLite a copy of each page that is written.
     /// - Returns: what `updates` returns.
-    /// - Throws: what `updates` throws, and as ``record(on:_:author:context:)``.
+    /// - Throws: what `updates` throws, and as ``record(on:_:author:context:isUndone:)``.
     package func record<Result>(
         on db: Database, _ expected: Expected, author: String?, context: String?, isUndone: Bool = false,
         _ updates: () throws -> Result
@@ -102,7 +104,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
         guard connection.inode == expected.inode else {
             throw LogSyncError(
                 .usage,
-                "the connection is one to \(connection.path), not to the replicator's store; nothing was recorded",
+                "the connection is one to \(connection.path), not to \(expected.path); nothing was recorded",
                 help: "Record by the replicator of that file")
         }
         let facts = try ProgramFacts(connection)

@@ -97,7 +97,7 @@ final class StorePeer {
         do {
             let file = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64
             let expected = EmbeddedRecording.Expected(
-                peer: try store.registration().peer, inode: file ?? 0, sequence: 0, chain: nil)
+                peer: try store.registration().peer, path: path, inode: file ?? 0, sequence: 0, chain: nil)
             try queue.inDatabase { database in
                 try database.inTransaction(.immediate) {
                     try recording.record(on: database, expected, author: model.name, context: "simulation") {

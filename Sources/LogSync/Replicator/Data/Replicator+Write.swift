@@ -49,7 +49,7 @@ extension Replicator {
     /// Has the next write know which peer the store is; or that it is none, and all that it holds is recorded when it becomes
     /// one.
     private func settleForWriting() async throws {
-        guard sharing != .left else { return }
+        guard access != .left else { return }
         do {
             try await found()
         } catch let error as LogSyncError where founding != nil && error.code == .containerUnavailable {

@@ -13,7 +13,7 @@ extension Replicator {
     /// - Throws: `locked` where one does not within ``SyncConfiguration/wait``.
     public func leave() async throws {
         try await endReplication()
-        sharing = .left
+        access = .left
         programRecording.expectFounding()
         await stop()
     }
