@@ -43,7 +43,7 @@ class Rebuild:
     def fill(self, target, source, old):
         pairs = self.pairs(old)
         columns, values = (", ".join(part) for part in zip(*pairs))
-        return f'INSERT INTO "{target}" ({columns}) SELECT {values} FROM "{source}" {self.rest};'
+        return f'INSERT INTO "{target}" ({columns}) SELECT {values} FROM "{source}" AS "{self.name}" {self.rest};'
 
 
 class Form:
