@@ -155,8 +155,8 @@ struct FolderExamination {
                 "conflict-copy", .trouble, "a copy of the content folder is beside it, under another name",
                 at: "\(folder.container)/\(name)",
                 why: "its marker says that it is \(folder.name); what peers publish there is not read",
-                help: "stop what writes there, copy into \(folder.path) the files under peers that it lacks, then delete "
-                    + "the copy; a backup that somebody put here belongs elsewhere")
+                help: "copy into \(folder.path) the files under peers that it lacks, then delete the copy; a backup "
+                    + "that somebody has put here belongs elsewhere")
         }
     }
 
