@@ -50,6 +50,8 @@ public struct SyncConfiguration: Sendable {
     /// Waits until a write into the store at a path meets no program that reads it, and says whether one has come meanwhile.
     var awaitReaders: @Sendable (String) -> Void = { _ in }
     var isRead: @Sendable (String) -> Bool = { _ in false }
+    /// The process that has the database at a path locked, where that can be told.
+    var lockHolder: @Sendable (String) -> Int32? = { _ in nil }
     /// The clock that gives files their times, in Unix nanoseconds.
     package var fileClock: @Sendable () -> Int64 = PassingTime.nanosecondsSince1970
     /// The container's file system.
@@ -79,8 +81,8 @@ extension SyncConfiguration {
         configuration.extensions = extensions
         configuration.awaitReaders = awaitReaders
         configuration.isRead = isRead
-        configuration.lockHolder = { KernelLocks.shared.writer(of: $0) ?? KernelLocks.shared.holder(of: $0) }
-        configuration.isKeptWaiting = { [logger] path, process in
+        configuration.lockHolder = lockHolder
+        configuration.isDelayed = { [logger] path, process in
             let who = process.map { " (process \($0))" } ?? ""
             logger.notice("\(path) is locked by another program\(who); it is waited for")
         }

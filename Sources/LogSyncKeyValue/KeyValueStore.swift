@@ -92,7 +92,7 @@ public final class KeyValueStore: Sendable {
         return try await begin(database, replicator, limits, isNew: false, runs: runs)
     }
 
-    /// Removes a database that was just made for a store, and is to be none. What somebody has used meanwhile stays.
+    /// Removes a database that was just made for a store, and is to be none. What another process has used meanwhile stays.
     private static func remove(_ database: DatabasePool, _ path: String) async throws {
         let isUnused = try await database.read { db in
             try !db.tableExists("logsync_store") && db.tableExists("entry")

@@ -53,6 +53,6 @@ final class BusyWait: Sendable {
             state.said = (process, .now)
             return true
         }
-        if isNews { configuration.isKeptWaiting(path, process) }
+        if isNews { configuration.isDelayed(path, process) }
     }
 }

@@ -33,8 +33,8 @@ package struct StoreConfiguration: Sendable {
     package var isRead: @Sendable (String) -> Bool = { _ in false }
     /// The process that has the database at a path locked; nil where that cannot be told.
     package var lockHolder: @Sendable (String) -> Int32? = { _ in nil }
-    /// Is told that a program keeps what wants the database at a path waiting, and its process, where that is known.
-    package var isKeptWaiting: @Sendable (String, Int32?) -> Void = { _, _ in }
+    /// Is told that a program delays what wants the database at a path, and its process, where that is known.
+    package var isDelayed: @Sendable (String, Int32?) -> Void = { _, _ in }
     /// What the store's connection loads before anything of the database is read.
     package var extensions: [LoadableExtension] = []
     /// Whether what a program notes of its integers is kept above those of rows that come (``OpenStore/raiseAllocators()``);

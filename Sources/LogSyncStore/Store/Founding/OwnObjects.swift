@@ -20,7 +20,10 @@ struct OwnObjects {
     /// What has such a name and is not logsync's, all of it, of a database that is no store; nil where nothing has.
     func collisions() throws -> FoundingReport? {
         let leftovers = try Set(leftovers())
-        let objects = try named().filter { !leftovers.contains($0.name) }
+        // An index goes with its table.
+        let gone = try connection.rows("SELECT name, tbl_name FROM sqlite_master WHERE type = 'index'")
+            .filter { leftovers.contains(String(text: $0[1])) }.map { String(text: $0[0]) }
+        let objects = try named().filter { !leftovers.contains($0.name) && !gone.contains($0.name) }
         guard let (type, name) = objects.first else { return nil }
         let why = "has a name that begins with logsync_, as only logsync's own may"
         func renaming(_ object: Object) -> String? {
