@@ -121,6 +121,8 @@ package final class Connection {
         for (option, value) in [
             (SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0), (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
             (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, trustsSchema ? 1 : 0),
+            // Programs' schemas have texts in double quotes, which SQLite takes where it is not told otherwise.
+            (SQLITE_DBCONFIG_DQS_DDL, 1),
         ] as [(Int32, Int32)] {
             var state: Int32 = -1
             guard logsync_db_config(handle, option, value, &state) == SQLITE_OK, state == value else {
@@ -215,6 +217,21 @@ package final class Connection {
         let result = Swift.Result { try body() }
         try setTriggersEnabled(before != 0)
         return try result.get()
+    }
+
+    /// Runs statements that are not our own: in them SQLite takes for a text what stands in double quotes and is no column's
+    /// name. In ours a column that is not there is an error, and never its name as a value.
+    package func takingTexts<Result>(_ body: () throws -> Result) throws -> Result {
+        try setTakesTexts(true)
+        let result = Swift.Result { try body() }
+        try setTakesTexts(false)
+        return try result.get()
+    }
+
+    private func setTakesTexts(_ takes: Bool) throws {
+        var state: Int32 = 0
+        let code = logsync_db_config(handle, SQLITE_DBCONFIG_DQS_DML, takes ? 1 : 0, &state)
+        guard code == SQLITE_OK else { throw failure(code, "SQLITE_DBCONFIG_DQS_DML") }
     }
 
     /// The functions that SQLite lets a schema call though nobody trusts it; in lower case.

@@ -18,6 +18,10 @@ struct SchemaLoader {
     }
 
     func run(_ statements: [(kind: ForeignSchema.Kind, sql: String)]) throws -> [UnmadeObject] {
+        try connection.takingTexts { try load(statements) }
+    }
+
+    private func load(_ statements: [(kind: ForeignSchema.Kind, sql: String)]) throws -> [UnmadeObject] {
         let stubs = SchemaStubs(connection, functions: functions)
         let before = try bridle()
         defer { unbridle(before) }

@@ -126,6 +126,8 @@ import Testing
             CREATE INDEX i ON t(id) WHERE kind = "a";
             CREATE VIEW v AS SELECT * FROM t WHERE kind = "a";
             CREATE TRIGGER w AFTER INSERT ON t WHEN NEW.kind = "a" BEGIN UPDATE t SET n = "seen" WHERE id = NEW.id; END;
+            CREATE VIRTUAL TABLE f USING fts5(what);
+            CREATE TRIGGER x AFTER INSERT ON t WHEN NEW.kind = "a" BEGIN INSERT INTO f VALUES ("new"); END;
             INSERT INTO t VALUES (1, 'a', 1); INSERT INTO doc(j) VALUES ('{"of": "it"}');
             """)
         try await tool.succeed(arguments(tool, "--peer", "here"))
@@ -136,6 +138,10 @@ import Testing
         _ = try await tool.sql("b.db", "INSERT INTO t(kind) VALUES ('a')")
         try await tool.succeed("sync", tool.path("b.db"), tool.path("a.db"))
         #expect(try await tool.sql("a.db", "SELECT kind, n FROM t; SELECT of FROM doc") == "a|seen\na|seen\nit\n")
+        #expect(try await tool.sql("a.db", "SELECT count(*) FROM f WHERE f MATCH 'new'") == "2\n")
+        try "UPDATE t SET n = \"done\"".write(toFile: tool.path("script"), atomically: true, encoding: .utf8)
+        try await tool.succeed("migrate", tool.path("a.db"), "--sql", tool.path("script"))
+        #expect(try await tool.sql("a.db", "SELECT n FROM t") == "done\ndone\n")
     }
 
     @Test(arguments: [

@@ -204,6 +204,41 @@ struct UndeclaredReferenceTests {
             ])
     }
 
+    @Test(
+        "A foreign key that no row keeps to says nothing of what a column holds, nor does one to a table that is not there"
+    )
+    func brokenDeclarations() throws {
+        let schema = """
+            CREATE TABLE places(id INTEGER PRIMARY KEY, path TEXT UNIQUE);
+            CREATE TABLE songs(id INTEGER PRIMARY KEY, place INTEGER REFERENCES places(path));
+            CREATE TABLE lists(id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE entries(id INTEGER PRIMARY KEY, list_id INTEGER REFERENCES list(id));
+            INSERT INTO places VALUES(1, '/a'), (2, '/b'); INSERT INTO lists VALUES(1, 'one');
+            """
+        let rows = "INSERT INTO songs VALUES(1, 2), (2, 1); INSERT INTO entries VALUES(1, 1);"
+        #expect(
+            try undeclared(schema + rows) == [
+                "entries.list_id lists name-and-data", "songs.place places name-and-data",
+            ])
+        // One row that keeps to it is as it was declared.
+        let kept = "INSERT INTO places VALUES(3, 7); INSERT INTO songs VALUES(3, 7);"
+        #expect(try undeclared(schema + rows + kept, in: "b") == ["entries.list_id lists name-and-data"])
+    }
+
+    @Test("Rowids of a table without a key are found by its name, where it has no number of its own")
+    func rowidsOfKeylessTables() throws {
+        let schema = """
+            CREATE TABLE playlists(name TEXT); CREATE TABLE users(id INTEGER, name TEXT);
+            CREATE TABLE items(id INTEGER PRIMARY KEY, playlist INTEGER NOT NULL, user_id INTEGER, amount INTEGER);
+            INSERT INTO playlists VALUES('one'), ('two'); INSERT INTO users VALUES(1, 'ann');
+            """
+        #expect(try undeclared(schema).isEmpty)
+        #expect(
+            try undeclared(schema + "INSERT INTO items VALUES(1, 2, 1, 1), (2, 1, 1, 2);", in: "b")
+                == ["items.playlist playlists name-and-data"])
+        #expect(try undeclared(schema + "INSERT INTO items VALUES(1, 3, 1, 1);", in: "c").isEmpty)
+    }
+
     @Test("A table is asked for once, however many views and triggers compare it")
     func once() throws {
         let found = try undeclared(

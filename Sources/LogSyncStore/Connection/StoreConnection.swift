@@ -56,8 +56,6 @@ final class StoreConnection: Sendable {
         let wait = BusyWait(path, configuration)
         database.busyMode = .callback { wait.goesOn(after: $0) }
         database.foreignKeysEnabled = false
-        // A program's schema may have texts in double quotes, which SQLite takes where it is not told otherwise.
-        database.acceptsDoubleQuotedStringLiterals = true
         database.label = "logsync"
         database.prepareDatabase { db in
             if let handle = db.sqliteConnection {

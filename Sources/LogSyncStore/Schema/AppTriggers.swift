@@ -38,10 +38,7 @@ struct AppTriggers {
                 guard let body = triggers.copiedBody(of: trigger, writing: writes[trigger.name.folded]) else {
                     continue
                 }
-                let copy = SQL.name(copyPrefix + trigger.name)
-                try connection.execute("CREATE TEMP TRIGGER \(copy)\(body)")
-                if let reason = triggers.complaint(about: trigger) {
-                    try connection.execute("DROP TRIGGER temp.\(copy)")
+                if let reason = try triggers.copy(trigger, body) {
                     unmade.append(UnmadeObject(object: trigger.name, reason: reason))
                 }
             }
@@ -51,6 +48,35 @@ struct AppTriggers {
     }
 
     private static let copyPrefix = "logsync_copy_"
+
+    /// - Returns: why there can be no copy; nil where it is made.
+    private func copy(_ trigger: Trigger, _ body: String) throws -> String? {
+        let copy = SQL.name(Self.copyPrefix + trigger.name)
+        var body = body
+        while true {
+            try connection.execute("CREATE TEMP TRIGGER \(copy)\(body)")
+            guard let reason = complaint(about: trigger) else { return nil }
+            try connection.execute("DROP TRIGGER temp.\(copy)")
+            guard let other = Self.withText(of: reason, in: body) else { return reason }
+            body = other
+        }
+    }
+
+    /// A program's trigger may have texts in double quotes, which SQLite does not take in what is run here; see
+    /// ``Connection/takingTexts(_:)``.
+    ///
+    /// - Returns: the body with the text that SQLite takes for a column; nil where it speaks of something else.
+    private static func withText(of reason: String, in body: String) -> String? {
+        let beginning = "no such column: "
+        guard reason.hasPrefix(beginning) else { return nil }
+        var name = String(reason.dropFirst(beginning.count))
+        // Later versions quote it, and ask whether it is one.
+        if name.hasPrefix("\""), let end = name.firstRange(of: "\" - ")?.lowerBound {
+            name = String(name[name.index(after: name.startIndex)..<end])
+        }
+        let other = body.replacing(SQL.name(name), with: SQL.literal(name))
+        return other == body ? nil : other
+    }
 
     /// What follows the name in a trigger's copy; nil where there is nothing to copy.
     ///

@@ -201,47 +201,16 @@ struct ClockLayoutChange {
         }
         var left = Dictionary(uniqueKeysWithValues: rows.enumerated().map { ($0, $1.digests) })
         var found: [(Int, Int64)] = []
+        let match = ContentMatch(table: table)
         let unique = [table.key.map(\.index)] + table.uniqueSlots.map { $0.map(\.index) }
         for (columns, isUnique) in [(unique[0], true), (others, false)] + unique.dropFirst().map({ ($0, true) }) {
-            for (index, record) in match(left, records, by: columns, isUnique: isUnique) {
+            for (index, record) in match.pairs(left, records, by: columns, isUnique: isUnique) {
                 left[index] = nil
                 records[record] = nil
                 found.append((index, record))
             }
         }
         return found
-    }
-
-    /// - Parameters:
-    ///   - rows: the digests of their columns.
-    ///   - records: the same, as far as a record knows the columns: it does not know later ones.
-    ///   - isUnique: whether all of the columns have to be known.
-    private func match(
-        _ rows: [Int: [UInt64]], _ records: [Int64: [UInt32]], by columns: [Int], isUnique: Bool
-    ) -> [(Int, Int64)] {
-        let columns = columns.sorted { table.columns[$0].id < table.columns[$1].id }
-        let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
-        /// By how many of the columns a record knows.
-        var known: [Int: [[UInt32]: [Int64]]] = [:]
-        for (record, digests) in records {
-            let values = columns.map { table.columns[$0].id }.filter { $0 < digests.count }.map { digests[$0] }
-            guard values.contains(where: { $0 != none }), !isUnique || values.count == columns.count else { continue }
-            known[values.count, default: [:]][values, default: []].append(record)
-        }
-        var pairs: [(Int, Int64)] = []
-        for (count, records) in known {
-            var indexes: [[UInt32]: [Int]] = [:]
-            for (index, digests) in rows {
-                indexes[columns.prefix(count).map { UInt32(truncatingIfNeeded: digests[$0]) }, default: []].append(
-                    index)
-            }
-            for (values, found) in records where found.count == 1 {
-                if let indexes = indexes[values], indexes.count == 1 { pairs.append((indexes[0], found[0])) }
-            }
-        }
-        // Records that know less than others may say the same of a row.
-        let times = Dictionary(grouping: pairs, by: \.0)
-        return pairs.filter { times[$0.0]?.count == 1 }.sorted { $0.0 < $1.0 }
     }
 
     private func record(of natural: RowIdentity?, rowid: Int64?, byDigest: Bool, byRowid: Bool) throws -> Int64? {

@@ -41,6 +41,7 @@ struct SchemaReconciliation {
             } else if try !Capture.isInstalled(table, on: connection) {
                 // A rebuild dropped the triggers, so that writes to the rows since then were not captured.
                 try Capture.install(table, on: connection)
+                try RenumberedRows(store: store, table: table).note()
                 try Capture.noteEverything(table, on: connection)
                 findings.orphanScans.insert(table.id)
             }

@@ -40,7 +40,9 @@ struct Migration {
     private func runScript(_ sql: String) throws -> Int {
         try store.dropAppTriggerCopies()
         connection.finalizeStatements()
-        return try connection.withTriggers { try Script(sql: sql).run(on: connection) }
+        return try connection.takingTexts {
+            try connection.withTriggers { try Script(sql: sql).run(on: connection) }
+        }
     }
 
     /// The tables of rows whose foreign keys nothing answers, one entry a row.

@@ -46,18 +46,16 @@ struct UndeclaredReferences {
     func found(
         where isWanted: (TrackedTable.Column, TrackedTable) -> Bool
     ) throws -> [ReferenceReport] {
-        let parents = catalog.tables.filter { $0.localInteger != nil }
+        let parents = Parents(catalog)
         guard !parents.isEmpty else { return [] }
-        let names = parents.map(NamedTable.init)
         let joins = try JoinedColumns(catalog, connection)
         let relations = try Relations(EntityTables(connection))
         var reports: [ReferenceReport] = []
         for table in catalog.tables where table.name != "logsync_setting" {
             for column in table.columns
-            where column.reference == nil && column.local != table.schema.integerKey && isWanted(column, table)
-                && !isDeclared(column, in: table)
-            {
-                let found = try evidence(for: column.local, in: table, parents, names, joins, relations)
+            where column.reference == nil && column.local != table.schema.integerKey && isWanted(column, table) {
+                guard try !isDeclared(column, in: table) else { continue }
+                let found = try evidence(for: column.local, in: table, parents, joins, relations)
                 let type = found.count < 2 ? nil : typeColumn(beside: column.local, in: table)?.local
                 for (parent, evidence) in found {
                     reports.append(
@@ -70,9 +68,22 @@ struct UndeclaredReferences {
         return reports
     }
 
-    /// Whether a foreign key says what a column refers to: to what has no local integers, where it is no reference.
-    private func isDeclared(_ column: TrackedTable.Column, in table: TrackedTable) -> Bool {
-        table.schema.foreignKeys.contains { key in key.from.contains { $0.folded == column.local.folded } }
+    /// Whether a foreign key says what a column refers to: to what has no local integers, where it is no reference. One to a
+    /// table that is not there says nothing, nor one that no row keeps to: SQLite takes both as long as keys are not enforced.
+    private func isDeclared(_ column: TrackedTable.Column, in table: TrackedTable) throws -> Bool {
+        try table.schema.foreignKeys.contains { key in
+            guard key.from.contains(where: { $0.folded == column.local.folded }),
+                let parent = try TableSchema.read(key.parent, on: connection), key.from.count == key.to.count,
+                key.to.allSatisfy({ parent.column($0) != nil })
+            else { return false }
+            guard try holdsValues(column.local, in: table) else { return true }
+            let pairs = zip(key.from, key.to).map { "child.\(SQL.name($0)) = parent.\(SQL.name($1))" }
+            return try connection.integer(
+                """
+                SELECT EXISTS(SELECT 1 FROM \(table.quoted) AS child, \(SQL.name(parent.name)) AS parent
+                WHERE \(pairs.joined(separator: " AND ")))
+                """) == 1
+        }
     }
 
     /// The tables whose own integers are another table's.
@@ -111,13 +122,16 @@ struct UndeclaredReferences {
     }
 
     private func evidence(
-        for column: String, in table: TrackedTable, _ parents: [TrackedTable], _ names: [NamedTable],
-        _ joins: JoinedColumns, _ relations: Relations
+        for column: String, in table: TrackedTable, _ all: Parents, _ joins: JoinedColumns, _ relations: Relations
     ) throws -> [(TrackedTable, Evidence)] {
         let affinity = table.schema.affinity(of: column)
-        guard affinity != .text && affinity != .real else { return [] }
+        guard affinity != .text && affinity != .real, !Parents.isOwnNumber(column, of: table) else { return [] }
         let named = ReferringName(column)
-        let called = named.candidates(among: names, of: table)
+        let parents = all.tables
+        let called = named.candidates(among: all.names, of: table)
+        if called.isEmpty, affinity == .integer, let parent = try keylessParent(named, column, in: table, all) {
+            return [(parent, .nameAndData)]
+        }
         let joined = joins.parents(of: column, in: table)
         let isRelation = relations.columns.contains("\(table.schema.name).\(column)".folded)
         let type = named.saysOwner ? typeColumn(beside: column, in: table) : nil
@@ -160,6 +174,17 @@ struct UndeclaredReferences {
         }
         guard mayBeUnnamed(named), try hasSeveral(column, in: table) else { return [] }
         return try parents.filter { try isWhollyOf($0, column, in: table) }.map { ($0, .nameAndData) }
+    }
+
+    /// The table without a key whose rowids a column holds, by its name and by what it holds.
+    private func keylessParent(
+        _ named: ReferringName, _ column: String, in table: TrackedTable, _ all: Parents
+    ) throws -> TrackedTable? {
+        let called = named.candidates(among: all.keyless, of: table).filter { $0.isSure && $0.parent !== table }
+        guard let parent = called.first?.parent, try holdsValues(column, in: table),
+            try !values(of: column, in: table).hasOthers, try isWhollyOf(parent, column, in: table)
+        else { return nil }
+        return parent
     }
 
     /// Whether a name that says that it is a reference, and no table's, has to be decided for what the column holds. A
@@ -233,6 +258,40 @@ struct UndeclaredReferences {
             SELECT max(first) >= \(Self.large) FROM
             (SELECT \(name) AS first FROM \(table.quoted) WHERE \(name) > 0 LIMIT 100)
             """) == 1
+    }
+
+    /// The tables whose rows have local integers.
+    private struct Parents {
+        let tables: [TrackedTable]
+        let names: [NamedTable]
+        /// Tables without a key, and without a column of their own that numbers their rows: programs go by their rowids.
+        let keyless: [NamedTable]
+
+        var isEmpty: Bool { names.isEmpty && keyless.isEmpty }
+
+        init(_ catalog: Catalog) {
+            tables = catalog.tables.filter { $0.localInteger != nil }
+            names = tables.map(NamedTable.init)
+            keyless = catalog.tables.filter { table in
+                Self.isKeyless(table) && table.hasRowid
+                    && !table.columns.contains { Self.isNumber($0.local, of: table) }
+            }.map(NamedTable.init)
+        }
+
+        private static func isKeyless(_ table: TrackedTable) -> Bool {
+            table.key.isEmpty && table.localInteger == nil && table.schema.integerKey == nil
+        }
+
+        /// Whether a column numbers the rows of its own table, which has no key that says so.
+        static func isOwnNumber(_ column: String, of table: TrackedTable) -> Bool {
+            isKeyless(table) && isNumber(column, of: table)
+        }
+
+        private static func isNumber(_ column: String, of table: TrackedTable) -> Bool {
+            let name = Words(column).all.joined()
+            return ["id", "number", "no", "nr", "rowid"].contains(name)
+                || name.hasSuffix("id") && Words.isSame(String(name.dropLast(2)), Words(table.schema.name).all.joined())
+        }
     }
 
     /// What Core Data's tables say of relationships.

@@ -1,0 +1,39 @@
+import LogSyncModel
+import LogSyncState
+
+/// Which rows are those of which clock records, told by what both hold: where one row and one record alone hold it.
+struct ContentMatch {
+    let table: TrackedTable
+
+    /// - Parameters:
+    ///   - rows: the digests of their columns.
+    ///   - records: the same, as far as a record knows the columns: it does not know later ones.
+    ///   - isUnique: whether all of the columns have to be known.
+    func pairs<ID: Hashable & Comparable>(
+        _ rows: [ID: [UInt64]], _ records: [Int64: [UInt32]], by columns: [Int], isUnique: Bool
+    ) -> [(row: ID, record: Int64)] {
+        let columns = columns.sorted { table.columns[$0].id < table.columns[$1].id }
+        let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
+        /// By how many of the columns a record knows.
+        var known: [Int: [[UInt32]: [Int64]]] = [:]
+        for (record, digests) in records {
+            let values = columns.map { table.columns[$0].id }.filter { $0 < digests.count }.map { digests[$0] }
+            guard values.contains(where: { $0 != none }), !isUnique || values.count == columns.count else { continue }
+            known[values.count, default: [:]][values, default: []].append(record)
+        }
+        var pairs: [(row: ID, record: Int64)] = []
+        for (count, records) in known {
+            var indexes: [[UInt32]: [ID]] = [:]
+            for (index, digests) in rows {
+                indexes[columns.prefix(count).map { UInt32(truncatingIfNeeded: digests[$0]) }, default: []].append(
+                    index)
+            }
+            for (values, found) in records where found.count == 1 {
+                if let indexes = indexes[values], indexes.count == 1 { pairs.append((indexes[0], found[0])) }
+            }
+        }
+        // Records that know less than others may say the same of a row.
+        let times = Dictionary(grouping: pairs, by: \.row)
+        return pairs.filter { times[$0.row]?.count == 1 }.sorted { $0.row < $1.row }
+    }
+}

@@ -1,0 +1,93 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// Rows that a rebuild has copied under other integers, as `INSERT INTO p_new SELECT id * 10, … FROM p` does.
+///
+/// No trigger sees that, and a row under another integer is another row: all would be deleted and inserted, and where two
+/// peers run the migration, be there twice. So rows whose integers have no record are looked for, by what they hold, among
+/// the records whose integers have no row; a row that took the integer of another is looked for, too. They are noted as the
+/// triggers note `UPDATE p SET id = …`.
+struct RenumberedRows {
+    let store: OpenStore
+    let table: TrackedTable
+
+    private var connection: Connection { store.connection }
+
+    func note() throws {
+        guard table.kind == .surrogate, table.localInteger != nil, try areSome() else { return }
+        var (rows, records) = try apart()
+        let columns = Array(table.columns.indices)
+        let match = ContentMatch(table: table)
+        var moves: [(from: Int64, to: Int64)] = []
+        // What a row refers to may have another integer, too.
+        for columns in [columns, columns.filter { table.columns[$0].reference == nil }] {
+            for (row, record) in match.pairs(rows, records, by: columns, isUnique: false) {
+                rows[row] = nil
+                records[record] = nil
+                moves.append((record, row))
+            }
+        }
+        try note(moves)
+    }
+
+    private func areSome() throws -> Bool {
+        try connection.integer(
+            """
+            SELECT EXISTS(SELECT 1 FROM \(table.clock) WHERE row NOT IN (SELECT \(table.rowid) FROM \(table.quoted)))
+            AND EXISTS(SELECT 1 FROM \(table.quoted) WHERE \(table.rowid) NOT IN (SELECT row FROM \(table.clock)))
+            """) == 1
+    }
+
+    /// The digests of rows, by integer, and of records, that do not say the same under one integer.
+    private func apart() throws -> (rows: [Int64: [UInt64]], records: [Int64: [UInt32]]) {
+        let clock = ClockTable(table: table, connection: connection)
+        var rows: [Int64: [UInt64]] = [:]
+        var records: [Int64: [UInt32]] = [:]
+        try TableReader(table: table, store: store).forEachRow { rowid, values in
+            guard let rowid else { return }
+            let digests = TableReader.Row(values: values, of: table).digests
+            let known = try clock.record(at: rowid)?.digests
+            let isSame = known.map { known in
+                table.columns.indices.allSatisfy { index in
+                    let id = table.columns[index].id
+                    return id >= known.count || known[id] == UInt32(truncatingIfNeeded: digests[index])
+                }
+            }
+            guard isSame != true else { return }
+            rows[rowid] = digests
+            records[rowid] = known
+        }
+        let gone = try connection.rows(
+            "SELECT row FROM \(table.clock) WHERE row NOT IN (SELECT \(table.rowid) FROM \(table.quoted))")
+        for row in gone { records[row[0].asInteger] = try clock.record(at: row[0].asInteger)?.digests }
+        return (rows, records)
+    }
+
+    /// Each goes by an integer that no row has: another row may be where it goes, and be one that goes, too.
+    private func note(_ moves: [(from: Int64, to: Int64)]) throws {
+        guard !moves.isEmpty else { return }
+        let least = try connection.integer(
+            """
+            SELECT min(0, (SELECT min(\(table.rowid)) FROM \(table.quoted)), (SELECT min(row) FROM \(table.clock)),
+              coalesce((SELECT min(row) FROM \(table.pending)), 0))
+            """)
+        var free = least ?? 0
+        guard free > Int64.min + Int64(moves.count) else { return }
+        let statement = try connection.prepare(
+            "INSERT INTO \(table.pending)(kind, row, ms) VALUES (?, ?, \(SQL.milliseconds))")
+        func note(_ from: Int64, _ to: Int64) throws {
+            for (kind, row) in [(Capture.Kind.rekeyedFrom, from), (.rekeyedTo, to)] {
+                statement.bind(kind.rawValue, at: 1)
+                statement.bind(row, at: 2)
+                try statement.run()
+            }
+        }
+        var between: [Int64] = []
+        for move in moves {
+            free -= 1
+            between.append(free)
+            try note(move.from, free)
+        }
+        for (index, move) in moves.enumerated() { try note(between[index], move.to) }
+    }
+}
