@@ -88,17 +88,22 @@ struct RestoreTests {
         #expect(rename(hidden, a.path + suffix) == 0)
     }
 
+    /// What restores takes its time between two files, and less than what is waited for. The thread sleeps, and not the task,
+    /// which others might keep from going on for longer than that.
+    private func putBackSlowly() throws {
+        for suffix in Self.suffixes where FileManager.default.fileExists(atPath: "\(away)/notes.db\(suffix)") {
+            try putBack(suffix)
+            usleep(300_000)
+        }
+    }
+
     @Test("Files that come back one after the other are opened when all of them are there, and nothing is lost")
     func oneAfterTheOther() async throws {
         try await watching { replicator in
             try a.insert("two")
             try await eventually("it is published") { try await a.status().outbox == 0 }
             try await takeAway(replicator)
-            for suffix in Self.suffixes where FileManager.default.fileExists(atPath: "\(away)/notes.db\(suffix)") {
-                try putBack(suffix)
-                // What restores takes its time between two files: that is the point.
-                try await Task.sleep(for: .milliseconds(300))
-            }
+            try putBackSlowly()
             for id in ["three", "four"] { try a.insert(id) }
             try await eventually("it goes on") { log.all.contains { $0.hasSuffix("is in step again") } }
         }
