@@ -111,6 +111,8 @@ import Testing
                 try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
                 if kind == "full directory" {
                     #expect(FileManager.default.createFile(atPath: path + "/x", contents: nil))
+                    try FileManager.default.createDirectory(
+                        atPath: path + " (directory)/full", withIntermediateDirectories: true)
                 }
             }
         }
@@ -141,6 +143,8 @@ import Testing
         let log = try #require(LogFileName(first: 1, last: 1, fileHash: FileHash(high: 1, low: 1)))
         try folder.makeDirectory("elsewhere")
         let elsewhere = "\(folder.path)/elsewhere"
+        try folder.makeDirectory("notes/peers/\(alice) (no directory)")
+        try folder.write("somebody's", to: "notes/peers/\(alice) (no directory 2)")
         for path in [logs, peer.path] {
             for kind in ["link", "loop", "file", "FIFO"] {
                 try FileManager.default.removeItem(atPath: path)
@@ -156,6 +160,7 @@ import Testing
             }
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere).isEmpty)
+        #expect(try String(contentsOfFile: peer.path + " (no directory 2)", encoding: .utf8) == "somebody's")
         try FileManager.default.removeItem(atPath: content.peersPath)
         try FileManager.default.createSymbolicLink(atPath: content.peersPath, withDestinationPath: elsewhere)
         let link = #expect(throws: LogSyncError.self) { try peer.create() }

@@ -324,8 +324,6 @@ struct KeyValueWatch: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        // That a reader has ended is to be an error of writing.
-        signal(SIGPIPE, SIG_IGN)
         let session = try Session(common)
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sigquit)
         let store = try await KeyValueStore.open(file, runs: true, configuration: session.configuration())

@@ -45,8 +45,6 @@ struct Watch: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        // That a reader has ended is to be an error of writing, which ends the daemon in order.
-        signal(SIGPIPE, SIG_IGN)
         // It may come before the daemon listens for it, and is never to end it.
         signal(SIGHUP, SIG_IGN)
         // NB: libdispatch ends the process where it cannot count its threads there. May go when it does without.

@@ -13,9 +13,21 @@ extension FileSystem {
         _ path: String, in parent: String, permissions: FilePermissions
     ) throws(FileSystemError) {
         if let status = try? status(path, followingLinks: false), !status.isDirectory {
-            try rename(path, to: "\(path) (no directory)")
+            try moveAside(path, as: "no directory")
         }
         try ensureDirectory(path, in: parent, permissions: permissions)
+    }
+
+    /// Gives something another name, beside its own, that is free: who can put things here may have taken one already,
+    /// and what a file is renamed to would be gone.
+    ///
+    /// - Parameter what: what it is, or is not, for people who find it.
+    private func moveAside(_ path: String, as what: String) throws(FileSystemError) {
+        let names = (1...1000).lazy.map { $0 == 1 ? "\(path) (\(what))" : "\(path) (\(what) \($0))" }
+        guard let free = names.first(where: { (try? status($0, followingLinks: false)) == nil }) else {
+            throw FileSystemError("rename", path, number: EEXIST)
+        }
+        try rename(path, to: free)
     }
 
     /// Makes one directory, or finds it made, and makes that last. Its parent has to be there.
@@ -51,7 +63,7 @@ extension FileSystem {
             do throws(FileSystemError) {
                 try rename(staging, to: path)
             } catch let error where [EISDIR, ENOTEMPTY, EEXIST].contains(error.number) {
-                try rename(path, to: "\(path) (directory)")
+                try moveAside(path, as: "directory")
                 try rename(staging, to: path)
             }
         } catch {

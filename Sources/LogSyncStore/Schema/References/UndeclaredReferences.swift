@@ -73,7 +73,8 @@ struct UndeclaredReferences {
     private func isDeclared(_ column: TrackedTable.Column, in table: TrackedTable) throws -> Bool {
         try table.schema.foreignKeys.contains { key in
             guard key.from.contains(where: { $0.folded == column.local.folded }),
-                let parent = try TableSchema.read(key.parent, on: connection), key.from.count == key.to.count,
+                let parent = try catalog[local: key.parent]?.schema ?? TableSchema.read(key.parent, on: connection),
+                key.from.count == key.to.count,
                 key.to.allSatisfy({ parent.column($0) != nil })
             else { return false }
             guard try holdsValues(column.local, in: table) else { return true }
