@@ -173,7 +173,36 @@ struct ForeignSchemaTests {
         #expect(!left.map(\.object).contains("v5"))
         let columns = (1...1990).map { "c\($0)" }.joined(separator: ",")
         let tables = (1...600).map { "CREATE TABLE t\($0)(\(columns));" }.joined()
-        #expect(throws: LogSyncError.self) { try unmade(tables) }
+        let error = #expect(throws: LogSyncError.self) { try unmade(tables) }
+        #expect(error?.message.contains("takes longer than a schema may") == true)
+    }
+
+    @Test("has no expression, no UNION and no trigger beyond what people write")
+    func bounds() throws {
+        func schema(_ statement: String) -> String { "CREATE TABLE note(id TEXT PRIMARY KEY);\n\(statement)" }
+        func deep(_ depth: Int) -> String {
+            "CREATE VIEW bad AS SELECT " + repeatElement("1 +", count: depth).joined(separator: " ") + " 1;"
+        }
+        func joined(_ count: Int) -> String {
+            "CREATE VIEW bad AS " + repeatElement("SELECT id FROM note", count: count).joined(separator: " UNION ALL ")
+                + ";"
+        }
+        func long(_ statements: Int) -> String {
+            "CREATE TRIGGER bad AFTER INSERT ON note BEGIN "
+                + repeatElement("SELECT 1;", count: statements).joined(separator: " ") + " END;"
+        }
+        for statement in [deep(100), joined(40), long(1000)] {
+            #expect(try unmade(schema(statement)).isEmpty, "\(statement.prefix(60))")
+        }
+        for (statement, reason) in [
+            (deep(300), "Expression tree is too large (maximum depth \(Limits.schemaExpressionDepth))"),
+            (joined(60), "too many terms in compound SELECT"), (long(60_000), "longer than any that people write"),
+        ] {
+            let left = try unmade(schema(statement))
+            #expect(left.map(\.object) == ["bad"])
+            #expect(left.first?.reason.contains(reason) == true, "\(left)")
+            #expect(try !objects(schema(statement)).contains("bad"))
+        }
     }
 
     @Test("A value that SQLite does not take is an error, and not NULL")

@@ -67,14 +67,31 @@ extension TableRecording {
             try touched.movedFrom
             ?? identity.flatMap { try tombstones[$0]?.integer ?? identities.reservedInteger(of: $0, in: table) }
         if let left, left != rowid {
+            let isPromised = try identities.reservedIdentity(of: left, in: table) == identity
+            if isPromised && left <= IntegerAllocator.promised { try moveReferences(from: left, to: rowid) }
             // Rows are found by what their keys meant before, so before the integer is released.
             try recordReferences(to: left)
-            if try identities.reservedIdentity(of: left, in: table) == identity {
+            if isPromised {
                 formerIdentities[left] = .some(identity)
                 try identities.release(left, in: table)
             }
         }
         table.high = max(table.high, rowid)
+    }
+
+    /// Lets rows go on referring to one that is here again: what they hold is an integer that no program gave, but
+    /// ``IntegerAllocator/reserve(for:in:)``. In a log it would be a number, and elsewhere somebody else's.
+    private func moveReferences(from promised: Int64, to rowid: Int64) throws {
+        for (child, column) in store.catalog.referrers(of: table)
+        where !child.key.contains(where: { child.columns[$0.index].id == column.id }) {
+            let name = SQL.name(column.local)
+            try connection.withoutTriggers {
+                try connection.run(
+                    "UPDATE OR IGNORE \(child.quoted) SET \(name) = ? WHERE \(name) = ?", .integer(rowid),
+                    .integer(promised))
+            }
+        }
+        try recordReferences(to: rowid)
     }
 
     /// Lets the rows that hold an integer, which means another row now, be recorded again though no program touched
