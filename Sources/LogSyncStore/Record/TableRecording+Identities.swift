@@ -80,7 +80,7 @@ extension TableRecording {
     }
 
     /// Lets rows go on referring to one that is here again: what they hold is an integer that no program gave, but
-    /// ``IntegerAllocator/reserve(for:in:)``. In a log it would be a number, and elsewhere somebody else's.
+    /// ``IntegerAllocator/reserve(for:in:)``. In a log it would be a number, and elsewhere another row's.
     private func moveReferences(from promised: Int64, to rowid: Int64) throws {
         for (child, column) in store.catalog.referrers(of: table)
         where !child.key.contains(where: { child.columns[$0.index].id == column.id }) {
