@@ -55,6 +55,31 @@ struct LaterReferenceTests {
         }
     }
 
+    @Test("What was said before of a table without integers does not stand in its way; what cannot be is refused")
+    func prepared() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: Self.schema + "CREATE TABLE tag(name TEXT PRIMARY KEY, color, shade);")
+        try a.write("INSERT INTO logsync_setting(kind, target, value) VALUES('reference', 'tag.color', 'tag')")
+        _ = try a.record()
+        func refers() throws -> [String] {
+            try Catalog.load(on: a.app).tables.flatMap { table in
+                table.columns.compactMap { column in column.reference.map { "\(table.name).\(column.name) \($0)" } }
+            }
+        }
+        #expect(try !refers().contains("tag.color books"))
+        try a.store.prepare(UnreadyTable(table: "tag", need: .reference(column: "color", parent: "books")))
+        #expect(try refers().contains("tag.color books"))
+        for (table, column, parent) in [
+            ("tag", "shade", "tag"), ("tag", "shade", "gone"), ("tag", "gone", "books"), ("gone", "shade", "books"),
+        ] {
+            let unready = UnreadyTable(table: table, need: .reference(column: column, parent: parent))
+            let refused = #expect(throws: RefusedTransaction.self) { try a.store.prepare(unready) }
+            #expect(refused?.detail == "\(table).\(column) cannot refer to \(parent) here")
+            // Else a table of that name that comes later would find it.
+            #expect(try a.strings("SELECT key FROM logsync_store WHERE key LIKE 'reference %'").count == 1)
+        }
+    }
+
     @Test("So it is with one that is said to refer to nothing, which stays as it is")
     func declined() throws {
         let (a, b) = try pair()

@@ -2,6 +2,7 @@ import Forgery
 import Foundation
 import GRDB
 import LogSync
+import LogSyncFormat
 import LogSyncModel
 import Testing
 
@@ -128,6 +129,36 @@ struct HostileSchemaTests {
         #expect(texts.contains { $0.contains("'here alone'") })
         #expect(!texts.contains { $0.contains("hunter") })
     }
+
+    @Test(
+        "says as often as it likes what a column refers to, and keeps nobody from what others made",
+        .timeLimit(.minutes(5)))
+    func references() async throws {
+        try a.execute("CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT)")
+        try await a.sync()
+        let b = try await world.clone("b")
+        func lie(_ sequence: UInt64, _ parent: String) -> ForgedTransaction {
+            let identity = RowIdentity(natural: ["reference", "note.body"].map { .text(Array($0.utf8)[...]) })
+            return ForgedTransaction(
+                Dot(stranger, sequence),
+                groups: [
+                    ForgedGroup(
+                        .insert, "logsync_setting", identities: [Array(identity.bytes)],
+                        columns: [ForgedGroup.Column("value", ForgedValues.texts([parent]))])
+                ])
+        }
+        var chain = ChainHash.zero
+        for (sequence, parent) in [(1, "note"), (2, "photo"), (3, "note"), (4, "photo")] as [(UInt64, String)] {
+            let transaction = lie(sequence, parent)
+            try folder.put(ForgedLogFile([transaction], after: chain), of: stranger)
+            chain = transaction.segment(after: chain).chain
+            try a.insert("row \(sequence)")
+            for machine in [a, b, a, b] { try await machine.sync() }
+            #expect(try b.ids().contains("row \(sequence)"))
+        }
+        #expect(try a.ids() == b.ids())
+    }
+
     @Test("leaves no table out of a clone that is replicated, and none without its name")
     func leftOutByName() async throws {
         let other = try World()

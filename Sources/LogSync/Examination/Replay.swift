@@ -177,7 +177,7 @@ struct Replay {
             }
         } catch let unready as UnreadyTable {
             // The next call finds the table ready for it.
-            try replica.store.prepare(unready)
+            do { try replica.store.prepare(unready) } catch is RefusedTransaction { return false }
         }
         return true
     }

@@ -43,8 +43,12 @@ extension Inbox {
             plan.wait(reason, at: try store.vector())
             return .undone
         } catch let unready as UnreadyTable {
-            try store.prepare(unready)
-            try owner.identity.noteRecorded()
+            do {
+                try store.prepare(unready)
+                try owner.identity.noteRecorded()
+            } catch let refused as RefusedTransaction {
+                plan.reject(.refused, refused.detail)
+            }
             return .undone
         } catch let gone as RowGone {
             try record(gone)

@@ -10,6 +10,15 @@ package struct RefusedTransaction: Error {
 }
 
 extension RefusedTransaction {
+    /// A row for which its table cannot be made ready.
+    init(_ unready: UnreadyTable) {
+        detail =
+            switch unready.need {
+            case .identities: "the rows of \(unready.table) have other keys than they can have here"
+            case .reference(let column, let parent): "\(unready.table).\(column) cannot refer to \(parent) here"
+            }
+    }
+
     /// What merging threw, where the transaction is at fault and not the disk, a lock or the database.
     init?(_ error: LogSyncError, on connection: Connection) {
         let others: [LogSyncError.Code] = [

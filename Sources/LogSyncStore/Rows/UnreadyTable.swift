@@ -1,7 +1,7 @@
 import LogSyncModel
 
 /// A row came that a table is not ready for: its author's schema means something else by the table. Nothing was changed;
-/// ``Store/prepare(_:)`` makes the table ready.
+/// ``Store/prepare(_:)`` makes the table ready, or says that it cannot be.
 package struct UnreadyTable: Error, Hashable {
     package enum Need: Hashable, Sendable {
         /// Rows have identities that are not what their keys spell: the author's key is another one.
@@ -16,6 +16,15 @@ package struct UnreadyTable: Error, Hashable {
 }
 
 extension UnreadyTable {
+    /// Whether the table is what it was not ready for.
+    func isMet(by catalog: Catalog) -> Bool {
+        guard let table = catalog[table] else { return false }
+        return switch need {
+        case .identities: table.keepsIdentities
+        case .reference(let column, _): table.positions[column.folded].flatMap { table.columns[$0].reference } != nil
+        }
+    }
+
     /// - Throws: where a column is to refer to a table's rows from here on, and does not yet.
     static func check(
         _ column: TrackedTable.Column, in table: TrackedTable, refersTo parent: String, _ catalog: Catalog

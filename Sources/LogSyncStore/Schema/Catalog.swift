@@ -214,12 +214,11 @@ extension Catalog {
             }
         }
         var declared: [String: String] = [:]
-        let rows = try connection.rows(
-            """
-            SELECT target, value FROM logsync_setting WHERE kind = 'reference'
-            UNION SELECT substr(key, 11), value FROM logsync_store WHERE key LIKE '\(ReferenceHistory.known)%'
-            """)
-        for row in rows {
+        let said = try connection.rows("SELECT target, value FROM logsync_setting WHERE kind = 'reference'")
+        let known = try connection.rows(
+            "SELECT substr(key, 11), value FROM logsync_store WHERE key LIKE '\(ReferenceHistory.known)%'")
+        // What a transaction that waits says counts, whatever was said before.
+        for row in said + known {
             let (target, parent) = (String(text: row[0]).folded, String(text: row[1]).folded)
             if let column = columns[target] {
                 if let parent = tables[parent] { declared[column] = parent }

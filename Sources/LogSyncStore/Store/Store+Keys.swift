@@ -76,9 +76,12 @@ extension KeyNames {
 
 extension Store {
     /// Makes a table ready for a row that it was not ready for.
+    ///
+    /// - Throws: ``RefusedTransaction`` where it cannot be; then nothing is changed, and the row would not be merged however
+    ///   often it came.
     package func prepare(_ unready: UnreadyTable) throws {
         try database.write { store in
-            guard let table = store.catalog[unready.table] else { return }
+            guard let table = store.catalog[unready.table] else { throw RefusedTransaction(unready) }
             switch unready.need {
             case .identities: try KeyHistory.keepIdentities(of: table.id, on: store.connection)
             case .reference(let column, let parent):
@@ -87,17 +90,21 @@ extension Store {
             }
             try store.reloadCatalog()
             _ = try RecordStep(store, reconciles: true).run()
+            guard unready.isMet(by: store.catalog) else { throw RefusedTransaction(unready) }
         }
     }
 
-    /// Runs `body` again each time that a table turns out not to be ready for a row; once for each need at most.
+    /// Runs `body` again each time that a table turns out not to be ready for a row.
+    ///
+    /// - Throws: `invalidStore` where a table cannot be ready.
     func preparingTables<Result>(_ body: () throws -> Result) throws -> Result {
-        var ready: Set<UnreadyTable> = []
         while true {
             do {
                 return try body()
-            } catch let unready as UnreadyTable where ready.insert(unready).inserted {
-                try prepare(unready)
+            } catch let unready as UnreadyTable {
+                do { try prepare(unready) } catch let refused as RefusedTransaction {
+                    throw LogSyncError(.invalidStore, refused.detail)
+                }
             }
         }
     }

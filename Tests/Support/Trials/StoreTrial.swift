@@ -168,7 +168,7 @@ package struct StoreTrial {
                 }
                 return !step.imported.isEmpty
             } catch let unready as UnreadyTable {
-                try store.prepare(unready)
+                do { try store.prepare(unready) } catch is RefusedTransaction { return false }
             } catch let gone as RowGone {
                 guard try store.recordGone(gone) != nil else {
                     throw Failure("a row is gone and was never there: \(gone)")
