@@ -113,10 +113,14 @@ struct HostileSchemaTests {
         options.skip = ["token", "schema_migrations"]
         options.local = ["v"]
         try await machine.initialize(options)
-        let key = RowIdentity(natural: ["local", "token"].map { .text(Array($0.utf8)[...]) })
+        // What rows are identified by is said of tables that are replicated.
+        let lies = [
+            ["local", "token"], ["identity", "token"], ["identity", "v"], ["identity", "schema_migrations"],
+        ]
         let group = ForgedGroup(
-            .insert, "logsync_setting", identities: [Array(key.bytes)],
-            columns: [ForgedGroup.Column("value", ForgedValues.texts(["1"]))])
+            .insert, "logsync_setting",
+            identities: lies.map { Array(RowIdentity(natural: $0.map { .text(Array($0.utf8)[...]) }).bytes) },
+            columns: [ForgedGroup.Column("value", ForgedValues.texts(["1", "surrogate", "surrogate", "natural"]))])
         try ForgedFolder(other.contentPath).put(
             ForgedLogFile([ForgedTransaction(Dot(stranger, 1), groups: [group])]), of: stranger)
         #expect(try await machine.sync().imported == 1)
@@ -128,6 +132,11 @@ struct HostileSchemaTests {
         let texts = try files.map { try String(contentsOfFile: "\(other.contentPath)/\($0)", encoding: .utf8) }
         #expect(texts.contains { $0.contains("'here alone'") })
         #expect(!texts.contains { $0.contains("hunter") })
+        let left = "'token', 'v', 'schema_migrations'"
+        #expect(try machine.count("SELECT count(*) FROM logsync_table WHERE name IN (\(left))") == 0)
+        #expect(
+            try machine.count("SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN (\(left))")
+                == 0)
     }
 
     @Test(

@@ -131,7 +131,9 @@ struct SchemaReconciliation {
             (String(text: $0[0]), String(text: $0[1]), String(text: $0[2]))
         }
         plan = plan.withContentSettings()
-        let left = Set((plan.skip + plan.local).map { $0.folded })
+        // What this store left out stays its own choice, whatever settings anybody wrote.
+        let own = try AppSchema.leftTables(on: connection).map(\.name)
+        let left = Set((plan.skip + plan.local + own).map { $0.folded })
         let registering = TableRegistration(connection: connection, plan: plan)
         var added: Set<String> = []
         let declarations = try TableDeclarations(on: connection)
