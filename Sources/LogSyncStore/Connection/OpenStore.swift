@@ -123,6 +123,7 @@ final class OpenStore {
     func acceptSchemaVersion() throws {
         schemaVersion = try connection.integer("PRAGMA schema_version") ?? 0
         try facts.set("schema_version", .integer(schemaVersion))
+        try LeftTables(connection).note()
     }
 
     /// Reads the merge policies again; returns whether they changed.

@@ -131,6 +131,7 @@ struct SchemaReconciliation {
             (String(text: $0[0]), String(text: $0[1]), String(text: $0[2]))
         }
         plan = plan.withContentSettings()
+        try LeftTables(connection).follow(names)
         // What this store left out stays its own choice, whatever settings anybody wrote.
         let own = try AppSchema.leftTables(on: connection).map(\.name)
         let left = Set((plan.skip + plan.local + own).map { $0.folded })

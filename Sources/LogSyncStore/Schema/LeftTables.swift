@@ -1,0 +1,69 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// The shapes of the tables that a store leaves out, so that one which a migration gives another name is left out under
+/// that, too: new tables are replicated, and what was to stay on this machine would be published.
+struct LeftTables {
+    private let connection: Connection
+    private let facts: StoreFacts
+
+    init(_ connection: Connection) {
+        self.connection = connection
+        facts = StoreFacts(connection)
+    }
+
+    /// Where a table's rows are in the file, and its columns.
+    private struct Shape {
+        var rootPage: String
+        /// In lower case.
+        var columns: [String]
+
+        init(_ table: String, _ connection: Connection) throws {
+            let root = try connection.integer(
+                "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE", .text(table))
+            rootPage = String(root ?? 0)
+            columns = try TableSchema.read(table, on: connection)?.columns.map(\.name.folded) ?? []
+        }
+
+        /// nil for a table that was left out by a version that noted nothing but its name, and that has not been seen since.
+        init?(_ value: Value) {
+            guard case .text(let text) = value,
+                let parts = try? KeyList.decode(String(decoding: text, as: UTF8.self)), let root = parts.first
+            else { return nil }
+            (rootPage, columns) = (root, Array(parts.dropFirst()))
+        }
+
+        func encoded() throws -> Value { .text(try KeyList.encode([rootPage] + columns)) }
+
+        /// Whether it is the same table, by its place and most of its columns, or made anew with the same ones. The place
+        /// alone says nothing: the pages of a table that is dropped are the next one's.
+        func isSame(as other: Shape) -> Bool {
+            guard columns != other.columns else { return !columns.isEmpty }
+            let common = Set(columns).intersection(other.columns).count
+            return rootPage == other.rootPage && rootPage != "0" && 2 * common > max(columns.count, other.columns.count)
+        }
+    }
+
+    /// Notes the shapes that the tables have now.
+    func note() throws {
+        for (table, setting) in try AppSchema.leftTables(on: connection) {
+            let (key, shape) = (setting.key(table), try Shape(table, connection).encoded())
+            if try facts.value(key) != shape { try facts.set(key, shape) }
+        }
+    }
+
+    /// Leaves out those of the tables that are one which was left out, under another name.
+    ///
+    /// - Parameter tables: that have come, by their names.
+    func follow(_ tables: [String]) throws {
+        let present = Set(try TableSchema.tableNames(on: connection).map(\.folded))
+        for setting in [AppSchema.Left.local, .skip] {
+            for (name, value) in try facts.values(under: setting.key("")) where !present.contains(name) {
+                guard let former = Shape(value) else { continue }
+                for table in tables where try Shape(table, connection).isSame(as: former) {
+                    try facts.set(setting.key(table), value)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import LogSyncSQLite
+import Testing
+
+@testable import LogSyncStore
+
+/// Tables that a store was told to leave out, and that a program's migration gives other names.
+@Suite("Tables that are left out")
+struct LeftTablesTests {
+    private static let schema = """
+        CREATE TABLE note(id TEXT PRIMARY KEY, body TEXT);
+        CREATE TABLE secret(id INTEGER PRIMARY KEY, name TEXT, pw TEXT); INSERT INTO secret VALUES(1, 'a', 'hunter2');
+        CREATE TABLE seen(id INTEGER PRIMARY KEY, item INTEGER, at REAL); INSERT INTO seen VALUES(1, 1, 0.5);
+        """
+
+    private func peer() throws -> TestPeer {
+        try TestPeer(TestFolder(), "a", sql: Self.schema) { plan in
+            plan.skip = ["secret"]
+            plan.local = ["seen"]
+        }
+    }
+
+    /// The replicated tables of the program's, after what was written is recorded.
+    private func replicated(_ peer: TestPeer) throws -> [String] {
+        _ = try peer.record()
+        return try peer.strings(
+            "SELECT name FROM logsync_table WHERE name <> 'logsync_setting' ORDER BY name")
+    }
+
+    @Test(
+        "stay so under another name",
+        arguments: [
+            "ALTER TABLE secret RENAME TO secret_old; ALTER TABLE seen RENAME TO watched",
+            "ALTER TABLE secret RENAME TO password; ALTER TABLE password ADD COLUMN salt TEXT; "
+                + "ALTER TABLE seen RENAME TO watched; ALTER TABLE watched DROP COLUMN at",
+            "CREATE TABLE password(id INTEGER PRIMARY KEY, name TEXT NOT NULL, pw TEXT); "
+                + "INSERT INTO password SELECT * FROM secret; DROP TABLE secret",
+            "CREATE TABLE new_secret(id INTEGER PRIMARY KEY, name TEXT, pw TEXT, salt); "
+                + "INSERT INTO new_secret SELECT *, 0 FROM secret; DROP TABLE secret; ALTER TABLE new_secret RENAME TO secret",
+        ])
+    func renamed(migration: String) throws {
+        let a = try peer()
+        #expect(try replicated(a) == ["note"])
+        try a.write(migration)
+        #expect(try replicated(a) == ["note"])
+        // As often as it likes, and also where the file was written anew in between.
+        for name in ["second", "third"] {
+            let table = try a.strings("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%pw%'")[0]
+            try a.app.execute("VACUUM")
+            #expect(try replicated(a) == ["note"])
+            try a.write("ALTER TABLE \(table) RENAME TO \(name)")
+            #expect(try replicated(a) == ["note"])
+        }
+    }
+
+    @Test("are no reason to leave out one that comes in the place of one that has gone")
+    func another() throws {
+        let a = try peer()
+        try a.write("DROP TABLE secret; CREATE TABLE list(id INTEGER PRIMARY KEY, title TEXT, color TEXT)")
+        #expect(try replicated(a) == ["list", "note"])
+        // One of the former name is the same again.
+        try a.write("CREATE TABLE secret(k TEXT PRIMARY KEY)")
+        #expect(try replicated(a) == ["list", "note"])
+    }
+}
