@@ -142,7 +142,10 @@ struct RowRecorder {
         let digest = reader.digest(row.values.digests)
         let digests = reader.columnDigests(row.values.digests)
         // Both, because a dropped column renews the digests of rows that were changed before it went.
-        let isSame = digest == former.digest && digests == former.digests
+        let uniques = table.uniques(of: row.identity) { row[$0] }
+        // A record that stood beside another row, as long as nobody knew better, has the digests of that one's unique keys.
+        let isItsOwn = row.touched.movedFrom == nil || table.findsByKeyDigest || uniques == former.uniques
+        let isSame = digest == former.digest && digests == former.digests && isItsOwn
         let references = try newReferences(of: row, former)
         if isSame && !row.touched.recordsReferences && references.isEmpty { return }
         var changed = changedColumns(of: row, digest, former)
@@ -152,7 +155,7 @@ struct RowRecorder {
         changed += first.changed
         record.digests = digests
         record.digest = digest
-        record.uniques = table.uniques(of: row.identity) { row[$0] }
+        record.uniques = uniques
         // SQLite checked what was written here, and nothing else.
         record.breaksCheck =
             try (former.breaksCheck || mayBreakCheck)
