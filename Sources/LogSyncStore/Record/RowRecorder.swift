@@ -149,6 +149,12 @@ struct RowRecorder {
         let references = try newReferences(of: row, former)
         if isSame && !row.touched.recordsReferences && references.isEmpty { return }
         var changed = changedColumns(of: row, digest, former)
+        // A migration that gives rows other keys writes what refers to them, and says no more than was said before: the same
+        // peer's keys and references count, wherever several have migrated.
+        let ended = recorder.findings.formerReferences[table.id] ?? []
+        let isEnded = { (position: Int) in ended.contains(table.columns[position].id) }
+        let rekeyed = store.policies.recordsWholeRows(table.name) ? [] : changed.filter(isEnded)
+        changed.removeAll(where: rekeyed.contains)
         var record = former
         record.state.extend(to: table.columnCount)
         let first = try firstValues(of: row, former, into: &record)
@@ -161,7 +167,7 @@ struct RowRecorder {
             try (former.breaksCheck || mayBreakCheck)
             && ShownRows(store).breaksCheck(row.values, at: position, in: table)
         let counted = takeCounted(from: &changed, of: row, record)
-        let renewed = references.filter { !changed.contains($0) }
+        let renewed = references.filter { !changed.contains($0) && !rekeyed.contains($0) } + rekeyed
         if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty || !renewed.isEmpty {
             try write(changed, fills: first.fills, counted, renewed, of: row, into: &record, at: position)
         }
@@ -224,7 +230,8 @@ struct RowRecorder {
             {
                 record.state.setCell(column.id, cell)
                 shown = store.shown(cell, table.name, column.name)
-                isWritten = !cell.isFilled(record.state)
+                // Of a key that each peer's migration has made, the first one stays: other rows refer to it.
+                isWritten = !cell.isFilled(record.state) || table.key.contains { $0.index == index }
                 isKept = true
             }
             let isFilled = try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)

@@ -307,7 +307,8 @@ extension SchemaReconciliation {
             table.key.isEmpty ? "1" : table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
         let stale = "number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue) AND (\(hasNull))"
         guard
-            let last = try connection.integer("SELECT max(number) FROM \(table.pending) WHERE \(stale) HAVING max(number) > 0")
+            let last = try connection.integer(
+                "SELECT max(number) FROM \(table.pending) WHERE \(stale) HAVING max(number) > 0")
         else { return false }
         let keys = table.keyColumnNames.map { ", t.\(SQL.name($0))" }.joined()
         try connection.execute(

@@ -29,7 +29,8 @@ struct SchemaReconciliation {
         findings.newColumns = columns.mapValues { Set($0.added) }
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
-        let references = try ReferenceChange(store: store).note()
+        let (references, former) = try ReferenceChange(store: store).note()
+        findings.formerReferences = former
         if !references.isEmpty {
             try store.reloadCatalog()
             try keepIdentities(where: references, &keys)
@@ -78,8 +79,11 @@ struct SchemaReconciliation {
             let name = String(text: row[1])
             // A rebuild drops the triggers; a name that differs in case alone is found all the same.
             let schema = try TableSchema.read(name, on: connection, among: declarations)
-            guard let renamed = triggers["logsync_insert_\(row[0].asInteger)"] ?? schema?.name,
-                !renamed.utf8.elementsEqual(name.utf8)
+            var bearer = triggers["logsync_insert_\(row[0].asInteger)"]
+            if bearer == nil, let schema {
+                bearer = try archive(of: row[0].asInteger, schema, among: declarations)
+            }
+            guard let renamed = bearer ?? schema?.name, !renamed.utf8.elementsEqual(name.utf8)
             else { continue }
             // Under a name that none has: two tables may have exchanged theirs.
             try connection.run(
