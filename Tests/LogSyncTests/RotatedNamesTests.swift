@@ -144,6 +144,30 @@ struct RotatedNamesTests {
             ["a1 b1", "a2 by b b2", "a3 b3"], "SELECT b || ' ' || a FROM t ORDER BY k",
             [a, b, try await world.clone("c")])
     }
+
+    @Test("A table that is made anew and archived in one go is the archive", arguments: ["", " COLLATE NOCASE"])
+    func archivedAfterARebuild(collation: String) async throws {
+        let (world, a, b) = try await pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES('1', '1'), ('2', '2'), ('3', '3'), ('4', '4')"
+        )
+        let rebuild = """
+            CREATE TABLE t_new(k TEXT PRIMARY KEY\(collation), v TEXT); INSERT INTO t_new SELECT * FROM t; DROP TABLE t;
+            ALTER TABLE t_new RENAME TO t;
+            """
+        let archive = "ALTER TABLE t RENAME TO t_old; CREATE TABLE t(k TEXT PRIMARY KEY\(collation), v TEXT);"
+        try a.execute(rebuild)
+        try await settle(a)
+        try a.execute(archive)
+        try await settle(a)
+        try b.execute("INSERT INTO t VALUES('5', 'by b'); UPDATE t SET v = 'by b' WHERE k = '2'")
+        try b.execute(rebuild + archive)
+        try b.execute("INSERT INTO t VALUES('6', 'new'); DELETE FROM t_old WHERE k = '4'")
+        try await settle(a, b)
+        try await expect(
+            ["old 1 1", "old 2 by b", "old 3 3", "old 5 by b", "t 6 new"],
+            "SELECT 'old ' || k || ' ' || v FROM t_old UNION ALL SELECT 't ' || k || ' ' || v FROM t ORDER BY 1",
+            [a, b, try await world.clone("c")])
+    }
 }
 
 extension Machine {

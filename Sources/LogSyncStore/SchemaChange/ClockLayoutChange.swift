@@ -229,8 +229,8 @@ struct ClockLayoutChange {
     }
 
     /// Matches rows to records where both say the same, once: of the present key, where its columns were there before, of
-    /// all columns beside the keys, or of those that refer to nothing, since the rows that they lead to may have other keys,
-    /// too, or of columns that are UNIQUE.
+    /// all columns beside the keys, of the ones among these that refer to nothing, since rows that are referred to may have
+    /// other keys, too, or of columns that are UNIQUE.
     ///
     /// - Returns: rows' indexes with their records.
     private func matchByContent(

@@ -142,7 +142,7 @@ extension SchemaReconciliation {
 
     /// Columns that ALTER TABLE has added before one that took a known column's name, and that are called after that name:
     /// each had the name for a while, in several migrations of which nobody has looked in between (`note` is renamed to
-    /// `note_1`, a new `note` comes, and the same again). They are named as if somebody had.
+    /// `note_1`, a new `note` comes, and the same again). They are named as after a look at each.
     ///
     /// - Parameter former: the columns as they were known before.
     /// - Returns: names in logs by lower-case name.

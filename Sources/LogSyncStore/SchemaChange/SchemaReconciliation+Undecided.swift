@@ -164,7 +164,11 @@ extension SchemaReconciliation {
         let ids = held.map { Int($0.id) }
         let heldValues = HeldValues(of: table, on: connection)
         try heldValues.makeTable()
+        // Where the table's key has changed, too, records are laid out as before for now, and this is a key in some layouts.
+        let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
+        let isFormerLayout = shape != .text(table.shape)
         for position in try clock.allRows() {
+            let uniques = try connection.scalar("SELECT uniques FROM \(table.clock) WHERE row = ?", .integer(position))
             guard var record = try clock.record(at: position) else { continue }
             let row = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
             for id in ids {
@@ -197,6 +201,10 @@ extension SchemaReconciliation {
                 record.state.cellsByName[table.columnNames[id]]?.additions += cell.additions
             }
             try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+            if isFormerLayout {
+                try connection.run(
+                    "UPDATE \(table.clock) SET uniques = ?2 WHERE row = ?1", .integer(position), uniques ?? .null)
+            }
         }
         for id in ids {
             try connection.run(

@@ -92,7 +92,7 @@ struct SchemaReconciliation {
             isAny = true
         }
         try moved.removeAll { try isGone($0.id, copying: $0.former, to: $0.name) }
-        if isAny { try hideRowsOfDroppedTables() }
+        if isAny { try hideRowsOfDroppedTables(except: Set(moved.map(\.id.asInteger))) }
         for (id, _, renamed, logName) in moved {
             try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", id, .text(renamed))
             try Settings(store).set("rename", renamed, logName)
@@ -166,8 +166,10 @@ struct SchemaReconciliation {
     // MARK: Rows without a table
 
     /// A missing table is never a deletion of its rows: they are hidden, without the values that went with the table.
-    private func hideRowsOfDroppedTables() throws {
-        for table in try Catalog.absentTables(on: connection) {
+    ///
+    /// - Parameter moved: tables, by id, that have other names.
+    private func hideRowsOfDroppedTables(except moved: Set<Int64> = []) throws {
+        for table in try Catalog.absentTables(on: connection) where !moved.contains(table.id) {
             // A table whose triggers have gone to another name was renamed.
             guard
                 try connection.integer(
