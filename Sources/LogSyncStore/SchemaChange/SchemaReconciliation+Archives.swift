@@ -10,8 +10,8 @@ extension SchemaReconciliation {
     /// them the table of that name, which is new, would seem to have lost all its rows.
     ///
     /// - Parameter schema: what bears its name now; it has no triggers.
-    /// - Returns: the name of a table that is not replicated yet, has its columns and a key, and alone holds most of the
-    ///   rows; nil where they are under the former name, or nowhere.
+    /// - Returns: the name of a table that is not replicated yet, has its columns and a key, and alone holds a quarter of
+    ///   the rows at least, as far as nobody has written them since; nil where they are under the former name, or nowhere.
     func archive(of id: Int64, _ schema: TableSchema, among declarations: TableDeclarations) throws -> String? {
         guard let table = store.catalog.tables.first(where: { $0.id == id }) else { return nil }
         let columns = try columns(of: table).sorted { $0.id < $1.id }
@@ -55,7 +55,7 @@ extension SchemaReconciliation {
         }
         guard columns.allSatisfy({ schema.column($0.name) != nil }) else { return nil }
         let here = try held(schema.name)
-        let found = try candidates.map { ($0, try held($0)) }.filter { $0.1 * 2 > count && here * 2 < $0.1 }
+        let found = try candidates.map { ($0, try held($0)) }.filter { $0.1 * 4 >= count && here * 2 < $0.1 }
         return found.count == 1 ? found[0].0 : nil
     }
 
