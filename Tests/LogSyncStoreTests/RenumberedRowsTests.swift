@@ -48,7 +48,9 @@ extension SchemaTests {
     }
 
     /// Two rows hold the same, and one is edited by the other peer; one of the new integers is another row's old one.
-    @Test func rowsThatARebuildNumbersAnewStayTheSame() throws {
+    /// The rebuild may make a column UNIQUE besides.
+    @Test(arguments: ["", " UNIQUE"])
+    func rowsThatARebuildNumbersAnewStayTheSame(unique: String) throws {
         let (a, b) = try pair(
             """
             CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT, city TEXT);
@@ -57,22 +59,31 @@ extension SchemaTests {
             INSERT INTO c SELECT id, id, 'of ' || id FROM p;
             """)
         let migration = """
-            BEGIN; CREATE TABLE p_new(id INTEGER PRIMARY KEY, name TEXT, city TEXT);
+            BEGIN; CREATE TABLE p_new(id INTEGER PRIMARY KEY, name TEXT\(unique), city TEXT);
             INSERT INTO p_new SELECT id * 10, name, city FROM p; DROP TABLE p; ALTER TABLE p_new RENAME TO p;
             UPDATE c SET p = p * 10; COMMIT
             """
+        let isUnique = !unique.isEmpty
+        if isUnique { try a.write("UPDATE p SET city = 'edited' WHERE id = 5") }
         try a.write(migration)
         try b.write("UPDATE p SET city = 'moved' WHERE id = 3; DELETE FROM c WHERE id = 4; DELETE FROM p WHERE id = 4")
         try agree(a, b)
         try b.write(migration)
         try b.write("INSERT INTO p(name, city) VALUES ('new', 'city')")
         try agree(a, b)
-        let names = (1...12).filter { $0 != 4 }.map { "name \($0)|\($0 == 3 ? "moved" : "city")" } + ["new|city"]
+        let cities = [3: "moved", 5: isUnique ? "edited" : "city"]
+        let names = (1...12).filter { $0 != 4 }.map { "name \($0)|\(cities[$0] ?? "city")" } + ["new|city"]
         #expect(try a.strings("SELECT name, city FROM p").sorted() == names.sorted())
         #expect(
             try a.strings("SELECT v, name FROM c JOIN p ON p.id = c.p").sorted()
                 == (1...12).filter { $0 != 4 }.map { "of \($0)|name \($0)" }.sorted())
         #expect(try a.strings("SELECT id FROM p WHERE name = 'name 12'") == ["120"])
+        if isUnique {
+            // A row that displaces one by the column's value goes on as that.
+            try a.write("REPLACE INTO p(name, city) VALUES ('name 2', 'displaced')")
+            try agree(a, b)
+            #expect(try b.strings("SELECT city FROM p WHERE name = 'name 2'") == ["displaced"])
+        }
         for peer in [a, b] { #expect(try peer.store.audit().problems == []) }
     }
 

@@ -213,6 +213,31 @@ struct UndecidedColumnTests {
         #expect(try rows(Self.shown, b) == ["1 a!", "2 b!"])
     }
 
+    @Test("are held in a table whose key becomes an integer at once")
+    func heldUnderAnotherKey() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            "CREATE TABLE t(k TEXT NOT NULL, l TEXT NOT NULL DEFAULT 'g', x TEXT, PRIMARY KEY(k, l));"
+                + "INSERT INTO t(k, x) VALUES('r1', '1'), ('r2', '2'), ('r3', '3')")
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let migration = """
+            CREATE TABLE n(id INTEGER PRIMARY KEY, k TEXT, l TEXT DEFAULT 'g', x_old TEXT, x TEXT);
+            INSERT INTO n(k, l, x_old, x) SELECT k, l, x, 'new ' || k FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;
+            """
+        for machine in [a, b] { try machine.execute(migration) }
+        try b.execute("DELETE FROM t WHERE k = 'r1'")
+        try await settle(a, b)
+        for machine in [a, b] {
+            guard try await !machine.status().undecided.isEmpty else { continue }
+            try await machine.with { _ = try await $0.migrate("", renames: ["t.x=x_old"]) }
+        }
+        try await settle(a, b)
+        try await expectAgreement(
+            a, b, ["r2 2 new r2", "r3 3 new r3"], "SELECT k || ' ' || x_old || ' ' || x FROM t ORDER BY 1")
+    }
+
     private func doctor(_ machine: Machine) async throws -> [Finding] {
         try await Replicator.doctor(machine.path, configuration: machine.configuration).findings
     }

@@ -176,8 +176,12 @@ struct CapturedChanges {
         switch kind {
         case .insert:
             try insert(key, rowid: rowid, number: number, milliseconds: milliseconds)
-        case .update, .found:
+        case .update:
             try touch(key, rowid: rowid, number: number, milliseconds: milliseconds)
+        case .found:
+            // A trigger knows when a row was written; who compares rows does not.
+            let captured = touched[key]?.milliseconds ?? milliseconds
+            try touch(key, rowid: rowid, number: number, milliseconds: captured)
         case .delete:
             try delete(key, rowid: rowid, milliseconds: milliseconds)
         case .rekeyedFrom:

@@ -142,23 +142,32 @@ struct RowRecorder {
         let digest = reader.digest(row.values.digests)
         let digests = reader.columnDigests(row.values.digests)
         // Both, because a dropped column renews the digests of rows that were changed before it went.
-        let isSame = digest == former.digest && digests == former.digests
+        let uniques = table.uniques(of: row.identity) { row[$0] }
+        // A record that stood beside another row, as long as nobody knew better, has the digests of that one's unique keys.
+        let isItsOwn = row.touched.movedFrom == nil || table.findsByKeyDigest || uniques == former.uniques
+        let isSame = digest == former.digest && digests == former.digests && isItsOwn
         let references = try newReferences(of: row, former)
         if isSame && !row.touched.recordsReferences && references.isEmpty { return }
         var changed = changedColumns(of: row, digest, former)
+        // A migration that gives rows other keys writes what refers to them, and says no more than was said before: the same
+        // peer's keys and references count, wherever several have migrated.
+        let ended = recorder.findings.formerReferences[table.id] ?? []
+        let isEnded = { (position: Int) in ended.contains(table.columns[position].id) }
+        let rekeyed = store.policies.recordsWholeRows(table.name) ? [] : changed.filter(isEnded)
+        changed.removeAll(where: rekeyed.contains)
         var record = former
         record.state.extend(to: table.columnCount)
         let first = try firstValues(of: row, former, into: &record)
         changed += first.changed
         record.digests = digests
         record.digest = digest
-        record.uniques = table.uniques(of: row.identity) { row[$0] }
+        record.uniques = uniques
         // SQLite checked what was written here, and nothing else.
         record.breaksCheck =
             try (former.breaksCheck || mayBreakCheck)
             && ShownRows(store).breaksCheck(row.values, at: position, in: table)
         let counted = takeCounted(from: &changed, of: row, record)
-        let renewed = references.filter { !changed.contains($0) }
+        let renewed = references.filter { !changed.contains($0) && !rekeyed.contains($0) } + rekeyed
         if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty || !renewed.isEmpty {
             try write(changed, fills: first.fills, counted, renewed, of: row, into: &record, at: position)
         }
@@ -221,7 +230,8 @@ struct RowRecorder {
             {
                 record.state.setCell(column.id, cell)
                 shown = store.shown(cell, table.name, column.name)
-                isWritten = !cell.isFilled(record.state)
+                // Of a key that each peer's migration has made, the first one stays: other rows refer to it.
+                isWritten = !cell.isFilled(record.state) || table.key.contains { $0.index == index }
                 isKept = true
             }
             let isFilled = try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)

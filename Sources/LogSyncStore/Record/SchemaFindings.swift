@@ -15,6 +15,9 @@ package struct SchemaFindings: Sendable, Equatable {
     /// Columns that have come to be references, by table id.
     var newReferences: [Int64: NewReferences] = [:]
 
+    /// Columns, by table and column id, whose rows named others by their integers, and name them by other keys now.
+    var formerReferences: [Int64: Set<Int>] = [:]
+
     /// Columns of one table that refer to another's rows now, and did not.
     struct NewReferences: Equatable {
         /// By id.
@@ -35,6 +38,7 @@ package struct SchemaFindings: Sendable, Equatable {
         orphanScans.formUnion(other.orphanScans)
         newTables.formUnion(other.newTables)
         newColumns.merge(other.newColumns) { $0.union($1) }
+        formerReferences.merge(other.formerReferences) { $0.union($1) }
         newReferences.merge(other.newReferences) {
             NewReferences(columns: $0.columns.union($1.columns), rows: $0.rows + $1.rows)
         }

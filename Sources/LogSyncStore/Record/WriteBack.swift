@@ -1,5 +1,6 @@
 import LogSyncModel
 import LogSyncSQLite
+import LogSyncState
 
 /// Phase `writeBack`: a row that has to show what its record's versions say, because values kept for a column came to
 /// it, or a counter's sum is another number than the one that a program wrote.
@@ -14,8 +15,10 @@ struct WriteBack {
     func apply(_ store: OpenStore, _ table: TrackedTable) throws {
         let shownRows = ShownRows(store)
         let full = try shownRows.expand(record, row, identity, at: position, in: table)
+        var isShown = false
         try store.connection.withoutTriggers {
-            if try shownRows.updateUncontested(full, from: record, row, at: position, in: table) { return }
+            isShown = try shownRows.updateUncontested(full, from: record, row, at: position, in: table)
+            if isShown { return }
             // Whether it is shown is to be decided yet, with the rows whose references are replaced. Until then it
             // stays: the connection may be a program's, where its children would go with it and no trigger would record
             // that.
@@ -25,6 +28,29 @@ struct WriteBack {
             try ClockTable(table: table, connection: store.connection)
                 .update(undecided, at: position, formerUniques: record.uniques)
             try store.facts.set(StoreFacts.unsettled, .integer(1))
+        }
+        if isShown { try cascade(store, table) }
+    }
+
+    /// A key that the migration has made here gives way to the one that another peer's has made of the same row; rows that
+    /// refer to it follow, as ON UPDATE CASCADE would let them, and are recorded next.
+    private func cascade(_ store: OpenStore, _ table: TrackedTable) throws {
+        guard table.keepsIdentities, table.kind == .natural, table.key.count == 1, let key = table.key.first,
+            case let column = table.columns[key.index],
+            let shown = store.shown(record.state.cell(column.id), table.name, column.name),
+            case let former = row.values[key.index], shown != former
+        else { return }
+        for child in store.catalog.tables {
+            for reference in child.schema.foreignKeys
+            where reference.from.count == 1 && reference.parent.folded == table.schema.name.folded
+                && reference.to.map { $0.folded } == [column.local.folded]
+            {
+                let name = SQL.name(reference.from[0])
+                try store.connection.withTriggers {
+                    try store.connection.run(
+                        "UPDATE \(child.quoted) SET \(name) = ?2 WHERE \(name) IS ?1", former, shown)
+                }
+            }
         }
     }
 }

@@ -6,6 +6,10 @@ import LogSyncSQLite
 /// A table or column keeps its first name in logs, digests and settings for ever, so that peers which rename sooner or
 /// later, or never, go on meaning the same. The setting `rename` says it to peers that come after: its target is the new
 /// name (of a column: the table's name in logs, a dot, the new name), its value the name in logs.
+///
+/// Where names go from one column to another, a name by itself says nothing: it means one column in this version of the
+/// schema, and another in the next. The setting `columns` says of a table whose columns are precisely these, in this order,
+/// what each of them is.
 struct Renames {
     private let connection: Connection
 
@@ -31,6 +35,32 @@ struct Renames {
         try setting("\(table).\(local)") ?? local
     }
 
+    /// The setting that names all columns of a table at once.
+    static let list = "columns"
+
+    /// What the setting `columns` is called of a table that has these columns.
+    ///
+    /// - Parameter table: the name in logs.
+    static func target(_ schema: TableSchema, _ table: String) throws -> String {
+        try "\(table) " + KeyList.encode(schema.columns.filter { !$0.isGenerated }.map { $0.name.folded })
+    }
+
+    /// The names in logs of a table's columns, by lower-case name, where they are known of precisely these columns.
+    func names(of schema: TableSchema, in table: String) throws -> [String: String]? {
+        guard
+            let value = try connection.scalar(
+                "SELECT value FROM logsync_setting WHERE kind = ? AND target = ?", .text(Self.list),
+                .text(Self.target(schema, table))),
+            case .text = value, let names = try? KeyList.decode(String(text: value))
+        else { return nil }
+        let columns = schema.columns.filter { !$0.isGenerated }.map { $0.name.folded }
+        // It may come from anybody.
+        guard names.count == columns.count, Set(names.map { $0.folded }).count == names.count,
+            Set(columns).count == columns.count
+        else { return nil }
+        return Dictionary(uniqueKeysWithValues: zip(columns, names))
+    }
+
     /// The name in logs that a setting gives to a column; nil where none does.
     func told(_ local: String, in table: String) throws -> String? { try setting("\(table).\(local)") }
 
@@ -43,6 +73,16 @@ struct Renames {
         }
         let name = try logName(ofColumn: local, in: table)
         return try isFree(name) ? name : try free(local, isFree)
+    }
+
+    /// A numbered name of a column that nobody has, and none of some others.
+    func freeName(like name: String, in table: Int64, besides others: Set<String>) throws -> String {
+        try free(name) { name in
+            try !others.contains(name)
+                && connection.integer(
+                    "SELECT 1 FROM logsync_column WHERE table_id = ? AND log_name = ? COLLATE NOCASE AND NOT dropped",
+                    .integer(table), .text(name)) == nil
+        }
     }
 
     private func free(_ name: String, _ isFree: (String) throws -> Bool) throws -> String {

@@ -296,7 +296,11 @@ struct TableRegistration {
     func register(_ choice: Choice) throws {
         let names = Renames(connection)
         let table = try names.logName(ofTable: choice.schema.name)
-        let key = try choice.key.map { try names.logName(ofColumn: $0, in: table) }
+        let told = try names.names(of: choice.schema, in: table)
+        func logName(_ column: String) throws -> String {
+            try told?[column.folded] ?? names.logName(ofColumn: column, in: table)
+        }
+        let key = try choice.key.map(logName)
         try connection.run(
             "INSERT INTO logsync_table(name, log_name, identity, key_columns) VALUES(?, ?, ?, ?)",
             .text(choice.schema.name), .text(table), .text(choice.kind.rawValue),
@@ -309,8 +313,7 @@ struct TableRegistration {
             try connection.run(
                 "INSERT INTO logsync_column(table_id, id, name, log_name, type, ordinal) VALUES(?, ?, ?, ?, ?, ?)",
                 .integer(id), .integer(Int64(next)), .text(column.name),
-                .text(try names.logName(ofColumn: column.name, in: table)), .text(column.declaredType),
-                .integer(Int64(ordinal)))
+                .text(try logName(column.name)), .text(column.declaredType), .integer(Int64(ordinal)))
             next += 1
         }
     }

@@ -19,6 +19,8 @@ struct UndecidedColumns {
         var place: String?
         /// The name in logs of the column that was called as this one is; nil where there was none, so that it is new.
         var named: String?
+        /// At which place it was when the schema was looked at last; nil where an older version has noted it.
+        var ordinal: Int?
     }
 
     private static let prefix = "undecided columns "
@@ -68,10 +70,16 @@ struct UndecidedColumns {
     func areDecided() throws -> Bool {
         try all().contains { table, columns in
             guard
-                let name = try connection.scalar(
-                    "SELECT log_name FROM logsync_table WHERE id = ?", .integer(table))
+                let names = try connection.rows(
+                    "SELECT log_name, name FROM logsync_table WHERE id = ?", .integer(table)
+                ).first?.map({ String(text: $0) })
             else { return true }
-            return try areRenamed(columns, in: String(text: name)) != nil
+            if let schema = try TableSchema.read(names[1], on: connection),
+                try Renames(connection).names(of: schema, in: names[0]) != nil
+            {
+                return true
+            }
+            return try areRenamed(columns, in: names[0]) != nil
         }
     }
 }

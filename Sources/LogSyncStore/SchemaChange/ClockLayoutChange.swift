@@ -35,10 +35,12 @@ struct ClockLayoutChange {
         try connection.execute(Capture.pendingTable(table))
         let keepsPending = try former == nil && (parts[0] == "true") == table.hasRowid && hasPendingLayout()
         try movePending(keepsPending)
-        try moveRecords(byDigest: parts[2] == "true", byRowid: parts[0] == "true")
+        let times = keepsPending ? nil : try capturedTimes()
+        try moveRecords(byDigest: parts[2] == "true", byRowid: parts[0] == "true", times)
         connection.finalizeStatements()
         for name in [old, oldUnique, oldPending] { try connection.execute("DROP TABLE IF EXISTS \(name)") }
         try Capture.install(table, on: connection)
+        if !wasCaptured && former == nil { try RenumberedRows(store: store, table: table).note() }
         if !(keepsPending && wasCaptured) { try Capture.noteEverything(table, on: connection) }
         try table.noteShape(on: connection)
         return true
@@ -63,6 +65,38 @@ struct ClockLayoutChange {
                 """)
     }
 
+    private func capturedTimes() throws -> CapturedTimes? {
+        let times = try CapturedTimes(
+            in: oldPending, after: table.recorded, former?.collations ?? table.key.map(\.collation), on: connection)
+        return times.isEmpty ? nil : times
+    }
+
+    /// Notes when a row was written that was captured under another key.
+    ///
+    /// - Parameter origin: the number of its former record; nil where it has none.
+    private func note(
+        _ times: CapturedTimes, of row: TableReader.Row, rowid: Int64?, origin: Int64?
+    ) throws {
+        let names = former?.names ?? table.key.map { table.columns[$0.index].name }
+        let own = FormerKey(
+            kind: .natural, names: names, collations: former?.collations ?? table.key.map(\.collation), isInteger: false
+        )
+        let keys = own.identities { name in table.positions[name.folded].map { row.values[$0] } }
+        var former = origin
+        if former == nil { former = table.localInteger == nil ? nil : rowid }
+        guard let milliseconds = times[keys: keys, rowid: former] else { return }
+        let captured = table.capturesKey ? table.key.map { row.values[$0.index] } : []
+        let statement = try connection.prepare(
+            """
+            INSERT INTO \(table.pending)(kind, row, ms\(captured.indices.map { ", k\($0)" }.joined()))
+            VALUES (\(Capture.Kind.update.rawValue), ?, ?\(captured.map { _ in ", ?" }.joined()))
+            """)
+        statement.bind(rowid.map(Value.integer) ?? .null, at: 1)
+        statement.bind(milliseconds, at: 2)
+        for (index, value) in captured.enumerated() { statement.bind(value, at: index + 3) }
+        try statement.run()
+    }
+
     private func renameOldTables(hasUnique: Bool) throws {
         try connection.execute("ALTER TABLE \(table.clock) RENAME TO \(old)")
         for index in ["identity", "conflict"] {
@@ -77,7 +111,8 @@ struct ClockLayoutChange {
         }
     }
 
-    private func moveRecords(byDigest: Bool, byRowid: Bool) throws {
+    /// - Parameter times: when rows were written, as it was captured under another key; nil where there is none.
+    private func moveRecords(byDigest: Bool, byRowid: Bool, _ times: CapturedTimes?) throws {
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
         let reader = shownRows.reader(table)
@@ -120,13 +155,21 @@ struct ClockLayoutChange {
                 : origin(of: row, rowid: rowid, byDigest: byDigest, spelledBefore, shownRows)
             guard let found, moved.insert(found.0).inserted else { return left.append((rowid, row)) }
             try move(found.0, found.1, row, natural, rowid)
+            if let times { try note(times, of: row, rowid: rowid, origin: byRowid ? found.0 : nil) }
         }
+        var origins: [Int: Int64] = [:]
         if former != nil {
             for (index, origin) in try matchByContent(left.map(\.row), except: moved, formerly) {
                 moved.insert(origin)
+                origins[index] = origin
                 let row = left[index].row
                 let natural = try spelled(row)
                 try move(origin, nil, row, natural, left[index].rowid)
+            }
+        }
+        if let times {
+            for (index, row) in left.enumerated() {
+                try note(times, of: row.row, rowid: row.rowid, origin: byRowid ? origins[index] : nil)
             }
         }
         try moveOrphans(except: moved, formerly, clock, byDigest: byDigest, below: least)
@@ -186,7 +229,8 @@ struct ClockLayoutChange {
     }
 
     /// Matches rows to records where both say the same, once: of the present key, where its columns were there before, of
-    /// all columns beside the keys, or of columns that are UNIQUE.
+    /// all columns beside the keys, of the ones among these that refer to nothing, since rows that are referred to may have
+    /// other keys, too, or of columns that are UNIQUE.
     ///
     /// - Returns: rows' indexes with their records.
     private func matchByContent(
@@ -203,7 +247,12 @@ struct ClockLayoutChange {
         var found: [(Int, Int64)] = []
         let match = ContentMatch(table: table)
         let unique = [table.key.map(\.index)] + table.uniqueSlots.map { $0.map(\.index) }
-        for (columns, isUnique) in [(unique[0], true), (others, false)] + unique.dropFirst().map({ ($0, true) }) {
+        let referring = Set(table.schema.foreignKeys.flatMap(\.from).map { $0.folded })
+        let plain = others.filter {
+            table.columns[$0].reference == nil && !referring.contains(table.columns[$0].local.folded)
+        }
+        let contents = [(unique[0], true), (others, false), (plain, false)]
+        for (columns, isUnique) in contents + unique.dropFirst().map({ ($0, true) }) where !columns.isEmpty {
             for (index, record) in match.pairs(left, records, by: columns, isUnique: isUnique) {
                 left[index] = nil
                 records[record] = nil

@@ -39,10 +39,11 @@ struct ReferenceChange {
 
     /// Notes what columns are said to refer to. The catalog is the caller's to read again where that is something.
     ///
-    /// - Returns: the columns of which that is another table than it was.
-    func note() throws -> Former {
+    /// - Returns: the columns of which that is another table than it was; and, by table, those of which it is none any more.
+    func note() throws -> (former: Former, ended: [Int64: Set<Int>]) {
         let history = try ReferenceHistory(connection)
         var former: Former = [:]
+        var ended: [Int64: Set<Int>] = [:]
         for table in store.catalog.tables where table.name != "logsync_setting" {
             var now: [Int: String?] = [:]
             for column in table.columns where history.contains(column.id, of: table.id) {
@@ -62,11 +63,12 @@ struct ReferenceChange {
                 } else if let noted, store.catalog[noted] != nil {
                     // Its rows have no integers any more.
                     now[column.id] = .some(nil)
+                    ended[table.id, default: []].insert(column.id)
                 }
             }
             if !now.isEmpty { try ReferenceHistory.note(now, of: table.id, on: connection) }
         }
-        return former
+        return (former, ended)
     }
 
     /// Lets records say what numbers were that they had left to the rows, and finds the rows of this peer's.

@@ -19,9 +19,10 @@ struct RenumberedRows {
         let columns = Array(table.columns.indices)
         let match = ContentMatch(table: table)
         var moves: [(from: Int64, to: Int64)] = []
-        // What a row refers to may have another integer, too.
-        for columns in [columns, columns.filter { table.columns[$0].reference == nil }] {
-            for (row, record) in match.pairs(rows, records, by: columns, isUnique: false) {
+        // What a row refers to may have another integer, too; and one that was edited before is known by what is UNIQUE.
+        let contents = [columns, columns.filter { table.columns[$0].reference == nil }].map { ($0, false) }
+        for (columns, isUnique) in contents + table.uniqueSlots.map({ ($0.map(\.index), true) }) {
+            for (row, record) in match.pairs(rows, records, by: columns, isUnique: isUnique) {
                 rows[row] = nil
                 records[record] = nil
                 moves.append((record, row))

@@ -35,7 +35,8 @@ extension SchemaReconciliation {
         var present = schema.columns.enumerated().filter { _, column in
             !column.isGenerated && !(table.kind != .natural && column.name == schema.integerKey)
         }
-        var undecided = try decide(present, in: table, &changes)
+        let told = try Renames(connection).names(of: schema, in: table.name)
+        var undecided = try decide(present, in: table, told, &changes)
         func leaveOut() {
             present.removeAll { column in
                 undecided.contains { $0.name.folded == column.element.name.folded }
@@ -49,11 +50,15 @@ extension SchemaReconciliation {
             return (known, present.filter { !decided.contains($0.element.name.folded) })
         }
         var (former, new) = try asked()
-        undecided += try renameShifted(former, new, in: table, schema)
-        leaveOut()
-        (former, new) = try asked()
-        undecided += try renameTakenOver(former, new, in: table, schema)
-        leaveOut()
+        let before = former
+        let adopted = try told.flatMap { try adopt($0, former, new, in: table, schema, &changes) }
+        if adopted == nil {
+            undecided += try renameShifted(former, new, in: table, schema)
+            leaveOut()
+            (former, new) = try asked()
+            undecided += try renameTakenOver(former, new, in: table, schema)
+            leaveOut()
+        }
         var held = try hold(undecided, in: table)
         let known = try columns(of: table)
         let presentNames = Set(present.map { $0.element.name.folded })
@@ -116,10 +121,18 @@ extension SchemaReconciliation {
         try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: changes.dropped, in: table))
         changes.dropped += held
         leaveOut()
+        for index in undecided.indices {
+            let name = undecided[index].name.folded
+            undecided[index].ordinal = schema.columns.firstIndex { $0.name.folded == name }
+        }
         if try UndecidedColumns(connection).of(table.id) != undecided {
             try UndecidedColumns(connection).set(undecided, of: table.id)
         }
-        for column in added { changes.added.append(try add(column.element, at: column.offset, to: table)) }
+        let inTurn = try adopted ?? namesTakenInTurn(added, before, in: table)
+        for column in added {
+            let name = inTurn[column.element.name.folded]
+            changes.added.append(try add(column.element, called: name, at: column.offset, to: table))
+        }
         for name in distinct where added.contains(where: { $0.element.name == name }) {
             // Another peer may have no values that tell.
             let logName = try connection.scalar(
@@ -138,6 +151,7 @@ extension SchemaReconciliation {
                 "UPDATE logsync_column SET ordinal = ?3 WHERE table_id = ?1 AND name = ?2 AND NOT dropped",
                 .integer(table.id), .text(column.name), .integer(Int64(ordinal)))
         }
+        if undecided.isEmpty { try tell(schema, of: table) }
         return changes
     }
 
@@ -153,76 +167,8 @@ extension SchemaReconciliation {
         }
     }
 
-    /// Follows columns whose names have gone from one to the other, so that a name says nothing: `RENAME x TO old_x`, then
-    /// `RENAME y TO x`, or a name that a new column took.
-    ///
-    /// ALTER TABLE leaves columns where they are unless it drops one. So where columns at their old places have other names,
-    /// the values tell which of both is meant: more of them are as the records have them by the places, or by the names.
-    ///
-    /// - Returns: the columns of which nothing tells.
-    private func renameShifted(
-        _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
-        _ schema: TableSchema
-    ) throws -> [UndecidedColumns.Column] {
-        guard present.count >= known.count, try Capture.isInstalled(table, on: connection) else { return [] }
-        let byPlace = known.compactMap { column in
-            present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
-                (column, $0.element)
-            }
-        }
-        let byName = known.compactMap { column in
-            present.first { $0.element.name.folded == column.name.folded }.map { (column, $0.element) }
-        }
-        let isShifted = byPlace.contains { column, new in
-            // The name is another column's, or the column's former name is at another place.
-            new.name.folded != column.name.folded
-                && (byName.contains { $0.1.name.folded == new.name.folded }
-                    || byName.contains { $0.0.id == column.id })
-        }
-        guard byPlace.count == known.count, isShifted else { return [] }
-        func score(_ pairs: [(KnownColumn, TableSchema.Column)]) throws -> Int {
-            try pairs.reduce(0) { try $0 + agreement(of: $1.0, with: $1.1.name, in: table, schema).same }
-        }
-        var (places, names) = (try score(byPlace), try score(byName))
-        if places == names {
-            // Nothing is in them: what another peer has said.
-            (places, names) = (try told(byPlace, table), try told(byName, table))
-            let moved = byPlace.filter { $1.name.folded != $0.name.folded }
-            let isExchange = Set(moved.map { $0.0.name.folded }) == Set(moved.map { $0.1.name.folded })
-            if places == names, isExchange, moved.allSatisfy({ !isKey($0.0, of: table) }) {
-                return moved.map { column, new in
-                    let named = known.first { $0.name.folded == new.name.folded }
-                    return UndecidedColumns.Column(
-                        name: new.name, former: column.name, place: table.columnNames[Int(column.id)],
-                        named: named.map { table.columnNames[Int($0.id)] })
-                }
-            }
-            // A new column comes last: one before a column that was there has been renamed.
-            if places == names, !isExchange { places += 1 }
-        }
-        guard places > names else {
-            // Another peer may have no values that tell.
-            for (column, new) in byName where !isKey(column, of: table) {
-                guard byPlace.contains(where: { $0.1.name == new.name && $0.0.id != column.id }) else { continue }
-                try Settings(store).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
-            }
-            // One of them was dropped and came anew, without its values.
-            try Capture.noteEverything(table, on: connection)
-            return []
-        }
-        for (column, new) in byPlace where new.name.folded != column.name.folded {
-            try rename(column, to: new, in: table)
-        }
-        return []
-    }
-
     func isKey(_ column: KnownColumn, of table: TrackedTable) -> Bool {
         table.orderedKeyNames.contains { $0.folded == table.columnNames[Int(column.id)].folded }
-    }
-
-    /// How many of these pairs another peer or `logsync migrate` has named.
-    private func told(_ pairs: [(KnownColumn, TableSchema.Column)], _ table: TrackedTable) throws -> Int {
-        try pairs.count { try isToldRename(of: $0.0, to: $0.1.name, table) }
     }
 
     /// - Parameter logName: its name in logs; nil for a column that is new.
@@ -348,26 +294,37 @@ extension SchemaReconciliation {
         moves += try matchUnidentified(unidentified, table, clock)
         // Where another row has taken a deleted row's number, the captured deletion may say no more than that number.
         let isInTheWay = try clock.move(moves)
-        return try forgetUnidentified(table) || isInTheWay
+        return try compareUnidentified(table) || isInTheWay
     }
 
     /// What was captured of rows with a NULL in their keys says where they were, and other rows may be there now: all
-    /// rows are compared instead.
+    /// rows are compared instead. That a row was written where one is, and when, is kept.
     ///
     /// - Returns: whether there was any.
-    private func forgetUnidentified(_ table: TrackedTable) throws -> Bool {
+    private func compareUnidentified(_ table: TrackedTable) throws -> Bool {
         // Without a key no row is told apart by it.
         let hasNull =
             table.key.isEmpty ? "1" : table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
-        let stale = "kind <> \(Capture.Kind.found.rawValue) AND (\(hasNull))"
+        let stale = "number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue) AND (\(hasNull))"
         guard
-            try connection.integer(
-                "SELECT EXISTS(SELECT 1 FROM \(table.pending) WHERE number > \(table.recorded) AND \(stale))") == 1
+            let last = try connection.integer(
+                "SELECT max(number) FROM \(table.pending) WHERE \(stale) HAVING max(number) > 0")
         else { return false }
+        let keys = table.keyColumnNames.map { ", t.\(SQL.name($0))" }.joined()
+        try connection.execute(
+            """
+            INSERT INTO \(table.pending)(kind, row, ms\(table.key.indices.map { ", k\($0)" }.joined()))
+            SELECT \(Capture.Kind.update.rawValue), written.row, written.ms\(keys)
+            FROM (SELECT row, max(ms) AS ms FROM \(table.pending) WHERE \(stale) GROUP BY row) AS written
+            JOIN \(table.quoted) AS t ON t.\(table.rowid) = written.row
+            """)
         try Capture.noteEverything(table, on: connection)
         // The newest stays in any case, so that numbers go on.
         try connection.execute(
-            "DELETE FROM \(table.pending) WHERE number < (SELECT max(number) FROM \(table.pending)) AND \(stale)")
+            """
+            DELETE FROM \(table.pending) WHERE number <= \(last) AND kind <> \(Capture.Kind.found.rawValue)
+            AND (\(hasNull)) AND number < (SELECT max(number) FROM \(table.pending))
+            """)
         return true
     }
 

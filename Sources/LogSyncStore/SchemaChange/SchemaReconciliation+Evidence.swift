@@ -87,7 +87,7 @@ extension SchemaReconciliation {
     }
 
     /// So many different values are none that another column has by chance, as flags have.
-    private static let few = 3
+    static let few = 3
 
     /// Whether a column holds something else than its default anywhere.
     func holdsValues(_ column: TableSchema.Column, _ schema: TableSchema) throws -> Bool {

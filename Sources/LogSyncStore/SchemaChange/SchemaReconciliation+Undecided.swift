@@ -73,25 +73,59 @@ extension SchemaReconciliation {
 
     /// Takes up columns again of which it has been decided what they are.
     ///
+    /// - Parameter told: the names in logs of all columns, by lower-case name, where they are known.
     /// - Returns: those of which it has not.
     func decide(
-        _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable, _ changes: inout ColumnChanges
+        _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable, _ told: [String: String]?,
+        _ changes: inout ColumnChanges
     ) throws -> [UndecidedColumns.Column] {
-        let undecided = try UndecidedColumns(connection).of(table.id)
-        guard !undecided.isEmpty else { return [] }
+        let noted = try UndecidedColumns(connection).of(table.id)
+        guard !noted.isEmpty else { return [] }
+        if let told {
+            let names = Set(noted.flatMap { [$0.place, $0.named] }.compactMap { $0?.folded })
+            for place in present {
+                guard let name = told[place.element.name.folded], names.contains(name.folded) else { continue }
+                changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
+            }
+            return []
+        }
+        let undecided = try following(noted, present, in: table)
         let found = undecided.compactMap { column in
             present.first { $0.element.name.folded == column.name.folded }.map { (column, $0) }
         }
         // Where one has gone, the others are what they are called.
+        // What has its former name again is the same either way.
+        let isBack = undecided.allSatisfy { $0.place != nil && $0.name.folded == $0.former.folded }
         let areRenamed =
-            try UndecidedColumns(connection).areRenamed(undecided, in: table.name)
-            ?? (found.count == undecided.count ? nil : false)
+            try isBack
+            ? true
+            : UndecidedColumns(connection).areRenamed(undecided, in: table.name)
+                ?? (found.count == undecided.count ? nil : false)
         guard let areRenamed else { return undecided }
         for (column, place) in found {
             let name = areRenamed ? column.place : column.named
             changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
         }
         return []
+    }
+
+    /// Undecided columns may be called something else by now: ALTER TABLE leaves them where they are, unless it drops one.
+    private func following(
+        _ undecided: [UndecidedColumns.Column], _ present: [(offset: Int, element: TableSchema.Column)],
+        in table: TrackedTable
+    ) throws -> [UndecidedColumns.Column] {
+        guard try Capture.isInstalled(table, on: connection),
+            try present.count >= columns(of: table).count + undecided.count
+        else { return undecided }
+        let followed = undecided.map { column in
+            var column = column
+            let new = present.first { $0.offset == column.ordinal }?.element.name
+            guard let new, new.folded != column.name.folded, column.place != nil else { return column }
+            column.name = new
+            column.named = undecided.first { $0.former.folded == new.folded }?.place
+            return column
+        }
+        return Set(followed.map { $0.name.folded }).count == followed.count ? followed : undecided
     }
 
     /// What a column held, where a new one holds it now, as the record says.
@@ -130,7 +164,11 @@ extension SchemaReconciliation {
         let ids = held.map { Int($0.id) }
         let heldValues = HeldValues(of: table, on: connection)
         try heldValues.makeTable()
+        // Where the table's key has changed, too, records are laid out as before for now, and this is a key in some layouts.
+        let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
+        let isFormerLayout = shape != .text(table.shape)
         for position in try clock.allRows() {
+            let uniques = try connection.scalar("SELECT uniques FROM \(table.clock) WHERE row = ?", .integer(position))
             guard var record = try clock.record(at: position) else { continue }
             let row = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
             for id in ids {
@@ -163,6 +201,10 @@ extension SchemaReconciliation {
                 record.state.cellsByName[table.columnNames[id]]?.additions += cell.additions
             }
             try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+            if isFormerLayout {
+                try connection.run(
+                    "UPDATE \(table.clock) SET uniques = ?2 WHERE row = ?1", .integer(position), uniques ?? .null)
+            }
         }
         for id in ids {
             try connection.run(

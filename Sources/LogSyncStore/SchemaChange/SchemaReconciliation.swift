@@ -29,7 +29,8 @@ struct SchemaReconciliation {
         findings.newColumns = columns.mapValues { Set($0.added) }
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
-        let references = try ReferenceChange(store: store).note()
+        let (references, former) = try ReferenceChange(store: store).note()
+        findings.formerReferences = former
         if !references.isEmpty {
             try store.reloadCatalog()
             try keepIdentities(where: references, &keys)
@@ -78,8 +79,11 @@ struct SchemaReconciliation {
             let name = String(text: row[1])
             // A rebuild drops the triggers; a name that differs in case alone is found all the same.
             let schema = try TableSchema.read(name, on: connection, among: declarations)
-            guard let renamed = triggers["logsync_insert_\(row[0].asInteger)"] ?? schema?.name,
-                !renamed.utf8.elementsEqual(name.utf8)
+            var bearer = triggers["logsync_insert_\(row[0].asInteger)"]
+            if bearer == nil, let schema {
+                bearer = try archive(of: row[0].asInteger, schema, among: declarations)
+            }
+            guard let renamed = bearer ?? schema?.name, !renamed.utf8.elementsEqual(name.utf8)
             else { continue }
             // Under a name that none has: two tables may have exchanged theirs.
             try connection.run(
@@ -88,7 +92,7 @@ struct SchemaReconciliation {
             isAny = true
         }
         try moved.removeAll { try isGone($0.id, copying: $0.former, to: $0.name) }
-        if isAny { try hideRowsOfDroppedTables() }
+        if isAny { try hideRowsOfDroppedTables(except: Set(moved.map(\.id.asInteger))) }
         for (id, _, renamed, logName) in moved {
             try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", id, .text(renamed))
             try Settings(store).set("rename", renamed, logName)
@@ -165,8 +169,10 @@ struct SchemaReconciliation {
     // MARK: Rows without a table
 
     /// A missing table is never a deletion of its rows: they are hidden, without the values that went with the table.
-    private func hideRowsOfDroppedTables() throws {
-        for table in try Catalog.absentTables(on: connection) {
+    ///
+    /// - Parameter moved: tables, by id, that have other names.
+    private func hideRowsOfDroppedTables(except moved: Set<Int64> = []) throws {
+        for table in try Catalog.absentTables(on: connection) where !moved.contains(table.id) {
             // A table whose triggers have gone to another name was renamed.
             guard
                 try connection.integer(

@@ -79,7 +79,7 @@ extension Store {
         report.refusals = choices.refused
         if records, let refusal = report.refusal { throw refusal }
         try UnmadeObjects(connection).add(choices.unfit.map { ($0, nil) })
-        for setting in plan.settings where setting.kind == "rename" {
+        for setting in plan.settings where ["rename", Renames.list].contains(setting.kind) {
             try connection.run(
                 "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
                 .text(setting.target), .text(setting.value))

@@ -30,7 +30,9 @@ package final class PackagedRows {
         // Nobody else writes it.
         configuration.lockBudget = 3600
         configuration.hashesParents = hashesParents
-        plan.settings = settings.filter { ["identity", "reference", "skip", "local", "rename"].contains($0.kind) }
+        plan.settings = settings.filter {
+            ["identity", "reference", "skip", "local", "rename", Renames.list].contains($0.kind)
+        }
         store = try Store.initialize(path, plan: plan, configuration: configuration).store
         dot = Dot(try store.registration().peer, 1)
     }

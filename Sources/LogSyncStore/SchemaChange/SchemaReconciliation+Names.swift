@@ -1,0 +1,203 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Names that have gone from one column to another.
+extension SchemaReconciliation {
+    /// Follows columns whose names have gone from one to the other, so that a name says nothing: `RENAME x TO old_x`, then
+    /// `RENAME y TO x`, or a name that a new column took.
+    ///
+    /// ALTER TABLE leaves columns where they are unless it drops one. So where columns at their old places have other names,
+    /// the values tell which of both is meant: more of them are as the records have them by the places, or by the names.
+    ///
+    /// - Returns: the columns of which nothing tells.
+    func renameShifted(
+        _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
+        _ schema: TableSchema
+    ) throws -> [UndecidedColumns.Column] {
+        guard present.count >= known.count else { return [] }
+        let byPlace = known.compactMap { column in
+            present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
+                (column, $0.element)
+            }
+        }
+        let byName = known.compactMap { column in
+            present.first { $0.element.name.folded == column.name.folded }.map { (column, $0.element) }
+        }
+        let isShifted = byPlace.contains { column, new in
+            // The name is another column's, or the column's former name is at another place.
+            new.name.folded != column.name.folded
+                && (byName.contains { $0.1.name.folded == new.name.folded }
+                    || byName.contains { $0.0.id == column.id })
+        }
+        guard byPlace.count == known.count, isShifted else { return [] }
+        guard try Capture.isInstalled(table, on: connection) else {
+            try renameExchanged(byPlace, byName, in: table, schema)
+            return []
+        }
+        var (places, names) = (try score(byPlace, in: table, schema), try score(byName, in: table, schema))
+        if places == names {
+            // Nothing is in them: what another peer has said. What was said of a name that is still there says what it was.
+            (places, names) = (try told(byPlace, table), 0)
+            let moved = byPlace.filter { $1.name.folded != $0.name.folded }
+            let isExchange = Set(moved.map { $0.0.name.folded }) == Set(moved.map { $0.1.name.folded })
+            if places == names, isExchange, moved.allSatisfy({ !isKey($0.0, of: table) }) {
+                return moved.map { column, new in
+                    let named = known.first { $0.name.folded == new.name.folded }
+                    return UndecidedColumns.Column(
+                        name: new.name, former: column.name, place: table.columnNames[Int(column.id)],
+                        named: named.map { table.columnNames[Int($0.id)] })
+                }
+            }
+            // A new column comes last: one before a column that was there has been renamed.
+            if places == names, !isExchange { places += 1 }
+        }
+        guard places > names else {
+            // Another peer may have no values that tell.
+            for (column, new) in byName where !isKey(column, of: table) {
+                guard byPlace.contains(where: { $0.1.name == new.name && $0.0.id != column.id }) else { continue }
+                try Settings(store).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
+            }
+            // One of them was dropped and came anew, without its values.
+            try Capture.noteEverything(table, on: connection)
+            return []
+        }
+        for (column, new) in byPlace where new.name.folded != column.name.folded {
+            try rename(column, to: new, in: table)
+        }
+        return []
+    }
+
+    /// How many values are as the records have them, if these columns are those.
+    private func score(
+        _ pairs: [(KnownColumn, TableSchema.Column)], in table: TrackedTable, _ schema: TableSchema,
+        countsWritten: Bool = false
+    ) throws -> Int {
+        try pairs.reduce(0) {
+            try $0
+                + agreement(of: $1.0, with: $1.1.name, in: table, schema, countsWritten: countsWritten).same
+        }
+    }
+
+    /// A rebuild may put columns at other places, or leave them and give their names to each other: the latter where values
+    /// have stayed at their places, and few are under their names.
+    private func renameExchanged(
+        _ byPlace: [(KnownColumn, TableSchema.Column)], _ byName: [(KnownColumn, TableSchema.Column)],
+        in table: TrackedTable, _ schema: TableSchema
+    ) throws {
+        let moved = byPlace.filter { $1.name.folded != $0.name.folded }
+        let ids = Set(moved.map(\.0.id))
+        guard Set(moved.map { $0.0.name.folded }) == Set(moved.map { $0.1.name.folded }),
+            !moved.contains(where: { isKey($0.0, of: table) })
+        else { return }
+        let places = try score(moved, in: table, schema, countsWritten: true)
+        let names = try score(byName.filter { ids.contains($0.0.id) }, in: table, schema, countsWritten: true)
+        guard places >= Self.few, names * 2 < places else { return }
+        for (column, new) in moved { try rename(column, to: new, in: table) }
+    }
+
+    /// How many of these pairs another peer or `logsync migrate` has named.
+    private func told(_ pairs: [(KnownColumn, TableSchema.Column)], _ table: TrackedTable) throws -> Int {
+        try pairs.count { try isToldRename(of: $0.0, to: $0.1.name, table) }
+    }
+
+    /// Takes columns for what another peer has found those of precisely this schema to be, unless the values here say that
+    /// they are not.
+    ///
+    /// - Parameter told: the names in logs by lower-case name.
+    /// - Returns: the names in logs of columns that are new here; nil where the values contradict.
+    func adopt(
+        _ told: [String: String], _ known: [KnownColumn],
+        _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable, _ schema: TableSchema,
+        _ changes: inout ColumnChanges
+    ) throws -> [String: String]? {
+        func pairs(_ isSame: (KnownColumn, (offset: Int, element: TableSchema.Column)) -> Bool)
+            -> [(KnownColumn, TableSchema.Column)]
+        {
+            known.compactMap { column in present.first { isSame(column, $0) }.map { (column, $0.element) } }
+        }
+        let meant = pairs { column, new in
+            told[new.element.name.folded]?.folded == table.columnNames[Int(column.id)].folded
+        }
+        let byName = pairs { $1.element.name.folded == $0.name.folded }
+        let byPlace = pairs { $1.offset == $0.ordinal && $1.element.declaredType == $0.type }
+        let isAsKnown =
+            meant.count == known.count && meant.allSatisfy { $0.name.folded == $1.name.folded }
+        if !isAsKnown {
+            let score = try score(meant, in: table, schema)
+            if try self.score(byName, in: table, schema) > score { return nil }
+            if try present.count >= known.count && self.score(byPlace, in: table, schema) > score { return nil }
+        }
+        for (column, new) in meant where column.name.folded != new.name.folded {
+            try rename(column, to: new, in: table)
+        }
+        for column in known where !meant.contains(where: { $0.0.id == column.id }) {
+            try connection.run(
+                "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
+                .integer(column.id))
+            changes.dropped.append(Int(column.id))
+        }
+        return told
+    }
+
+    /// Columns that ALTER TABLE has added before one that took a known column's name, and that are called after that name:
+    /// each had the name for a while, in several migrations of which nobody has looked in between (`note` is renamed to
+    /// `note_1`, a new `note` comes, and the same again). They are named as after a look at each.
+    ///
+    /// - Parameter former: the columns as they were known before.
+    /// - Returns: names in logs by lower-case name.
+    func namesTakenInTurn(
+        _ added: [(offset: Int, element: TableSchema.Column)], _ former: [KnownColumn], in table: TrackedTable
+    ) throws -> [String: String] {
+        guard added.count > 1, try Capture.isInstalled(table, on: connection) else { return [:] }
+        var names: [String: String] = [:]
+        let present = try columns(of: table)
+        for last in added {
+            let name = last.element.name
+            // A known column was called so, and is called something else now.
+            guard
+                let moved = former.first(where: { $0.name.folded == name.folded }),
+                present.contains(where: { $0.id == moved.id && $0.name.folded != name.folded })
+            else { continue }
+            for column in added where column.offset < last.offset {
+                let other = column.element.name
+                guard other.folded.hasPrefix(name.folded) || other.folded.hasSuffix(name.folded),
+                    column.element.declaredType == last.element.declaredType,
+                    try Renames(connection).told(other, in: table.name) == nil
+                else { continue }
+                names[other.folded] = try Renames(connection).freeName(
+                    like: name, in: table.id, besides: Set(names.values))
+            }
+            if !names.isEmpty, try Renames(connection).told(name, in: table.name) == nil {
+                names[name.folded] = try Renames(connection).freeName(
+                    like: name, in: table.id, besides: Set(names.values))
+            }
+        }
+        return names
+    }
+
+    /// Says to other peers what each column is, where a name by itself does not.
+    func tell(_ schema: TableSchema, of table: TrackedTable) throws {
+        let rows = try connection.rows(
+            "SELECT name, log_name, dropped FROM logsync_column WHERE table_id = ?", .integer(table.id))
+        let known = rows.filter { $0[2].asInteger == 0 }.map { (String(text: $0[0]), String(text: $0[1])) }
+        let first = Set(rows.map { String(text: $0[1]).folded })
+        // A name that was another column's before, or has come back to its own.
+        let renames = Renames(connection)
+        let isTangled = try known.contains { name, logName in
+            try name.folded == logName.folded
+                ? renames.told(name, in: table.name) != nil : first.contains(name.folded)
+        }
+        guard isTangled else { return }
+        let names = schema.columns.filter { !$0.isGenerated }.map { column in
+            known.first { $0.0.folded == column.name.folded }?.1 ?? column.name
+        }
+        let target = try Renames.target(schema, table.name)
+        let isTold =
+            try connection.integer(
+                "SELECT 1 FROM logsync_setting WHERE kind = ? AND target = ?", .text(Renames.list), .text(target))
+            != nil
+        guard !isTold, Set(names.map { $0.folded }).count == names.count else { return }
+        try Settings(store).set(Renames.list, target, KeyList.encode(names))
+    }
+}

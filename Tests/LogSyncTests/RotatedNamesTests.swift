@@ -1,0 +1,179 @@
+import Foundation
+import GRDB
+import LogSync
+import Testing
+
+/// Migrations that give the names of columns to each other, or to new ones, more than once, on peers that look after each
+/// and on peers that run all of them at once.
+@Suite("Names that go from column to column, again and again")
+struct RotatedNamesTests {
+    /// What was `a` is `b` afterwards, what was `b` is `c`, what was `c` is `a`.
+    private static let rotation = """
+        ALTER TABLE t RENAME a TO tmp; ALTER TABLE t RENAME c TO a; ALTER TABLE t RENAME b TO c;
+        ALTER TABLE t RENAME tmp TO b;
+        """
+
+    /// Which of two peers looks after each migration; the other one after the last.
+    enum Order: CaseIterable {
+        case firstInSteps, secondInSteps, bothInSteps, bothAtOnce
+    }
+
+    private func run(_ migrations: [String], _ order: Order, _ a: Machine, _ b: Machine) async throws {
+        for migration in migrations {
+            if order != .secondInSteps { try a.execute(migration) }
+            if order == .firstInSteps || order == .bothInSteps { try await settle(a) }
+        }
+        if order == .secondInSteps { for migration in migrations { try a.execute(migration) } }
+        for migration in migrations {
+            try b.execute(migration)
+            if order == .secondInSteps || order == .bothInSteps { try await settle(b) }
+        }
+    }
+
+    /// Says of columns that are undecided that they were renamed.
+    private func decide(_ machines: Machine...) async throws {
+        for machine in machines {
+            guard let undecided = try await machine.status().undecided.first else { continue }
+            let renames = undecided.renamed.split(separator: " ").filter { $0.hasPrefix("t.") }.map(String.init)
+            try await machine.with { _ = try await $0.migrate("", renames: renames) }
+        }
+    }
+
+    private func expect(_ expected: [String], _ query: String, _ machines: [Machine]) async throws {
+        for machine in machines {
+            #expect(try machine.strings(query) == expected, "\(machine.name)")
+            #expect(try await machine.status().undecided.isEmpty)
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
+
+    private func pair(_ schema: String) async throws -> (World, Machine, Machine) {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(schema)
+        try await a.initialize()
+        return (world, a, try await world.clone("b"))
+    }
+
+    @Test(
+        "Three columns rotate their names", arguments: Order.allCases,
+        [1, 2, 3].flatMap { times in
+            ["", "INSERT INTO t VALUES('1', 'a1', 'b1', 'c1'), ('2', 'x', 'x', 'x')"].map { (times, $0) }
+        })
+    func rotated(order: Order, times: (Int, String)) async throws {
+        let (world, a, b) = try await pair("CREATE TABLE t(k TEXT PRIMARY KEY, a TEXT, b TEXT, c TEXT);" + times.1)
+        try await run(Array(repeating: Self.rotation, count: times.0), order, a, b)
+        try await settle(a, b)
+        let names = [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]][times.0 % 3]
+        let list = names.joined(separator: ", ")
+        try a.execute("INSERT INTO t(k, \(list)) VALUES('3', 'a3', 'b3', 'c3')")
+        try b.execute("INSERT INTO t(k, \(list)) VALUES('4', 'a4', 'b4', 'c4')")
+        try await decide(a, b)
+        try await settle(a, b)
+        let first = times.1.isEmpty ? [] : ["1 a1 b1 c1", "2 x x x"]
+        let query = "SELECT k || ' ' || \(names.joined(separator: " || ' ' || ")) FROM t ORDER BY k"
+        try await expect(first + ["3 a3 b3 c3", "4 a4 b4 c4"], query, [a, b, try await world.clone("c")])
+    }
+
+    @Test("A peer that has not migrated yet gets what it knows by their former names", arguments: [true, false])
+    func oldPeer(isFilled: Bool) async throws {
+        let (world, a, b) = try await pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, a TEXT, b TEXT, c TEXT);"
+                + (isFilled ? "INSERT INTO t VALUES('1', 'a1', 'b1', 'c1')" : ""))
+        let c = try await world.clone("c")
+        for machine in [a, b] { try machine.execute(Self.rotation) }
+        try await settle(a, b, c)
+        try a.execute(Self.rotation)
+        try await settle(a, b, c)
+        try await decide(a, b)
+        try a.execute("INSERT INTO t(k, c, a, b) VALUES('2', 'a2', 'b2', 'c2')")
+        try b.execute("INSERT INTO t(k, b, c, a) VALUES('3', 'a3', 'b3', 'c3')")
+        try c.execute("INSERT INTO t(k, a, b, c) VALUES('4', 'a4', 'b4', 'c4')")
+        try await settle(a, b, c)
+        let expected = (isFilled ? ["1 a1 b1 c1"] : []) + (2...4).map { "\($0) a\($0) b\($0) c\($0)" }
+        for (machine, list) in [(a, ["c", "a", "b"]), (b, ["b", "c", "a"]), (c, ["a", "b", "c"])] {
+            let query = "SELECT k || ' ' || \(list.joined(separator: " || ' ' || ")) FROM t ORDER BY k"
+            #expect(try machine.strings(query) == expected)
+        }
+    }
+
+    @Test("A name goes to a new column, and once more to another", arguments: Order.allCases, ["v_1", "v_2"])
+    func takenInTurn(order: Order, last: String) async throws {
+        let (world, a, b) = try await pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT, w TEXT); INSERT INTO t VALUES('1', 'first', 'w')")
+        let first = last == "v_1" ? "v_2" : "v_1"
+        let migrations = [
+            "ALTER TABLE t RENAME v TO v_1; ALTER TABLE t ADD COLUMN v TEXT;",
+            (last == "v_1" ? "ALTER TABLE t RENAME v_1 TO v_2;" : "")
+                + "ALTER TABLE t RENAME v TO \(last); ALTER TABLE t ADD COLUMN v TEXT;",
+        ]
+        try await run(migrations, order, a, b)
+        for (machine, key) in [(a, "2"), (b, "3")] {
+            try machine.execute(
+                "INSERT INTO t(k, \(first), \(last), v) VALUES('\(key)', 'first', 'second', 'third')")
+        }
+        try await settle(a, b)
+        try b.execute("UPDATE t SET \(last) = 'by b', v = 'by b' WHERE k = '1'")
+        try await settle(a, b)
+        let query = "SELECT k || ' ' || \(first) || ' ' || \(last) || ' ' || v FROM t ORDER BY k"
+        try await expect(
+            ["1 first by b by b", "2 first second third", "3 first second third"], query,
+            [a, b, try await world.clone("c")])
+    }
+
+    @Test("A rebuild that leaves columns at their places and gives their names to each other renames them")
+    func exchangedInARebuild() async throws {
+        let (world, a, b) = try await pair(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY, a TEXT, b TEXT);
+            INSERT INTO t VALUES('1', 'a1', 'b1'), ('2', 'a2', 'b2'), ('3', 'a3', 'b3')
+            """)
+        let migration = """
+            CREATE TABLE t_new(k TEXT PRIMARY KEY, b TEXT, a TEXT); INSERT INTO t_new(k, b, a) SELECT k, a, b FROM t;
+            DROP TABLE t; ALTER TABLE t_new RENAME TO t;
+            """
+        try a.execute(migration)
+        try await settle(a)
+        try b.execute("UPDATE t SET a = 'a2 by b' WHERE k = '2'")
+        try await settle(a, b)
+        #expect(try a.strings("SELECT b FROM t WHERE k = '2'") == ["a2 by b"])
+        try b.execute(migration)
+        try await settle(a, b)
+        try await expect(
+            ["a1 b1", "a2 by b b2", "a3 b3"], "SELECT b || ' ' || a FROM t ORDER BY k",
+            [a, b, try await world.clone("c")])
+    }
+
+    @Test("A table that is made anew and archived in one go is the archive", arguments: ["", " COLLATE NOCASE"])
+    func archivedAfterARebuild(collation: String) async throws {
+        let (world, a, b) = try await pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT); INSERT INTO t VALUES('1', '1'), ('2', '2'), ('3', '3'), ('4', '4')"
+        )
+        let rebuild = """
+            CREATE TABLE t_new(k TEXT PRIMARY KEY\(collation), v TEXT); INSERT INTO t_new SELECT * FROM t; DROP TABLE t;
+            ALTER TABLE t_new RENAME TO t;
+            """
+        let archive = "ALTER TABLE t RENAME TO t_old; CREATE TABLE t(k TEXT PRIMARY KEY\(collation), v TEXT);"
+        try a.execute(rebuild)
+        try await settle(a)
+        try a.execute(archive)
+        try await settle(a)
+        try b.execute("INSERT INTO t VALUES('5', 'by b'); UPDATE t SET v = 'by b' WHERE k = '2'")
+        try b.execute(rebuild + archive)
+        try b.execute("INSERT INTO t VALUES('6', 'new'); DELETE FROM t_old WHERE k = '4'")
+        try await settle(a, b)
+        try await expect(
+            ["old 1 1", "old 2 by b", "old 3 3", "old 5 by b", "t 6 new"],
+            "SELECT 'old ' || k || ' ' || v FROM t_old UNION ALL SELECT 't ' || k || ' ' || v FROM t ORDER BY 1",
+            [a, b, try await world.clone("c")])
+    }
+}
+
+extension Machine {
+    fileprivate func strings(_ query: String) throws -> [String] {
+        let database = try database()
+        defer { try? database.close() }
+        return try database.read { try String.fetchAll($0, sql: query) }
+    }
+}
