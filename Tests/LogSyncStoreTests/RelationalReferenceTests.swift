@@ -177,6 +177,14 @@ struct RelationalReferenceTests {
             CREATE TABLE uses(id INTEGER PRIMARY KEY, shot INTEGER, tag, amount INTEGER);
             """
         #expect(try asked(schema + rows) == ["uses.shot pictures", "uses.tag words"])
+        // It numbered those of one table at a time.
+        let blocks = (1...10).map { number in
+            """
+            INSERT INTO pictures VALUES(\(number), 'p'); INSERT INTO words VALUES(\(500 + number), 'w');
+            INSERT INTO uses VALUES(\(1000 + number), \(number), \(511 - number), \(number));
+            """
+        }.joined()
+        #expect(try asked(schema + blocks, in: "b") == ["uses.tag words"])
     }
 
     @Test("A row of a table that a column beside it names is one of that table's")

@@ -97,22 +97,16 @@ final class ColumnIntegers {
     /// How a table's integers lie.
     private struct Spread {
         var count: Int64
-        var least: Int64
         var greatest: Int64
-        /// Whether they have gaps, as where one counter serves several tables.
-        var hasGaps: Bool {
-            let (width, isTooLarge) = greatest.subtractingReportingOverflow(least)
-            return count > 2 && (isTooLarge || width / 4 * 3 > count)
-        }
+        /// Whether others than these are left out, as where one counter serves several tables.
+        var hasGaps: Bool { count > 2 && greatest / 4 * 3 > count }
     }
 
     private func spread(of table: TrackedTable) throws -> Spread {
         if let known = spreads[ObjectIdentifier(table)] { return known }
         let row = try connection.rows(
-            """
-            SELECT count(*), coalesce(min(\(table.rowid)), 0), coalesce(max(\(table.rowid)), 0) FROM \(table.quoted)
-            """)[0]
-        let spread = Spread(count: row[0].asInteger, least: row[1].asInteger, greatest: row[2].asInteger)
+            "SELECT count(*), coalesce(max(\(table.rowid)), 0) FROM \(table.quoted) WHERE \(table.rowid) > 0")[0]
+        let spread = Spread(count: row[0].asInteger, greatest: row[1].asInteger)
         spreads[ObjectIdentifier(table)] = spread
         return spread
     }
@@ -121,8 +115,8 @@ final class ColumnIntegers {
     /// tables. As a natural logarithm.
     private static let chance = 21.0
 
-    /// The tables of which a column holds so many integers, and no others, that it is no chance: each of the integers
-    /// in between is as likely.
+    /// The tables of which a column holds so many integers, and no others, that it is no chance: each integer from 1 on is
+    /// as likely.
     func certainHolders(
         among parents: [TrackedTable], of column: String, in table: TrackedTable
     ) throws -> [TrackedTable] {
@@ -135,13 +129,12 @@ final class ColumnIntegers {
             WHERE typeof(\(name)) = 'integer' AND \(name) > 0 LIMIT 1000) LIMIT 64
             """
         ).map { $0[0].asInteger }
-        guard values.count > 2, let least = values.min(), let greatest = values.max() else { return [] }
+        guard values.count > 2, let greatest = values.max() else { return [] }
         return try gapped.filter { parent in
             let count = try connection.integer(
-                "SELECT count(*) FROM \(parent.quoted) WHERE \(parent.rowid) BETWEEN ? AND ?", .integer(least),
-                .integer(greatest))
+                "SELECT count(*) FROM \(parent.quoted) WHERE \(parent.rowid) BETWEEN 1 AND ?", .integer(greatest))
             guard let count, count > 0 else { return false }
-            let share = (Double(greatest) - Double(least) + 1) / Double(count)
+            let share = Double(greatest) / Double(count)
             return try Double(values.count) * log(share) > Self.chance && isWhollyOf(parent, column, in: table)
         }
     }
