@@ -230,15 +230,15 @@ extension Store {
                     .usage, "\(schema.name) has no column \(parts[1]); nothing was changed",
                     help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
             }
-            if schema.name.folded != target.folded, let column = schema.column(parts[1]), column.keyIndex > 0 {
+            // Other keys may be spelled in several ways, which are versions of a cell.
+            if schema.name.folded != target.folded, let key = schema.integerKey, key.folded == parts[1].folded {
                 throw LogSyncError(
                     .usage,
-                    "\(schema.name).\(column.name) is the key of \(schema.name): it says which row is meant, and two "
-                        + "peers' rows of other keys are other rows; nothing was changed",
-                    help: column.name == schema.integerKey
-                        ? "Set a policy for another column. Whether the integers of \(schema.name) are the same everywhere is "
-                            + "said at `init`, by --identity \(SQL.shell(schema.name))=natural or =surrogate."
-                        : "Set a policy for another column, or for \(schema.name).")
+                    "\(schema.name).\(key) is the key of \(schema.name): it says which row is meant, and two peers' rows of "
+                        + "other keys are other rows; nothing was changed",
+                    help:
+                        "Set a policy for another column. Whether the integers of \(schema.name) are the same everywhere is "
+                        + "said at `init`, by --identity \(SQL.shell(schema.name))=natural or =surrogate.")
             }
             if schema.name.folded != target.folded, Policies.isOfTables(policy) {
                 throw LogSyncError(
