@@ -160,4 +160,80 @@ import Testing
         let other = try JSON(try await tool.succeed(arguments(tool, "--dry-run", "--json")).output)
         #expect(other["tables"]?.array.first?["suggestions"]?.array.isEmpty == true)
     }
+
+    @Test func `an integer key that may mean something is asked for, and an identity decides it`() async throws {
+        let tool = try Tool()
+        _ = try await tool.sql(
+            "a.db", "CREATE TABLE years(year INTEGER PRIMARY KEY, t TEXT); INSERT INTO years VALUES(1990, 'x')")
+        let refused = try await tool.run(arguments(tool))
+        #expect(refused.code == 78 && refused.errors.contains("years.year is called year"), "\(refused)")
+        #expect(
+            refused.errors.contains("--identity years=natural") && refused.errors.contains("--identity years=surrogate")
+        )
+        #expect(try FileManager.default.contentsOfDirectory(atPath: tool.path("shared")).isEmpty)
+        let dry = try await tool.run(arguments(tool, "--dry-run", "--json"))
+        let key = try #require(JSON(dry.output)["undecidedKeys"]?.array.first)
+        #expect(dry.code == 78 && key.keys == ["table", "column", "reason"] && key["column"]?.string == "year")
+        #expect(try await tool.run(arguments(tool, "--dry-run", "--identity", "years=surrogate")).code == 0)
+        #expect(try await tool.run(arguments(tool, "--identity", "years=natural")).code == 0)
+        // Two machines that add one year mean one.
+        _ = try await tool.succeed(
+            "clone", "--container", tool.path("shared"), "--content", "books", tool.path("b.db"), "--peer", "there")
+        for store in ["a.db", "b.db"] { _ = try await tool.sql(store, "INSERT INTO years VALUES(2025, 'y')") }
+        for store in ["a.db", "b.db", "a.db"] { _ = try await tool.succeed("sync", tool.path(store)) }
+        for store in ["a.db", "b.db"] {
+            #expect(try await tool.sql(store, "SELECT year FROM years ORDER BY 1") == "1990\n2025\n")
+        }
+    }
+
+    @Test func `init and clone say of virtual tables that nothing fills`() async throws {
+        let tool = try Tool()
+        _ = try await tool.sql(
+            "a.db",
+            """
+            CREATE TABLE places(id INTEGER PRIMARY KEY, x REAL); CREATE VIRTUAL TABLE area USING rtree(id, x0, x1);
+            CREATE VIRTUAL TABLE words USING fts5(text);
+            CREATE TRIGGER w AFTER INSERT ON places BEGIN INSERT INTO words(text) VALUES(new.x); END;
+            CREATE TRIGGER f AFTER UPDATE ON places BEGIN INSERT INTO words(text) VALUES(st_x(new.x)); END;
+            """)
+        let made = try await tool.run(arguments(tool, "--json"))
+        let warnings = try JSON(made.output)["warnings"]?.array.compactMap(\.string) ?? []
+        #expect(made.code == 0 && warnings.count == 2, "\(made)")
+        #expect(warnings.first?.hasPrefix("the virtual table area is not replicated") == true)
+        #expect(warnings.last?.contains("the trigger f cannot be done") == true)
+        let cloned = try await tool.succeed(
+            "clone", "--container", tool.path("shared"), "--content", "books", tool.path("b.db"), "--peer", "there",
+            "--json")
+        #expect(try JSON(cloned.output)["warnings"]?.array.map(\.string) == [warnings.first])
+    }
+
+    @Test func `Laravel's columns are asked for, but for what its tokens are of`() async throws {
+        let tool = try Tool()
+        let schema = """
+            CREATE TABLE migrations(id INTEGER PRIMARY KEY, migration TEXT, batch INTEGER);
+            CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT UNIQUE); CREATE TABLE teams(id INTEGER PRIMARY KEY, n TEXT);
+            CREATE TABLE personal_access_tokens(id INTEGER PRIMARY KEY, tokenable_type TEXT, tokenable_id INTEGER);
+            """
+        _ = try await tool.sql("a.db", schema)
+        #expect(try await tool.run(arguments(tool, "--dry-run")).code == 0)
+        _ = try await tool.sql(
+            "a.db",
+            """
+            INSERT INTO users VALUES(1, 'a'); INSERT INTO teams VALUES(1, 't'); CREATE TABLE posts(id INTEGER PRIMARY KEY,
+            author_id INTEGER); INSERT INTO personal_access_tokens VALUES(1, 'App\\Models\\User', 1), (2, 'App\\Models\\Team', 1);
+            """)
+        let asked = try JSON(await tool.run(arguments(tool, "--dry-run", "--json")).output)["undecided"]?.array ?? []
+        #expect(
+            asked.map { "\($0["column"]?.string ?? "") \($0["parent"]?.string ?? "")" }
+                == ["tokenable_id teams", "tokenable_id users", "author_id users"])
+    }
+
+    @Test func `a policy for a key is refused`() async throws {
+        let tool = try Tool()
+        _ = try await tool.sql("a.db", "CREATE TABLE t(id INTEGER PRIMARY KEY, x INTEGER)")
+        #expect(try await tool.run(arguments(tool, "--policy", "t.id=max")).code == 64)
+        #expect(try await tool.run(arguments(tool, "--policy", "t.x=max")).code == 0)
+        let refused = try await tool.run(["policy", "set", tool.path("a.db"), "t.id", "max"])
+        #expect(refused.code == 64 && refused.errors.contains("t.id is the key of t"), "\(refused)")
+    }
 }

@@ -116,7 +116,7 @@ struct UndeclaredReferenceTests {
                 """
         #expect(try undeclared(schema) == ["t.author_id people name-and-data"])
         // A recipe that says of what columns are is of one who has looked at them.
-        #expect(try report("SELECT 1") { $0.recipeReferences = ["t.x"] }.references.isEmpty)
+        #expect(try report("SELECT 1") { $0.knowsColumns = true }.references.isEmpty)
     }
 
     @Test("A column that is called as its own table is no reference, but for one that says that it is one")

@@ -36,7 +36,7 @@ struct RecipeFile {
     }
 
     private enum Key: String, CaseIterable {
-        case name, title, note, match, identity, reference, policy, local, skip, allocator
+        case name, title, note, match, identity, reference, policy, local, skip, allocator, framework
         case noReference = "no-reference"
         case coreDataEntities = "core-data-entities"
     }
@@ -55,6 +55,7 @@ struct RecipeFile {
             note: (table[Key.note.rawValue]?.string ?? "").trimmingCharacters(in: .whitespacesAndNewlines),
             mark: try mark(), options: try options())
         recipe.readsEntities = table[Key.coreDataEntities.rawValue]?.bool ?? false
+        recipe.isOfFramework = table[Key.framework.rawValue]?.bool ?? false
         return recipe
     }
 

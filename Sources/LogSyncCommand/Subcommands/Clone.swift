@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import Logging
 
 /// Makes a new store from the container.
 struct Clone: AsyncParsableCommand {
@@ -36,6 +37,7 @@ struct Clone: AsyncParsableCommand {
                     to: store, container: container, content: content, peerName: place.peer(in: session),
                     functions: Set(functions), configuration: session.configuration(), progress: progress.update)
             }
+            for warning in report.warnings { session.logger.warning("\(warning)") }
             try session.report(report) {
                 let place = "\(report.content) in \(report.container)"
                 let headline = "\(report.store) is now a store of \(place) as \(report.peer.label)."

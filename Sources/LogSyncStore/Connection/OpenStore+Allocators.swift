@@ -9,7 +9,8 @@ import LogSyncSQLite
 // is raised to the greatest integer that there is.
 //
 // The setting `allocator` names such places, and is passed over where this schema does not have them: anybody may write
-// settings. Core Data's are known by the shape of its tables.
+// settings. Core Data's are known by the shape of its tables, and others are found where the store is made
+// (`ProgramCounters`).
 
 extension ProgramAllocator {
     static let setting = "allocator"
@@ -23,6 +24,15 @@ extension ProgramAllocator {
 }
 
 extension OpenStore {
+    /// The places that settings name, as far as this version understands them.
+    func allocators() throws -> [ProgramAllocator] {
+        try connection.rows(
+            "SELECT value FROM logsync_setting WHERE kind = ? ORDER BY target", .text(ProgramAllocator.setting)
+        ).compactMap { row in
+            try? JSONDecoder().decode(ProgramAllocator.self, from: Data(String(text: row[0]).utf8))
+        }
+    }
+
     /// Raises what the program notes of the integers that it has given, where rows have greater ones.
     ///
     /// - Returns: whether that was captured, so that it is to be recorded.
@@ -30,14 +40,8 @@ extension OpenStore {
     func raiseAllocators() throws -> Bool {
         guard configuration.raisesAllocators else { return false }
         var isCaptured = false
-        for row in try connection.rows(
-            "SELECT value FROM logsync_setting WHERE kind = ? ORDER BY target", .text(ProgramAllocator.setting))
-        {
-            guard
-                let allocator = try? JSONDecoder().decode(
-                    ProgramAllocator.self, from: Data(String(text: row[0]).utf8)),
-                let table = catalog[allocator.countedTable]
-            else { continue }
+        for allocator in try allocators() {
+            guard let table = catalog[allocator.countedTable] else { continue }
             if try raise(allocator, table) { isCaptured = true }
         }
         guard catalog.tables.contains(where: { $0.schema.integerKey == EntityTables.key }) else { return isCaptured }
@@ -103,8 +107,11 @@ private struct AllocatorNotes {
         let conditions = key.indices.map { " AND \(SQL.name(key[$0].key)) = ?\($0 + 2)" }.joined()
         let name = SQL.name(column)
         let statement = try connection.prepare(
-            "UPDATE \(SQL.name(table)) SET \(name) = ?1 WHERE typeof(\(name)) = 'integer' AND \(name) < ?1\(conditions)"
-        )
+            """
+            UPDATE \(SQL.name(table)) SET \(name) = CASE typeof(\(name)) WHEN 'real' THEN CAST(?1 AS REAL)
+            WHEN 'text' THEN CAST(?1 AS TEXT) ELSE ?1 END
+            WHERE \(ProgramAllocator.isInteger(name)) AND CAST(\(name) AS INTEGER) < ?1\(conditions)
+            """)
         statement.bind(.integer(wanted), at: 1)
         for (index, part) in key.enumerated() {
             switch part.value {

@@ -18,7 +18,8 @@ enum AppSchema {
         "refinery_schema_history", "__drizzle_migrations", "databasechangelog", "databasechangeloglock", "phinxlog",
         "gorp_migrations", "mikro_orm_migrations", "__efmigrationslock", "versiontable", "z_metadata", "z_modelcache",
         "kysely_migration",
-        "kysely_migration_lock", "android_metadata", "versioninfo", "schema_info", "migration", "migrations_lock",
+        "kysely_migration_lock", "android_metadata", "versioninfo", "schema_info", "migration", "__migrations__",
+        "migrations_lock",
         "migration_versions", "schemaversions", "play_evolutions", "aerich", "db_version", "dbversion",
         "__migrationhistory", "_litestream_seq", "_litestream_lock",
     ]).union(allocatorTables)
@@ -42,6 +43,18 @@ enum AppSchema {
         guard !allocatorTables.contains(name) else { return false }
         return notesMigrations(name) || ["migration", "version", "schema", "meta"].contains { name.contains($0) }
     }
+
+    /// Whether a column's name says that it is the schema's version: `version`, `idVersion`, `db_version`, and not a row's.
+    static func isVersionColumn(_ name: String) -> Bool {
+        let words = Words(name).all.filter { !versionWords.contains($0) }
+        return words == ["version"] || words == ["dbversion"] || words == ["schemaversion"]
+    }
+
+    /// What stands beside the word.
+    private static let versionWords: Set = [
+        "id", "db", "database", "schema", "data", "user", "table", "current", "major", "minor", "app", "format", "file",
+        "number",
+    ]
 
     /// How much of local tables' rows goes with the schema, in bytes: more, and no peer would read it.
     private static let limit = 12 << 20

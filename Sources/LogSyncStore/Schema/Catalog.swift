@@ -287,9 +287,11 @@ struct ReferenceResolver {
             }
         }
         guard let parent = declared["\(table).\(column)"].flatMap({ schemas[$0.folded] }) else { return nil }
-        // A table whose key is another table's has no integers of its own.
-        guard kinds[parent.name.folded] == .natural, let key = parent.integerKey else { return parent.name }
-        return self.parent(of: key.folded, in: parent.name.folded, visited: &visited) ?? parent.name
+        // A table whose key is another table's has no integers of its own, and keys that are the same everywhere are plain
+        // values. Rows without a key have rowids.
+        guard kinds[parent.name.folded] == .natural, let key = parent.keyColumns.first?.name else { return parent.name }
+        guard parent.integerKey != nil else { return nil }
+        return self.parent(of: key.folded, in: parent.name.folded, visited: &visited)
     }
 }
 

@@ -6,7 +6,12 @@ package struct FoundingReport: Sendable {
     package var tables: [TableReport] = []
     package var references: [ReferenceReport] = []
     package var undecided: [UndecidedReference] = []
+    package var undecidedKeys: [UndecidedKey] = []
+    /// What may not be as it was meant, as sentences.
+    package var warnings: [String] = []
     package var refusals: [TableRefusal] = []
+    /// Where the program notes the integers that it gives to rows, as far as the database says so.
+    var counters: [ProgramAllocator] = []
     /// That the program has objects with names that are logsync's; then nothing else was looked at.
     var collision: LogSyncError?
     /// What is left of a store that the database was, by name; it is removed.
@@ -15,7 +20,9 @@ package struct FoundingReport: Sendable {
     package init() {}
 
     /// What keeps the database from becoming a store, all at once; nil where nothing does.
-    package var obstacle: LogSyncError? { refusal ?? (undecided.isEmpty ? nil : indecision) }
+    package var obstacle: LogSyncError? { refusal ?? (isDecided ? nil : indecision) }
+
+    private var isDecided: Bool { undecided.isEmpty && undecidedKeys.isEmpty }
 
     /// The option that brings collations and functions.
     static let loading = "--load-extension FILE"
@@ -24,7 +31,7 @@ package struct FoundingReport: Sendable {
     var refusal: LogSyncError? {
         if let collision { return collision }
         guard !refusals.isEmpty else { return nil }
-        let help = remedies + (undecided.isEmpty ? "" : " Besides, \(decisions)")
+        let help = remedies + (isDecided ? "" : " Besides, \(decisions)")
         if refusals.count == 1 {
             return LogSyncError(
                 .unsupportedTable, "the table \(refusals[0].table) \(refusals[0].reason); nothing was changed",
@@ -92,33 +99,58 @@ package struct FoundingReport: Sendable {
 
     private var indecision: LogSyncError {
         let questions = questions
-        let named = questions.map { "\($0.target) (\($0.candidates))" }.joined(separator: ", ")
-        let what =
-            questions.count == 1
-            ? "a column seems to hold integers" : "\(questions.count) columns seem to hold integers"
+        var clauses: [String] = []
+        if !questions.isEmpty {
+            let named = questions.map { "\($0.target) (\($0.candidates))" }.joined(separator: ", ")
+            let what =
+                questions.count == 1
+                ? "a column seems to hold integers" : "\(questions.count) columns seem to hold integers"
+            clauses.append("\(what) of other tables' rows, which differ from peer to peer: \(named)")
+        }
+        if !undecidedKeys.isEmpty {
+            let named = undecidedKeys.map { "\(key($0)) \($0.reason)" }.joined(separator: ", ")
+            let what =
+                undecidedKeys.count == 1
+                ? "an integer key seems to mean something, and not to be a number that each machine gives by itself"
+                : "\(undecidedKeys.count) integer keys seem to mean something, and not to be numbers that each machine gives "
+                    + "by itself"
+            clauses.append("\(what): \(named)")
+        }
         return LogSyncError(
-            .configuration,
-            "\(what) of other tables' rows, which differ from peer to peer: \(named); nothing was changed",
-            help: decisions)
+            .configuration, "\(clauses.joined(separator: "; ")); nothing was changed", help: decisions)
     }
 
     private var decisions: String {
+        var sentences: [String] = []
         let questions = questions
-        let yes = questions.map(\.options).joined(separator: " ")
-        let no = questions.map { "--no-reference \($0.target)" }.joined(separator: " ")
-        var help = "say where they do: \(yes), and where they do not: \(no)."
+        if !questions.isEmpty {
+            let yes = questions.map(\.options).joined(separator: " ")
+            let no = questions.map { "--no-reference \($0.target)" }.joined(separator: " ")
+            sentences.append("say where they do: \(yes), and where they do not: \(no).")
+        }
+        if !undecidedKeys.isEmpty {
+            func all(_ identity: String) -> String {
+                undecidedKeys.map { "--identity \(SQL.shell($0.table))=\(identity)" }.joined(separator: " ")
+            }
+            sentences.append(
+                "say which keys are the same everywhere, so that two machines that add one mean one row: \(all("natural")), "
+                    + "and which are numbers that each machine gives by itself, so that a row that comes gets another where "
+                    + "its own is taken: \(all("surrogate")).")
+        }
         let typed = questions.filter { $0.type != nil && $0.parents.count > 1 }
         if !typed.isEmpty {
             let columns = typed.map { "\($0.target) (by \($0.type ?? ""))" }.joined(separator: ", ")
             var tables: [String] = []
             for table in typed.map(\.table) where !tables.contains(table) { tables.append(table) }
-            help +=
-                " One table can be named for a column, and the others' rows would be taken for its: where \(columns) has "
-                + "those of several, keep its rows to each machine with "
-                + tables.map { "--local \(SQL.shell($0))" }.joined(separator: " ") + " or --skip."
+            sentences.append(
+                "one table can be named for a column, and the others' rows would be taken for its: where \(columns) has "
+                    + "those of several, keep its rows to each machine with "
+                    + tables.map { "--local \(SQL.shell($0))" }.joined(separator: " ") + " or --skip.")
         }
-        return help.capitalizingFirst
+        return sentences.map(\.capitalizingFirst).joined(separator: " ")
     }
+
+    private func key(_ key: UndecidedKey) -> String { "\(SQL.shell(key.table)).\(SQL.shell(key.column))" }
 
     private func target(_ column: UndecidedReference) -> String {
         "\(SQL.shell(column.table)).\(SQL.shell(column.column))"

@@ -26,6 +26,9 @@ package struct InitializePlan: Sendable {
     package var recipe: String?
     /// `TABLE.COLUMN` of the references that are from it, in lower case.
     package var recipeReferences: Set<String> = []
+    /// Whether the recipe is of one who has looked at the application's columns: it says of what they refer to, and is of
+    /// more than what the application is made with.
+    package var knowsColumns = false
     /// (`TABLE.COLUMN`, parent) with `#` for a number in the tables' names: of tables that may come, too.
     package var referencePatterns: [(target: String, parent: String)] = []
     package var keepJournal = false

@@ -16,15 +16,33 @@ extension TableRegistration {
             }
         }
         return try reports
-            + UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: !plan.recipeReferences.isEmpty)
+            + UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: plan.knowsColumns)
             .found()
     }
 
     /// The references that nobody has decided upon. A content's founder has, for all who join it.
-    func undecided(_ references: [ReferenceReport]) -> [UndecidedReference] {
+    ///
+    /// - Parameter keys: those of tables of which it is to be said first whether their integers are the same everywhere:
+    ///   there is nothing to translate then.
+    func undecided(_ references: [ReferenceReport], keys: [UndecidedKey]) -> [UndecidedReference] {
         guard plan.settings.isEmpty else { return [] }
-        return references.filter { !$0.taken && !isNoReference($0.column, of: $0.table) }.map {
-            UndecidedReference(table: $0.table, column: $0.column, parent: $0.parent, type: $0.type)
+        let open = references.filter { !$0.taken && !isNoReference($0.column, of: $0.table) }
+        return open.filter { reference in
+            open.contains { other in
+                (other.table, other.column) == (reference.table, reference.column)
+                    && !keys.contains { $0.table == other.parent }
+            }
+        }.map { UndecidedReference(table: $0.table, column: $0.column, parent: $0.parent, type: $0.type) }
+    }
+
+    /// The integer keys of which nobody has said whether they are the same everywhere. One that is another table's is asked
+    /// for as such.
+    func undecidedKeys(_ catalog: Catalog, _ references: [ReferenceReport]) throws -> [UndecidedKey] {
+        guard plan.settings.isEmpty, !plan.knowsColumns else { return [] }
+        let given = Set(plan.identities.keys.map(\.folded))
+        return try MeaningfulKeys(catalog: catalog, connection: connection).found().filter { key in
+            !given.contains(key.table.folded)
+                && !references.contains { ($0.table, $0.column) == (key.table, key.column) }
         }
     }
 

@@ -3,7 +3,7 @@ import LogSyncSQLite
 
 extension TableRegistration {
     /// What people may want to say of a table, in clauses with the options that say it.
-    func suggestions(_ table: TrackedTable) throws -> [String] {
+    func suggestions(_ table: TrackedTable, _ counters: [ProgramAllocator]) throws -> [String] {
         var suggestions: [String] = []
         if table.kind == .surrogate {
             for index in table.schema.uniqueIndexes {
@@ -27,7 +27,7 @@ extension TableRegistration {
                     + "values of one of them are conflicts: only an INTEGER PRIMARY KEY is a number of each machine's own; let "
                     + "one machine add rows, or the program draw keys by lot")
         }
-        suggestions += try programSuggestions(table)
+        suggestions += try counters.isEmpty ? programSuggestions(table) : [counting(counters)]
         for column in table.columns where column.reference == nil && !column.isKey {
             let lower = column.local.folded
             guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
@@ -77,6 +77,27 @@ extension TableRegistration {
             """) == 1
     }
 
+    /// That a program's counters are kept above the rows that come.
+    private func counting(_ counters: [ProgramAllocator]) -> String {
+        var places: [String] = []
+        for counter in counters {
+            let rows = counter.key.values.map { key in
+                switch key {
+                case .integer(let integer): String(integer)
+                case .text(let text): text
+                }
+            }
+            let place = rows.isEmpty ? counter.column : "\(counter.column) of \(rows.joined(separator: ", "))"
+            if !places.contains(place) { places.append(place) }
+        }
+        let tables = counters.map(\.countedTable)
+        let some =
+            tables.prefix(3).joined(separator: ", ") + (tables.count > 3 ? " and \(tables.count - 3) others" : "")
+        return
+            "\(places.joined(separator: ", ")) is taken for the place where the program notes which integers it has given to "
+            + "rows of \(some): it is kept above those of the rows that come"
+    }
+
     /// Tables that a program keeps for itself, and that mislead it elsewhere.
     private func programSuggestions(_ table: TrackedTable) throws -> [String] {
         let (name, option) = (table.schema.name.folded, "--local \(SQL.shell(table.schema.name))")
@@ -94,6 +115,9 @@ extension TableRegistration {
                 "if \(whole.local) holds the whole row once more, so that it must not be mixed of two peers' cells: "
                     + "--policy \(SQL.shell(table.schema.name))=last-writer-row"
             ]
+        }
+        if ["hostname", "pid"].allSatisfy({ table.localPositions[$0] != nil }) {
+            return ["if it says which process has the database open: \(option)"]
         }
         if name == "_counts" { return ["if triggers of the program keep counts here: \(option)"] }
         let refers = table.columns.contains { $0.reference != nil }

@@ -69,9 +69,11 @@ struct TableRegistration {
 
     /// Whether a table without a key is a place for the version of the program's schema alone.
     func isVersion(_ schema: TableSchema) throws -> Bool {
-        guard schema.keyColumns.isEmpty, schema.columns.contains(where: { $0.name.folded.contains("version") }) else {
-            return false
-        }
+        guard schema.keyColumns.isEmpty,
+            AppSchema.saysVersion(schema.name)
+                ? schema.columns.contains(where: { $0.name.folded.contains("version") })
+                : schema.columns.count <= 4 && schema.columns.contains(where: { AppSchema.isVersionColumn($0.name) })
+        else { return false }
         return try connection.integer(
             "SELECT count(*) FROM (SELECT 1 FROM \(SQL.name(schema.name)) LIMIT 2)") ?? 0 < 2
     }
@@ -320,7 +322,8 @@ struct TableRegistration {
 
     // MARK: Reports
 
-    func report(_ table: TrackedTable) throws -> TableReport {
+    /// - Parameter counters: where the program notes integers in this table.
+    func report(_ table: TrackedTable, counters: [ProgramAllocator]) throws -> TableReport {
         var references: [String: String] = [:]
         for column in table.columns { references[column.local] = column.reference }
         return TableReport(
@@ -328,7 +331,7 @@ struct TableRegistration {
             identity: table.kind == .natural && table.key.isEmpty ? "row" : table.kind.rawValue,
             columns: table.keyColumnNames,
             references: references,
-            suggestions: try suggestions(table),
+            suggestions: try suggestions(table, counters),
             rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))
     }
 }

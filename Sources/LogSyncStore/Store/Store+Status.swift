@@ -108,6 +108,11 @@ extension Store {
         try database.read { store in try UnmadeObjects(store.connection).all() + store.unmadeTriggersNow() }
     }
 
+    /// That there are virtual tables which nothing keeps up to date as rows come; nil where there are none.
+    package func untendedTables() throws -> String? {
+        try database.read { store in try UntendedTables(on: store.connection).warning }
+    }
+
     /// Peers' names as the content's settings have them.
     package func peerNames() throws -> [PeerID: String] {
         try database.read { store in

@@ -7,7 +7,10 @@ extension Store {
         try database.read { store in
             let registering = TableRegistration(
                 connection: store.connection, plan: InitializePlan(content: "", container: "", peerName: ""))
-            var reports = try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
+            let counters = Dictionary(grouping: try store.allocators()) { $0.table.folded }
+            var reports = try store.catalog.tables.filter { $0.name != "logsync_setting" }.map { table in
+                try registering.report(table, counters: counters[table.name.folded] ?? [])
+            }
             for left in try AppSchema.leftTables(on: store.connection) {
                 reports.append(
                     TableReport(

@@ -120,7 +120,10 @@ struct ScenarioGenerator {
             if features.contains(.uniqueMerge) { choices += ["unique-merge", "unique-merge"] }
             return (table.name, random.pick(choices))
         }
-        let column = random.pick(table.replicated)
+        // An integer key takes none.
+        let columns = table.replicated.filter { !(table.keyIsRowid && table.key.contains($0.name)) }
+        guard !columns.isEmpty else { return nil }
+        let column = random.pick(columns)
         var choices = ["last-writer", "first-writer", "max", "min", "manual", "prefer bob,ada", "prefer eve,cyd"]
         if features.contains(.union), column.domain == .arrays { choices += ["union", "union", "union"] }
         if features.contains(.sum), column.domain == .integers || column.domain == .reals,

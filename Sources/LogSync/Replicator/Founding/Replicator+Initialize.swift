@@ -12,7 +12,8 @@ extension Replicator {
     /// named in ``InitializeReport/warnings``. The container has to be there; the content's folder is made within it.
     ///
     /// - Throws: `configuration` where the options contradict what is there, or leave open which columns refer to other
-    ///   tables' rows (``InitializeReport/undecided``), or the store lies in a shared folder or on
+    ///   tables' rows (``InitializeReport/undecided``) or which integer keys are the same everywhere
+    ///   (``InitializeReport/undecidedKeys``), or the store lies in a shared folder or on
     ///   a network file system; `containerUnavailable`; `noStore`; `invalidStore`; `unsupportedTable`; `usage`.
     public static func initialize(
         _ store: String, container: String, content: String, options: InitializeOptions = InitializeOptions(),
@@ -25,13 +26,8 @@ extension Replicator {
         let result = try await replicator.sync()
         let status = try await replicator.status()
         if report.joined, status.parked > 0 {
-            let parked = Dictionary(grouping: try await replicator.conflicts().parked, by: \.table).mapValues(\.count)
-            report.warnings += parked.sorted { $0.key < $1.key }.map { table, count in
-                "\(count) rows of \(table), of \(report.store) or of the others, cannot be shown beside each other; they are "
-                    + "parked, with what refers to them. `logsync conflicts \(report.store)` lists them; where a UNIQUE key "
-                    + "that both have keeps them out, `logsync policy set \(report.store) TABLE unique-merge` makes one row "
-                    + "of two"
-            }
+            report.addParked(
+                Dictionary(grouping: try await replicator.conflicts().parked, by: \.table).mapValues(\.count))
         }
         await replicator.close()
         report.peer = status.peer
@@ -82,6 +78,8 @@ extension Founder {
         report.references = found.references
         report.undecided = found.undecided
         report.refusals = found.refusals
+        report.undecidedKeys = found.undecidedKeys
+        report.warnings += found.warnings
         report.obstacle =
             try found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
             ?? unrelated(plan, place, report.tables, folder, scan)
@@ -165,6 +163,7 @@ extension Founder {
         var plan = try plan(fitted.options, name: name, settings)
         plan.recipe = recipe.name
         plan.recipeReferences = fitted.references
+        plan.knowsColumns = !fitted.references.isEmpty && !recipe.isOfFramework
         plan.referencePatterns = fitted.patterns.map { ("\($0.table).\($0.column)", $0.parent) }
         return plan
     }
@@ -181,13 +180,7 @@ extension Founder {
             let (counts, parked) = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
                 .counts(of: place.path, plan: plan, contentPlan: contentPlan)
             for index in report.tables.indices { report.tables[index].join = counts[report.tables[index].table] }
-            for (table, count) in parked.sorted(by: { $0.key < $1.key }) {
-                report.warnings.append(
-                    "\(count) rows of \(table), of \(report.store) or of the others, could not be shown beside each other "
-                        + "and would be parked, with what refers to them: by a UNIQUE key that both have, say, of which the "
-                        + "policy unique-merge makes one row (logsync policy set STORE TABLE unique-merge on a store of "
-                        + "\(content)); logsync conflicts lists them afterwards")
-            }
+            report.addParked(parked)
         } catch let error as LogSyncError {
             // The rest of what a dry run says is true all the same.
             report.warnings.append(
@@ -290,5 +283,17 @@ extension Founder {
     static func isSame(_ a: String, _ b: String) -> Bool {
         func resolved(_ path: String) -> String { URL(fileURLWithPath: path).resolvingSymlinksInPath().path }
         return resolved(a) == resolved(b)
+    }
+}
+
+extension InitializeReport {
+    /// - Parameter parked: how many rows of each table are parked as the store joins, or would be.
+    fileprivate mutating func addParked(_ parked: [String: Int]) {
+        warnings += parked.sorted { $0.key < $1.key }.map { table, count in
+            "\(count) rows of \(table), of \(store) or of the others, cannot be shown beside each other: they are parked, "
+                + "with what refers to them, and `logsync conflicts \(store)` lists them once it is a store; where a UNIQUE "
+                + "key that both have keeps them out, `logsync policy set STORE TABLE unique-merge`, on any store of "
+                + "\(content), makes one row of two"
+        }
     }
 }

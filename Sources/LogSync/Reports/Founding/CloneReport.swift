@@ -15,11 +15,13 @@ public struct CloneReport: Sendable, Encodable {
     public var unmade: [UnmadeObject] = []
     /// The tables that are here and are not replicated, because the content's settings say so.
     public var leftOut: [LeftOutTable] = []
+    /// What may not be as it was meant, as sentences.
+    public var warnings: [String] = []
 
     public var outcome: Outcome { Outcome(held: held) }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, peer, imported, held, unmade, leftOut
+        case format, store, content, container, peer, imported, held, unmade, leftOut, warnings
     }
 }
 

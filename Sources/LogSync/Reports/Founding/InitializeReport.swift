@@ -25,6 +25,8 @@ public struct InitializeReport: Sendable, Encodable {
     public var references: [ReferenceReport] = []
     /// Those of them that an option has to decide before the database can be a store.
     public var undecided: [UndecidedReference] = []
+    /// Integer keys of which an option has to say first whether they are the same everywhere.
+    public var undecidedKeys: [UndecidedKey] = []
     /// Tables that cannot be replicated as they are, all of them.
     public var refusals: [TableRefusal] = []
     /// The error that ends a call which is no dry run; nil where nothing is refused or undecided.
@@ -39,6 +41,6 @@ public struct InitializeReport: Sendable, Encodable {
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, dryRun, alreadyInitialized, joined, tables, references, undecided
-        case recipe, note, refusals, warnings, recorded, published, imported, held
+        case recipe, note, undecidedKeys, refusals, warnings, recorded, published, imported, held
     }
 }

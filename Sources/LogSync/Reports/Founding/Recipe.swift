@@ -24,6 +24,9 @@ public struct Recipe: Sendable {
     public var options: InitializeOptions
     /// Whether columns refer to the rows that Core Data's names and `Z_PRIMARYKEY` say.
     public var readsEntities = false
+    /// Whether it is for what applications are made with, and not for one: then it does not say of all columns to which rows
+    /// they refer.
+    public var isOfFramework = false
 
     public init(name: String, title: String, note: String, mark: Mark, options: InitializeOptions) {
         self.name = name

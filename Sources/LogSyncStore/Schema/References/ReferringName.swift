@@ -1,121 +1,88 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// A column's or table's name in the words that it is made of.
-struct Words {
-    /// In lower case.
-    var all: [String] = []
-
-    init(_ name: String) {
-        var word = ""
-        var wasLower = false
-        for character in name {
-            let isBreak = !character.isLetter && !character.isNumber
-            if isBreak || wasLower && character.isUppercase {
-                if !word.isEmpty { all.append(word.folded) }
-                word = ""
-            }
-            if !isBreak { word.append(character) }
-            wasLower = character.isLowercase
-        }
-        if !word.isEmpty { all.append(word.folded) }
-        // `Z_3PROJECTS`
-        if all.count > 1, let last = all.last, let first = last.firstIndex(where: \.isLetter) {
-            all[all.count - 1] = String(last[first...])
-        }
-    }
-
-    /// What the last words may be as one, from all of them down to the last alone.
-    var endings: [String] { all.indices.map { all[$0...].joined() } }
-
-    /// A table's words, with and without what only says that it is a table.
-    static func table(_ name: String) -> Words {
-        var words = Words(name)
-        guard let last = words.all.last else { return words }
-        if words.all.count > 1, tables.contains(last) {
-            words.all.removeLast()
-        } else if let end = tables.first(where: { last.hasSuffix($0) && last.count > $0.count + 2 }) {
-            words.all[words.all.count - 1] = String(last.dropLast(end.count))
-        }
-        return words
-    }
-
-    private static let tables = ["table", "tbl", "model", "entity"]
-
-    /// Whether a column says of which table the row is that the integer of another is of.
-    static func isType(_ type: String, beside column: String) -> Bool {
-        let (type, column) = (Words(type).all, Words(column).all)
-        return type.count == column.count && type.dropLast() == column.dropLast()
-            && ["type", "class", "kind", "table", "model"].contains(type.last)
-    }
-
-    /// The same of Django's: `target_content_type_id` beside `target_object_id`.
-    static func isContentType(_ type: String, beside column: String) -> Bool {
-        let (type, column) = (Words(type).all, Words(column).all)
-        return type.suffix(3) == ["content", "type", "id"] && column.suffix(2) == ["object", "id"]
-            && type.dropLast(3) == column.dropLast(2)
-    }
-
-    /// Words that form no plural with an s.
-    private static let irregular = [
-        "people": "person", "children": "child", "men": "man", "women": "woman", "indices": "index",
-        "vertices": "vertex", "criteria": "criterion", "media": "medium",
-    ]
-
-    /// What the first words may be as one, from the first alone to all but the last.
-    var beginnings: [String] { all.indices.dropFirst().map { all[..<$0].joined() }.filter { $0.count > 3 } }
-
-    /// A word as it may stand for one thing of several.
-    static func singular(_ word: String) -> Set<String> {
-        var forms: Set = [word]
-        if let one = irregular[word] { forms.insert(one) }
-        if word.hasSuffix("ves") { forms.formUnion([word.dropLast(3) + "f", word.dropLast(3) + "fe"]) }
-        if word.hasSuffix("ies") { forms.insert(word.dropLast(3) + "y") }
-        if word.hasSuffix("es") { forms.insert(String(word.dropLast(2))) }
-        if word.hasSuffix("s") { forms.insert(String(word.dropLast())) }
-        return forms
-    }
-
-    static func isSame(_ a: String, _ b: String) -> Bool { !singular(a).isDisjoint(with: singular(b)) }
-}
-
 /// What a column's name says of the table that it may refer to.
 struct ReferringName {
     /// Without what only says that it is a reference.
     private var words: Words
+    /// The name as one word.
+    private let whole: String
     /// Whether the name says that it is a reference.
     private var saysSo = false
+    /// Whether it says that it is of rows, and of no table's: `row_id`.
+    private var saysRow = false
     /// Whether the name says that it is a reference and not of what: `id`, `owner_id`, `next_id`.
     var isAnyReference: Bool { saysSo && words.all.allSatisfy(Self.relations.contains) }
     /// Whether it may stand beside a column that says of what.
-    var saysOwner: Bool { saysSo && !words.all.isEmpty }
+    var saysOwner: Bool { saysSo && (saysRow || !words.all.isEmpty) }
     /// Whether it says that it is a reference, of this program's.
-    var saysOurs: Bool { saysOwner && Self.strangers.isDisjoint(with: words.all) }
+    var saysOurs: Bool { saysOwner && Words.strangers.isDisjoint(with: words.all) }
+    /// Whether it says who did something: `created_by`, `author`, `assigned_to_id`.
+    var isAgent: Bool {
+        guard let last = words.all.last else { return false }
+        return Self.agents.contains(last) || words.all.count > 1 && last == "by"
+            || words.all.suffix(2) == ["assigned", "to"]
+    }
+    /// Whether it says how one row stands to another, and does not say that it is a reference: `next`, `ancestor`.
+    var isRelative: Bool { !saysSo && !words.all.isEmpty && words.all.allSatisfy(Self.relatives.contains) }
+    /// Whether it says that it is the row under which this one is: `parent`, and in `comments` also `comment_parent`.
+    func isParent(in table: TrackedTable) -> Bool {
+        isParent(words, of: table) || unmarked.map { isParent($0, of: table) } ?? false
+    }
 
-    /// Words that say it.
-    private static let marks: Set = ["id", "ids", "fk", "pk", "ref", "key", "rowid"]
     /// Words before a table's name that leave it a reference to one row.
     private static let relations: Set = [
         "from", "to", "parent", "source", "target", "src", "dst", "last", "first", "prev", "previous", "next",
-        "original",
-        "main", "default", "current", "root", "own", "owner", "old", "new", "other", "fk", "id", "z", "primary",
-        "opener", "referrer", "duplicate",
+        "original", "main", "default", "current", "root", "own", "owner", "old", "new", "other", "fk", "id", "z",
+        "primary", "opener", "referrer", "duplicate", "in", "of", "master", "related", "linked", "sibling", "child",
+        "head", "leaf", "cover", "dest", "destination",
     ]
-    /// What a row is called in a table that is named after that of the rows.
-    private static let things: Set = ["entity", "object", "item", "record", "row", "element", "owner"]
+    /// Words that are a row as another stands to it.
+    private static let relatives: Set = [
+        "sibling", "next", "prev", "previous", "head", "tail", "root", "ancestor", "descendant", "child", "leaf",
+        "original", "duplicate", "successor", "predecessor", "owner", "entity", "item", "record", "object", "subject",
+        "mgr",
+        "manager", "boss", "supervisor", "mother", "father",
+        "member", "thread",
+    ]
+    /// Words for the people who do something with rows.
+    private static let agents: Set = [
+        "author", "creator", "owner", "assignee", "reporter", "sender", "recipient", "receiver", "editor", "reviewer",
+        "approver", "modifier", "updater", "uploader",
+    ]
+    /// The two ends of what joins rows of one table.
+    private static let ends: [String: String] = {
+        let pairs = [
+            ("from", "to"), ("src", "dst"), ("source", "target"), ("source", "destination"), ("ancestor", "descendant"),
+            ("parent", "child"), ("a", "b"), ("u", "v"), ("id1", "id2"), ("head", "tail"), ("origin", "destination"),
+            ("predecessor", "successor"), ("subject", "object"),
+        ]
+        return Dictionary(pairs + pairs.map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    }()
+    /// Names that rows of any table may be numbered by.
+    private static let keys: Set = [
+        "id", "pk", "rowid", "key", "uid", "no", "nr", "num", "number", "index", "idx", "seq", "oid", "fid", "gid",
+        "code", "value", "name", "position", "ord", "date", "time", "timestamp",
+    ]
     private static let parents: Set = ["parent", "parents"]
-    /// Words before a table's name that leave it another program's rows.
-    private static let strangers: Set = ["external", "remote", "server", "cloud", "originator", "foreign"]
 
     init(_ name: String) {
         words = Words(name)
-        while let last = words.all.last, Self.marks.contains(last) || saysSo && last == "row" {
+        whole = words.all.joined()
+        while let last = words.all.last, Words.marks.contains(last) || saysSo && last == "row" {
             words.all.removeLast()
             saysSo = true
+            saysRow = saysRow || last == "row"
         }
         if words.all.count > 1, let first = words.all.first, ["fk", "id"].contains(first) {
             words.all.removeFirst()
             saysSo = true
+        }
+        // `issue_from_id`
+        if saysSo, words.all.count > 1, let last = words.all.last, ["from", "to"].contains(last),
+            words.all.first != "assigned", words.all.dropLast().last != "assigned"
+        {
+            words.all.removeLast()
         }
         // `bookid`, which has no border.
         if !saysSo, let last = words.all.last, last.count > 4, last.hasSuffix("id") {
@@ -126,35 +93,79 @@ struct ReferringName {
 
     private var unmarked: Words?
 
+    /// The name of the column that is the other end of what this one is an end of.
+    func isEnd(beside other: String) -> Bool { Self.ends[whole] == Words(other).all.joined() }
+
+    /// A table that a name may mean.
+    struct Candidate {
+        let parent: TrackedTable
+        /// How far the names are from each other.
+        let rank: Rank
+        /// Whether the name alone says it.
+        let isSure: Bool
+    }
+
+    /// How far a column's name is from a table's: 0 the same, or its key's; 1 the last words of the table's, 2 with words
+    /// before it, 3 less than that.
+    struct Rank: Comparable {
+        var distance: Int
+        /// Of the same distance, the fewer words either has that the other has not, the better.
+        var rest = 0
+
+        static func < (a: Rank, b: Rank) -> Bool { (a.distance, a.rest) < (b.distance, b.rest) }
+    }
+
     /// The tables that the name may mean, the likeliest first.
     ///
-    /// - Returns: `isSure` where the name alone says it.
-    func candidates(
-        among parents: [NamedTable], of table: TrackedTable
-    ) -> [(parent: TrackedTable, isSure: Bool)] {
+    /// - Parameter isKey: whether it is the table's own key, which may be called as others are.
+    func candidates(among parents: [NamedTable], of table: TrackedTable, isKey: Bool = false) -> [Candidate] {
         let forms = [ColumnWords(words, saysSo: saysSo)] + (unmarked.map { [ColumnWords($0, saysSo: true)] } ?? [])
-        var ranked: [(rank: Int, parent: TrackedTable)] = []
+        let own = NamedTable(table)
+        var ranked: [(rank: Rank, parent: TrackedTable)] = []
         for named in parents {
             let parent = named.table
             let ranks = forms.compactMap { $0.rank(named) }
             // A season's `season` is its number.
             let isOwnName = parent === table && !saysSo && unmarked == nil
-            if let rank = ranks.min(), !isOwnName || rank == 2 {
+            if !isKey, parent !== table, isCalledAsKey(of: named) {
+                ranked.append((Rank(distance: 0, rest: 1), parent))
+            } else if let rank = ranks.min(), !isOwnName || rank.distance == 2, !isProperty(rank, of: own, in: parent) {
                 ranked.append((rank, parent))
-            } else if parent === table, isParent(words, of: table) || unmarked.map({ isParent($0, of: table) }) ?? false
-            {
-                ranked.append((1, parent))
-            } else if parent === table, words.all == ["pid"] {
-                ranked.append((3, parent))
-            } else if saysSo, words.all.count == 1, Self.things.contains(words.all[0]), isNamed(table, after: named) {
-                ranked.append((3, parent))
+            } else if isParent(in: table), parent === table {
+                ranked.append((Rank(distance: 1, rest: 1), parent))
+            } else if isParent(words, of: table), parent !== table, isPart(table, of: named) {
+                ranked.append((Rank(distance: 1), parent))
+            } else if words.all == ["pid"], parent === table || named.names(table) {
+                ranked.append((Rank(distance: 3), parent))
+            } else if saysSo, words.all.count == 1, Words.things.contains(words.all[0]), named.names(table) {
+                ranked.append((Rank(distance: 3), parent))
             }
         }
         // A name with words before the table's is sure where it says that it is a reference.
-        let isOurs = (saysSo || unmarked != nil) && Self.strangers.isDisjoint(with: words.all)
+        let isOurs = (saysSo || unmarked != nil) && Words.strangers.isDisjoint(with: words.all)
         let sure = isOurs ? 2 : 1
         return ranked.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
-            .map { ($0.element.parent, $0.element.rank <= sure) }
+            .map {
+                Candidate(parent: $0.element.parent, rank: $0.element.rank, isSure: $0.element.rank.distance <= sure)
+            }
+    }
+
+    /// Whether the column is called as the table's key is, which is called as no other table's: `deptno` of `dept(deptno)`,
+    /// `user_no` of `users(no)`.
+    private func isCalledAsKey(of named: NamedTable) -> Bool {
+        guard let key = named.key, key.count > 1 else { return false }
+        if whole == key { return !Self.keys.contains(key) }
+        guard whole.hasSuffix(key), !Words.marks.contains(key) else { return false }
+        let table = String(whole.dropLast(key.count))
+        return table.count > 2
+            && (named.whole?.contains(table) ?? false || named.shortened.contains { $0.contains(table) })
+    }
+
+    /// `status` is none of `issue_statuses`, but for an issue's; and `version` is a number.
+    private func isProperty(_ rank: Rank, of own: NamedTable, in parent: TrackedTable) -> Bool {
+        guard rank.distance == 1, !saysSo, unmarked == nil, words.all.count == 1 else { return false }
+        return Words.quantities.contains(words.all[0])
+            || Words.properties.contains(words.all[0]) && !own.names(parent)
     }
 
     /// `parent`, and in `comments` also `comment_parent`.
@@ -163,16 +174,13 @@ struct ReferringName {
         guard words.all.count > 1 else { return true }
         var own = words
         own.all.removeLast()
-        return ColumnWords(own, saysSo: false).rank(NamedTable(table)).map { $0 < 2 } ?? false
+        return ColumnWords(own, saysSo: false).rank(NamedTable(table)).map { $0.distance < 2 } ?? false
     }
 
-    /// `item_attributes` is, after `items`.
-    private func isNamed(_ table: TrackedTable, after parent: NamedTable) -> Bool {
-        let (words, first) = (Words(table.schema.name).all, parent.words.all)
-        guard words.count > first.count, let last = first.last, words.starts(with: first.dropLast()) else {
-            return false
-        }
-        return Words.isSame(words[first.count - 1], last)
+    /// `folder_items` are what is in `folders`.
+    private func isPart(_ table: TrackedTable, of whole: NamedTable) -> Bool {
+        guard whole.names(table), let last = Words(table.schema.name).all.last else { return false }
+        return !Words.singular(last).isDisjoint(with: Words.parts)
     }
 
     /// A column's name, as it is held against those of all tables.
@@ -197,22 +205,21 @@ struct ReferringName {
             isRelated = words.all.dropLast().allSatisfy(ReferringName.relations.contains)
         }
 
-        /// How far it is from a table's: 0 the same, 1 the last words of the table's, 2 with words before it.
-        func rank(_ parent: NamedTable) -> Int? {
+        func rank(_ parent: NamedTable) -> Rank? {
             guard let table = parent.whole, let whole else { return nil }
             func isWhole(_ name: Set<String>) -> Bool { !whole.isDisjoint(with: name) }
-            if isWhole(table) || parent.shortened.first.map(isWhole) ?? false { return 0 }
-            if parent.endings.contains(where: isWhole) { return 1 }
+            if isWhole(table) || parent.shortened.first.map(isWhole) ?? false { return Rank(distance: 0) }
+            if parent.endings.contains(where: isWhole) { return Rank(distance: 1, rest: parent.words.all.count) }
             // `attribute_id` of `attribute_definitions`.
             let isBeginning = saysSo && parent.beginnings.contains(where: isWhole)
             guard saysSo || isRelated else { return nil }
-            let isOneOf = endings.contains { ending in
+            let used = endings.firstIndex { ending in
                 !ending.isDisjoint(with: table) || parent.endings.contains { !ending.isDisjoint(with: $0) }
             }
-            if isOneOf { return 2 }
+            if let used { return Rank(distance: 2, rest: used) }
             // `from_visit` of `historyvisits`, `show_id` of `tvshow`.
             let isEnd = end.map { end in table.contains { form in end.contains(where: form.hasSuffix) } } ?? false
-            return isEnd || isBeginning ? 3 : nil
+            return isEnd || isBeginning ? Rank(distance: 3) : nil
         }
     }
 }
@@ -230,11 +237,14 @@ struct NamedTable {
     let shortened: [Set<String>]
     /// What its first words may be as one.
     let beginnings: [Set<String>]
+    /// Its key's name as one word.
+    let key: String?
 
     init(_ table: TrackedTable) {
         self.table = table
         let name = Words(table.schema.name)
         words = Words.table(table.schema.name)
+        key = table.localInteger.map { Words($0).all.joined() }
         let own = name.endings.filter { $0.count > 2 }
         let others = words.endings.filter { $0.count > 2 && !own.contains($0) }
         var endings = own.dropFirst() + others
@@ -244,5 +254,22 @@ struct NamedTable {
         self.endings = endings.map(Words.singular)
         shortened = others.map(Words.singular)
         beginnings = name.beginnings.map(Words.singular)
+    }
+
+    /// Whether another table is named after it, as `item_attributes` is after `items`.
+    func names(_ other: TrackedTable) -> Bool {
+        let (words, first) = (Words(other.schema.name).all, words.all)
+        guard words.count > first.count, let last = first.last, words.starts(with: first.dropLast()) else {
+            return false
+        }
+        return Words.isSame(words[first.count - 1], last)
+    }
+
+    /// Whether its rows are people.
+    var isOfPeople: Bool {
+        guard let last = words.all.last else { return false }
+        return !Words.singular(last).isDisjoint(with: [
+            "user", "person", "account", "member", "contact", "employee", "staff", "author", "profile", "identity",
+        ])
     }
 }

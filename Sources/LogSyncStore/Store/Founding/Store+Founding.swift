@@ -16,12 +16,15 @@ extension Store {
         /// - Parameter withReferences: whether columns are searched for references that nobody has declared.
         func report(withReferences: Bool) throws -> FoundingReport {
             var report = found
+            let counters = Dictionary(grouping: found.counters) { $0.table.folded }
             report.tables =
-                try store.catalog.tables.filter { $0.name != "logsync_setting" }.map(registering.report)
-                + Store.leftReports(left)
+                try store.catalog.tables.filter { $0.name != "logsync_setting" }.map { table in
+                    try registering.report(table, counters: counters[table.schema.name.folded] ?? [])
+                } + Store.leftReports(left)
             guard withReferences else { return report }
             report.references = try registering.references(store.catalog)
-            report.undecided = registering.undecided(report.references)
+            report.undecidedKeys = try registering.undecidedKeys(store.catalog, report.references)
+            report.undecided = registering.undecided(report.references, keys: report.undecidedKeys)
             return report
         }
     }
@@ -72,7 +75,7 @@ extension Store {
         let peer = try writeFacts(connection, plan: plan, configuration: configuration)
         try checkPolicies(plan.policies, on: connection, configuration: configuration)
         try TableRegistration(connection: connection, plan: plan).checkNames()
-        let plan = plan.withContentSettings()
+        let plan = try plan.withContentSettings().withoutMixedReferences(on: connection)
         let registering = TableRegistration(connection: connection, plan: plan)
         let choices = try registering.choices()
         let (tracked, left) = (choices.tracked, choices.left)
@@ -96,12 +99,26 @@ extension Store {
             try KeyHistory.keepIdentities(of: table.id, on: connection)
         }
         catalog = try Catalog.load(on: connection)
+        if plan.settings.isEmpty {
+            let tables = catalog.tables.map(\.schema.name) + left.filter { $0.why == "local" }.map(\.table)
+            let known = Set(plan.allocators.map(\.target.folded))
+            report.counters = try ProgramCounters(catalog, on: connection).found(in: tables)
+                .filter { !known.contains($0.target.folded) }
+            try writeAllocators(report.counters, connection)
+        }
         try Capture.equip(catalog.tables, on: connection)
         let store = try OpenStore(connection, configuration: configuration)
         try checkKeys(store.catalog)
         try ReferenceHistory.note(store.catalog, on: connection)
         try store.acceptSchemaVersion()
         try store.saveDigest()
+        if !records {
+            report.warnings += try [UntendedTables(on: connection).warning].compactMap(\.self)
+            report.warnings += try store.unmadeTriggersNow().map { trigger in
+                "the trigger \(trigger.object) cannot be done for rows that come (\(trigger.reason)): what it keeps has to be "
+                    + "brought up to date by its program"
+            }
+        }
         return StoreDraft(store: store, registering: registering, left: left, found: report)
     }
 
@@ -169,13 +186,21 @@ extension Store {
         for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
         for (target, parent) in plan.referencePatterns { try set("reference", target, parent) }
         for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
-        for allocator in plan.allocators { try set(ProgramAllocator.setting, allocator.target, allocator.text()) }
+        try writeAllocators(plan.allocators, connection)
         if let recipe = plan.recipe { try set(recipeSetting, "content", recipe) }
         // Tables that note migrations, too: other versions know others.
         for (table, why) in left {
             let choice: AppSchema.Left = why == "local" ? .local : .skip
             try set(choice.rawValue, table, "1")
             try StoreFacts(connection).set(choice.key(table), .integer(1))
+        }
+    }
+
+    private static func writeAllocators(_ allocators: [ProgramAllocator], _ connection: Connection) throws {
+        for allocator in allocators {
+            try connection.run(
+                "INSERT OR REPLACE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)",
+                .text(ProgramAllocator.setting), .text(allocator.target), .text(allocator.text()))
         }
     }
 
@@ -204,6 +229,16 @@ extension Store {
                 throw LogSyncError(
                     .usage, "\(schema.name) has no column \(parts[1]); nothing was changed",
                     help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
+            }
+            // Other keys may be spelled in several ways, which are versions of a cell.
+            if schema.name.folded != target.folded, let key = schema.integerKey, key.folded == parts[1].folded {
+                throw LogSyncError(
+                    .usage,
+                    "\(schema.name).\(key) is the key of \(schema.name): it says which row is meant, and two peers' rows of "
+                        + "other keys are other rows; nothing was changed",
+                    help:
+                        "Set a policy for another column. Whether the integers of \(schema.name) are the same everywhere is "
+                        + "said at `init`, by --identity \(SQL.shell(schema.name))=natural or =surrogate.")
             }
             if schema.name.folded != target.folded, Policies.isOfTables(policy) {
                 throw LogSyncError(

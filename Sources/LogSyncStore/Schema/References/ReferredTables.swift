@@ -1,0 +1,135 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// The tables whose rows have local integers.
+struct ReferredTables {
+    let tables: [TrackedTable]
+    let names: [NamedTable]
+    /// Tables without a key, and without a column of their own that numbers their rows: programs go by their rowids.
+    let keyless: [NamedTable]
+    /// Those whose rows are people.
+    let people: [TrackedTable]
+
+    var isEmpty: Bool { names.isEmpty && keyless.isEmpty }
+
+    init(_ catalog: Catalog) {
+        tables = catalog.tables.filter { $0.localInteger != nil }
+        names = tables.map(NamedTable.init)
+        // `users`, and not `user_accounts` beside it.
+        let named = names.filter(\.isOfPeople)
+        let shortest = named.map(\.words.all.count).min()
+        people = named.filter { $0.words.all.count == shortest }.map(\.table)
+        keyless = catalog.tables.filter { table in
+            Self.isKeyless(table) && table.hasRowid
+                && !table.columns.contains { Self.isNumber($0.local, of: table) }
+        }.map(NamedTable.init)
+    }
+
+    private static func isKeyless(_ table: TrackedTable) -> Bool {
+        table.key.isEmpty && table.localInteger == nil && table.schema.integerKey == nil
+    }
+
+    /// Whether a column numbers the rows of its own table, which has no key that says so.
+    static func isOwnNumber(_ column: String, of table: TrackedTable) -> Bool {
+        isKeyless(table) && isNumber(column, of: table)
+    }
+
+    private static func isNumber(_ column: String, of table: TrackedTable) -> Bool {
+        let name = Words(column).all.joined()
+        return ["id", "number", "no", "nr", "rowid"].contains(name)
+            || name.hasSuffix("id") && Words.isSame(String(name.dropLast(2)), Words(table.schema.name).all.joined())
+    }
+}
+
+/// What Core Data's tables say of relationships.
+struct EntityRelations {
+    let columns: Set<String>
+    private let tables: Set<String>
+
+    init(_ entities: EntityTables) throws {
+        columns = try entities.relationColumns()
+        tables = Set(entities.entities.values.map(\.table.folded))
+    }
+
+    func isEntity(_ table: TrackedTable) -> Bool { tables.contains(table.schema.name.folded) }
+}
+
+/// Columns that say of which table each row's integer is one's, beside the columns that hold the integers.
+struct TypeColumns {
+    let connection: Connection
+
+    /// Where Django notes which table is meant.
+    private static let contentTypes = "django_content_type"
+
+    /// The column beside this one that says of which table each row's integer is one's: `item_type` beside `item_id`,
+    /// Django's `content_type_id` beside `object_id`, `table_name` beside `row_id`.
+    func column(beside column: String, in table: TrackedTable) -> TrackedTable.Column? {
+        table.columns.first { type in
+            if type.reference?.folded == Self.contentTypes { return Words.isContentType(type.local, beside: column) }
+            return [.text, .blob].contains(table.schema.affinity(of: type.local))
+                && Words.isType(type.local, beside: column)
+        }
+    }
+
+    /// The tables that a column of types names.
+    func tables(
+        namedBy type: TrackedTable.Column, in table: TrackedTable, among parents: [TrackedTable]
+    ) throws -> [TrackedTable] {
+        let name = SQL.name(type.local)
+        if type.reference?.folded == Self.contentTypes {
+            let models = try connection.rows(
+                """
+                SELECT DISTINCT app_label || '_' || model FROM (SELECT \(name) AS type FROM \(table.quoted) LIMIT 1000)
+                JOIN \(Self.contentTypes) ON id = type
+                """)
+            let tables = Set(models.map { String(text: $0[0]).folded })
+            return parents.filter { tables.contains($0.schema.name.folded) }
+        }
+        let types = try types(in: type.local, of: table.schema.name).map { Words($0) }
+        return parents.filter { parent in types.contains { Self.isType($0, of: parent.schema.name) } }
+    }
+
+    /// Whether all types that a table's column has are names of one table: then it may be told of which its integers are.
+    func areAll(_ parent: String, beside column: String, in table: TableSchema) throws -> Bool {
+        for type in table.columns where Words.isType(type.name, beside: column) {
+            guard try types(in: type.name, of: table.name).allSatisfy({ Self.isType(Words($0), of: parent) }) else {
+                return false
+            }
+        }
+        return true
+    }
+
+    private func types(in column: String, of table: String) throws -> [String] {
+        let name = SQL.name(column)
+        return try connection.rows(
+            """
+            SELECT DISTINCT \(name) FROM (SELECT \(name) FROM \(SQL.name(table)) LIMIT 1000)
+            WHERE typeof(\(name)) = 'text'
+            """
+        ).map { String(text: $0[0]) }
+    }
+
+    private static func isType(_ type: Words, of table: String) -> Bool {
+        let whole = Words(table).endings.first ?? ""
+        return type.endings.contains { Words.isSame($0, whole) }
+    }
+}
+
+extension InitializePlan {
+    /// The plan without those of the recipe's references of which the rows say, in the column beside, that they are to
+    /// other tables, too: these have to be decided.
+    func withoutMixedReferences(on connection: Connection) throws -> InitializePlan {
+        var plan = self
+        let types = TypeColumns(connection: connection)
+        plan.references = try references.filter { table, column, parent in
+            let name = "\(table).\(column)".folded
+            guard recipeReferences.contains(name), ReferringName(column).saysOwner,
+                let schema = try TableSchema.read(table, on: connection),
+                try !types.areAll(parent, beside: column, in: schema)
+            else { return true }
+            plan.recipeReferences.remove(name)
+            return false
+        }
+        return plan
+    }
+}

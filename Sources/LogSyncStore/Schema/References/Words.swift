@@ -1,0 +1,104 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// A column's or table's name in the words that it is made of.
+struct Words {
+    /// In lower case.
+    var all: [String] = []
+
+    init(_ name: String) {
+        var word = ""
+        var wasLower = false
+        for character in name {
+            let isBreak = !character.isLetter && !character.isNumber
+            if isBreak || wasLower && character.isUppercase {
+                if !word.isEmpty { all.append(word.folded) }
+                word = ""
+            }
+            if !isBreak { word.append(character) }
+            wasLower = character.isLowercase
+        }
+        if !word.isEmpty { all.append(word.folded) }
+        // `Z_3PROJECTS`
+        if all.count > 1, let last = all.last, let first = last.firstIndex(where: \.isLetter) {
+            all[all.count - 1] = String(last[first...])
+        }
+    }
+
+    /// What the last words may be as one, from all of them down to the last alone.
+    var endings: [String] { all.indices.map { all[$0...].joined() } }
+
+    /// A table's words, with and without what only says that it is a table.
+    static func table(_ name: String) -> Words {
+        var words = Words(name)
+        guard let last = words.all.last else { return words }
+        if words.all.count > 1, tables.contains(last) {
+            words.all.removeLast()
+        } else if let end = tables.first(where: { last.hasSuffix($0) && last.count > $0.count + 2 }) {
+            words.all[words.all.count - 1] = String(last.dropLast(end.count))
+        }
+        return words
+    }
+
+    private static let tables = ["table", "tbl", "model", "entity"]
+
+    /// Whether a column says of which table the row is that the integer of another is of.
+    static func isType(_ type: String, beside column: String) -> Bool {
+        let (type, column) = (Words(type).all, Words(column).all)
+        // `table_name` beside `row_id`
+        if things.contains(column.first ?? ""), column.count == 2, type.first == "table" {
+            return type.count == 1 || type == ["table", "name"]
+        }
+        return type.count == column.count && type.dropLast() == column.dropLast()
+            && ["type", "class", "kind", "table", "model"].contains(type.last)
+    }
+
+    /// What a row is called in a table that is named after that of the rows.
+    static let things: Set = ["entity", "object", "item", "record", "row", "element", "owner"]
+
+    /// The same of Django's: `target_content_type_id` beside `target_object_id`.
+    static func isContentType(_ type: String, beside column: String) -> Bool {
+        let (type, column) = (Words(type).all, Words(column).all)
+        return type.suffix(3) == ["content", "type", "id"] && column.suffix(2) == ["object", "id"]
+            && type.dropLast(3) == column.dropLast(2)
+    }
+
+    /// Words that say that a name is a reference.
+    static let marks: Set = ["id", "ids", "fk", "pk", "ref", "key", "rowid", "fid"]
+    /// Words before a table's name that leave it another program's rows.
+    static let strangers: Set = ["external", "remote", "server", "cloud", "originator", "foreign"]
+    /// What columns are called that say something of a row, and may be the end of a table's name, too.
+    static let properties: Set = [
+        "status", "type", "kind", "state", "level", "color", "mode", "flag", "priority", "rating", "permission",
+        "format",
+        "value", "key", "name", "date", "time",
+    ]
+    /// What columns are called that are numbers of the row itself, whatever tables there are.
+    static let quantities: Set = ["version", "position", "order", "count", "size", "number", "index"]
+    /// What the rows of a table are called that are within another's.
+    static let parts: Set = [
+        "item", "entry", "line", "link", "member", "element", "row", "child", "content", "file", "record", "detail",
+    ]
+
+    /// Words that form no plural with an s.
+    private static let irregular = [
+        "people": "person", "children": "child", "men": "man", "women": "woman", "indices": "index",
+        "vertices": "vertex", "criteria": "criterion", "media": "medium",
+    ]
+
+    /// What the first words may be as one, from the first alone to all but the last.
+    var beginnings: [String] { all.indices.dropFirst().map { all[..<$0].joined() }.filter { $0.count > 3 } }
+
+    /// A word as it may stand for one thing of several.
+    static func singular(_ word: String) -> Set<String> {
+        var forms: Set = [word]
+        if let one = irregular[word] { forms.insert(one) }
+        if word.hasSuffix("ves") { forms.formUnion([word.dropLast(3) + "f", word.dropLast(3) + "fe"]) }
+        if word.hasSuffix("ies") { forms.insert(word.dropLast(3) + "y") }
+        if word.hasSuffix("es") { forms.insert(String(word.dropLast(2))) }
+        if word.hasSuffix("s") { forms.insert(String(word.dropLast())) }
+        return forms
+    }
+
+    static func isSame(_ a: String, _ b: String) -> Bool { !singular(a).isDisjoint(with: singular(b)) }
+}

@@ -1,0 +1,100 @@
+import LogSyncModel
+import LogSyncSQLite
+import Testing
+
+@testable import LogSyncStore
+
+/// Rows of the program's in which it notes the integers that it gives to rows.
+@Suite("Counters of the program's own")
+struct ProgramCounterTests {
+    let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    /// As a program that has one counter for all tables: notes have 1, 3, 5, and tags 2, 4, 6.
+    private static let catalog = """
+        CREATE TABLE variables(id INTEGER PRIMARY KEY, name TEXT UNIQUE, value);
+        CREATE TABLE notes(id INTEGER PRIMARY KEY, text TEXT); CREATE TABLE tags(id INTEGER PRIMARY KEY, text TEXT);
+        CREATE TABLE later(id INTEGER PRIMARY KEY, text TEXT);
+        INSERT INTO notes VALUES(11, 'a'), (13, 'b'), (15, 'c'); INSERT INTO tags VALUES(12, 'a'), (14, 'b'), (16, 'c');
+        INSERT INTO variables VALUES(1, 'theme', 'dark'), (2, 'unread_count', 99);
+        """
+
+    private func found(_ sql: String, in name: String = "app") throws -> [String] {
+        let path = folder.path + "/\(name).db"
+        let app = try TestPeer.open(path)
+        defer { TestPeer.close(app) }
+        try app.execute(sql)
+        let plan = InitializePlan(content: "test", container: "/nowhere", peerName: "a")
+        return try Store.examine(path, plan: plan, configuration: StoreConfiguration()).counters.map { counter in
+            "\(counter.table).\(counter.column) \(counter.target) +\(counter.ahead)"
+        }
+    }
+
+    @Test(
+        "What a program takes integers from, in a row of its settings, is kept above the rows that come, however it is written",
+        arguments: [("20", "integer"), ("20.0", "real"), ("'20'", "text")])
+    func kept(value: String, type: String) throws {
+        let a = try TestPeer(
+            folder, "a", sql: Self.catalog + "INSERT INTO variables VALUES(3, 'entityIDCounter', \(value));")
+        let b = try TestPeer(folder, "b", cloning: a)
+        let counter = "(SELECT CAST(value AS INTEGER) FROM variables WHERE name = 'entityIDCounter')"
+        let take = """
+            UPDATE variables SET value = CASE typeof(value) WHEN 'text' THEN CAST(value + 1 AS TEXT) ELSE value + 1 END
+            WHERE name = 'entityIDCounter';
+            """
+        for round in 1...3 {
+            for peer in [a, b] {
+                for table in ["notes", "tags", "later"] {
+                    try peer.write(take + "INSERT INTO \(table) VALUES(\(counter), '\(peer.name)\(round)')")
+                }
+            }
+            try converge(a, b)
+        }
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT count(*) FROM notes") == ["9"])
+            #expect(try peer.strings("SELECT count(*) FROM later") == ["6"])
+            #expect(
+                try peer.strings(
+                    "SELECT typeof(value), CAST(value AS INTEGER) >= (SELECT max(id) FROM later) FROM variables WHERE id = 3"
+                )
+                    == ["\(type)|1"])
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
+
+    @Test("It counts the table that it names, or those whose integers it has given")
+    func counted() throws {
+        #expect(
+            try found(Self.catalog + "INSERT INTO variables VALUES(3, 'next_note_id', 16);")
+                == ["variables.value notes.id +1"])
+        #expect(
+            try found(Self.catalog + "INSERT INTO variables VALUES(3, 'last_tag_id', 16);", in: "b")
+                == ["variables.value tags.id +0"])
+        #expect(
+            try found(Self.catalog + "INSERT INTO variables VALUES(3, 'next_id', 17);", in: "c")
+                == ["later", "notes", "tags", "variables"].map { "variables.value \($0).id +1" })
+        let apart = """
+            CREATE TABLE settings(key TEXT PRIMARY KEY, value INTEGER); CREATE TABLE a(id INTEGER PRIMARY KEY);
+            CREATE TABLE b(id INTEGER PRIMARY KEY); INSERT INTO a VALUES(1), (2), (9); INSERT INTO b VALUES(1), (2);
+            INSERT INTO settings VALUES('last_id', 9);
+            """
+        #expect(try found(apart, in: "d") == ["settings.value a.id +0"])
+        let sequence = """
+            CREATE TABLE hibernate_sequence(next_val INTEGER); INSERT INTO hibernate_sequence VALUES(8);
+            CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(id INTEGER PRIMARY KEY);
+            INSERT INTO a VALUES(1), (7); INSERT INTO b VALUES(2), (3);
+            """
+        #expect(try found(sequence, in: "e") == ["a", "b"].map { "hibernate_sequence.next_val \($0).id +1" })
+    }
+
+    @Test(
+        "What only says an integer of a row is none, nor what is below those that there are",
+        arguments: [
+            ("last_selected_id", 16), ("current_note_id", 15), ("next_note_id", 3), ("version", 99), ("next_id", 12),
+            ("download_counter", 99), ("max_width", 100), ("next_backup", 99),
+        ])
+    func others(name: String, value: Int) throws {
+        #expect(try found(Self.catalog + "INSERT INTO variables VALUES(3, '\(name)', \(value));") == [])
+    }
+}
