@@ -20,6 +20,8 @@ package final class Connection {
     private var statements: [String: Statement] = [:]
     /// nil where this connection prepares its statements itself.
     private let source: (any StatementSource)?
+    /// What a statement that writes rows may cost; nil where it may cost anything.
+    var budget: WriteBudget?
     /// The widths of which there is a function for ``RowsParameter``.
     package var rowWidths: Set<Int> = []
 
@@ -61,6 +63,8 @@ package final class Connection {
     package func run(_ sql: String, _ arguments: Value...) throws {
         let statement = try prepare(sql)
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
+        budget?.begin(WriteBudget.table)
+        defer { budget?.end() }
         while try statement.step() {}
         statement.reset()
     }
@@ -251,7 +255,13 @@ package final class Connection {
 
     /// What SQLite says went wrong, as a typed error.
     package func failure(_ code: Int32, _ sql: String) -> LogSyncError {
-        SQLiteFailure.error(
+        if code & 0xFF == SQLITE_INTERRUPT, budget?.isSpent ?? false {
+            return LogSyncError(
+                .invalidStore,
+                "what a trigger of the program's does for one row does not come to an end; nothing was written",
+                help: "Look at the triggers (sqlite3 '\(path)' .schema), and drop the one that has no end.")
+        }
+        return SQLiteFailure.error(
             code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)),
             file: path, sql: sql)
     }

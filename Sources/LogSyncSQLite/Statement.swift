@@ -98,8 +98,10 @@ package final class Statement {
     /// SQLITE_DONE, or the extended code of the constraint that refused it.
     private func writeOnce() throws -> Int32 {
         if refusedArgument != SQLITE_OK { throw argumentFailure() }
+        connection.budget?.begin(WriteBudget.rows)
         let code = sqlite3_step(handle)
         defer { sqlite3_reset(handle) }
+        connection.budget?.end()
         if code == SQLITE_DONE { return code }
         if code & 0xFF == SQLITE_CONSTRAINT { return sqlite3_extended_errcode(connection.handle) }
         throw connection.failure(code, sql)
@@ -109,7 +111,9 @@ package final class Statement {
     /// nothing was changed.
     package func writeOrRefuse() throws -> Bool {
         if refusedArgument != SQLITE_OK { throw argumentFailure() }
+        connection.budget?.begin(WriteBudget.rows)
         let code = sqlite3_step(handle)
+        connection.budget?.end()
         if code == SQLITE_DONE {
             sqlite3_reset(handle)
             return true

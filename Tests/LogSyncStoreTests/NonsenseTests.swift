@@ -56,4 +56,9 @@ import Trials
         #expect(joined > 5, "hardly any was joined")
         #expect(failures.all.isEmpty, "\(failures.all.joined(separator: "; "))")
     }
+
+    /// What libFuzzer found: a byte, others like it, and one more.
+    @Test func aCloneOfNonsenseThatWasFoundAddsUp() throws {
+        try trial.join([0xFF] + [UInt8](repeating: 0xF5, count: 66) + [0xFF])
+    }
 }

@@ -168,6 +168,31 @@ struct HostileSchemaTests {
         #expect(try a.ids() == b.ids())
     }
 
+    @Test(
+        "keeps no clone at work for ever: what a trigger does for a row has an end", .timeLimit(.minutes(10)),
+        arguments: [
+            "INSERT INTO schema_migrations(version) \(Self.endless) SELECT x FROM c",
+            "INSERT INTO schema_migrations(version) SELECT 1 WHERE (\(Self.endless) SELECT count(*) FROM c) = 0",
+        ])
+    func endlessTrigger(statement: String) async throws {
+        try publish(
+            """
+            CREATE TABLE note(id TEXT PRIMARY KEY, body TEXT); CREATE TABLE schema_migrations(version TEXT);
+            CREATE TRIGGER endless AFTER INSERT ON note BEGIN \(statement); END;
+            """)
+        let c = try world.machine("c")
+        let report = try await Replicator.clone(
+            to: c.path, container: world.container, content: "notes", peerName: "c", configuration: c.configuration)
+        let held = try #require(report.held.first { $0.reason == .refused })
+        #expect(held.detail?.contains("a trigger of the program's") == true, "\(held)")
+        // Whose store it is can mend it.
+        try c.execute("DROP TRIGGER endless")
+        try await c.sync()
+        #expect(try c.ids() == ["one"])
+    }
+
+    private static let endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+
     @Test("leaves no table out of a clone that is replicated, and none without its name")
     func leftOutByName() async throws {
         let other = try World()

@@ -89,6 +89,8 @@ struct SnapshotRowsDecoder {
     private func spelled(
         _ table: String, _ identities: [RowIdentity], from reader: inout ByteReader
     ) throws -> SpelledRows {
+        // Of two, a store would keep one and count both.
+        guard Set(identities).count == identities.count else { throw reader.damaged("a row stands twice") }
         let integers = try ColumnDecoder(payload: payload).decode(alone: identities.count, from: &reader)
         var names: [String] = []
         for _ in 0..<(try reader.count(of: "columns", size: 2)) { names.append(try reader.name("column")) }

@@ -33,6 +33,7 @@ struct AppTriggers {
         let candidates = try triggers.candidates()
         var unmade: [UnmadeObject] = []
         if !candidates.isEmpty {
+            connection.boundWrites()
             let writes = try triggers.tablesWritten()
             for trigger in candidates {
                 guard let body = triggers.copiedBody(of: trigger, writing: writes[trigger.name.folded]) else {
@@ -139,6 +140,7 @@ struct AppTriggers {
     }
 
     static func remove(on connection: Connection) throws {
+        connection.unboundWrites()
         for name in try connection.rows("SELECT name FROM temp.sqlite_master WHERE type = 'trigger'") {
             let name = String(text: name[0])
             if name.hasPrefix(copyPrefix) { try connection.execute("DROP TRIGGER temp.\(SQL.name(name))") }

@@ -121,7 +121,13 @@ package struct StoreTrial {
                 peers.sort { $0.id < $1.id }
                 let rows = nonsense.rows(peers.map { ($0.id, $0.sequence) })
                 guard let file = try snapshot(of: peers, rows, like: store) else { continue }
-                if round == 1 { try checkClone(of: file, store, scratch: store.path + "-clone") }
+                if round == 1 {
+                    do {
+                        try checkClone(of: file, store, scratch: store.path + "-clone")
+                    } catch let failure as Failure {
+                        throw Failure("\(failure), of \(rows)")
+                    }
+                }
                 if try join(file, into: store) { isJoined = true }
                 if let sql = nonsense.statement() {
                     try Self.execute(store.path, sql)
