@@ -69,6 +69,21 @@ struct StateDirectory: Equatable {
 
     func path(of peer: PeerID) -> String { "\(stores)/\(peer).json" }
 
+    /// What tells that a state file was written: each time, another file takes its place.
+    struct Version: Equatable {
+        fileprivate var inode: UInt64
+        fileprivate var seconds: Int
+        fileprivate var nanoseconds: Int
+    }
+
+    /// nil where there is none.
+    func version(of peer: PeerID) -> Version? {
+        var status = stat()
+        guard stat(path(of: peer), &status) == 0 else { return nil }
+        return Version(
+            inode: UInt64(status.st_ino), seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec)
+    }
+
     /// The state file of a peer; nil where there is none, or none that can be decoded: a lost state file is a case of its
     /// own.
     ///

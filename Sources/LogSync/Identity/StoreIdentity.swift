@@ -15,6 +15,8 @@ final class StoreIdentity {
     let peer: PeerID
     /// The state file as it was last read or written; nil until the identity is settled.
     private(set) var state: StateFile?
+    /// Of the state file as it was then.
+    private var version: StateDirectory.Version?
     /// Whether the identity was compared with what the container says, by this process.
     private(set) var isSettledWithFolder = false
     /// The highest sequence of this peer on which another peer's transaction depends.
@@ -91,7 +93,7 @@ final class StoreIdentity {
 
     /// Whether nothing has changed since the identity was settled: so it is at every step but the first.
     private func isUnchanged(_ scan: ContainerScan?) throws -> Bool {
-        state = try owner.stateDirectory.load(peer)
+        try load()
         guard let state, state.path == place.path, state.inode == place.inode, state.machine == machineID,
             scan == nil, isSettledWithFolder || owner.registration.path == place.path,
             owner.registration.stateDirectory == owner.stateDirectory.path
@@ -111,12 +113,26 @@ final class StoreIdentity {
 
     /// Takes up the identity of a store that has just become this peer.
     func takeUp() throws {
-        state = try owner.stateDirectory.load(peer)
+        try load()
         try noteLocation()
         isSettledWithFolder = true
     }
 
     // MARK: Remembering
+
+    private func load() throws {
+        version = owner.stateDirectory.version(of: peer)
+        state = try owner.stateDirectory.load(peer)
+    }
+
+    /// Reads the state file again where another process has written it since: what is noted in it from here on would undo
+    /// that, and the receipt of which it told would be taken for another store's.
+    func refresh() throws {
+        guard let known = state, version != owner.stateDirectory.version(of: peer) else { return }
+        try load()
+        // One that is lost is written anew.
+        state = state ?? known
+    }
 
     /// Notes who and where this store is, in the state file and in the store.
     private func remember(
@@ -166,6 +182,7 @@ final class StoreIdentity {
     private func save(_ next: StateFile, mayBeUndone: Bool = false) throws {
         guard next != state else { return }
         try owner.stateDirectory.save(next, mayBeUndone: mayBeUndone)
+        version = owner.stateDirectory.version(of: peer)
         state = next
     }
 

@@ -24,6 +24,7 @@ extension Replicator {
                 closeStore()
                 return try await step(settles: settles, body)
             }
+            try store.identity.refresh()
         }
         guard settles || store.identity.state != nil, isCurrent else {
             if !isCurrent { closeReplaced() }
