@@ -269,7 +269,7 @@ extension Replicator {
         state.retrySoon()
         state.trouble = state.trouble ?? error.code
         guard let span = storeReturn?.timeToSay() else { return }
-        guard span > .zero else { return configuration.logger.notice("\(error.message)") }
+        guard span >= StoreReturn.firstWarning else { return configuration.logger.notice("\(error.message)") }
         configuration.logger.warning(
             """
             \(path) was put into place \(span.components.seconds) seconds ago and is not opened yet: its files go on \

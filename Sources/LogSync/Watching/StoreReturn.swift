@@ -73,7 +73,7 @@ struct StoreReturn {
     private static let necessarySigns = 3
     /// Looks come in bursts; signs are of different writes.
     private static let signSpacing = Duration.milliseconds(300)
-    private static let firstWarning = Duration.seconds(15)
+    static let firstWarning = Duration.seconds(15)
     private static let rarestWarning = Duration.seconds(3600)
     /// How long to wait until the next look.
     static let pause = Duration.milliseconds(250)
