@@ -59,7 +59,7 @@ struct Watch {
     func covers(_ path: String) -> Bool { path == root || path.hasPrefix(root + "/") }
 
     /// Whether its root is at a path or below it.
-    func stands(in path: String) -> Bool { path == root || root.hasPrefix(path + "/") }
+    func isAt(orBelow path: String) -> Bool { path == root || root.hasPrefix(path + "/") }
 }
 
 /// Carries one command's outcome from the thread that serves the watches to the one that asked.

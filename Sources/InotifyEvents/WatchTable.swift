@@ -173,11 +173,11 @@ final class WatchTable {
         } else if event.has(IN_IGNORED) {
             for (path, ids) in directories[event.descriptor] ?? [:] {
                 detach(ids, path, event.descriptor, isAlive: false)
-                for id in ids where watches[id]?.stands(in: path) ?? false { end(id) }
+                for id in ids where watches[id]?.isAt(orBelow: path) ?? false { end(id) }
             }
         } else if event.has(IN_MOVE_SELF) {
             for (path, ids) in directories[event.descriptor] ?? [:] {
-                for id in ids where watches[id]?.stands(in: path) ?? false { end(id) }
+                for id in ids where watches[id]?.isAt(orBelow: path) ?? false { end(id) }
             }
         } else if let name = event.name {
             for (path, ids) in directories[event.descriptor] ?? [:] { handle(event, name, path, ids) }

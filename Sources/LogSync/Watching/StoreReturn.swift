@@ -60,7 +60,7 @@ struct StoreReturn {
     private var lastReplacement: ContinuousClock.Instant
     private var lastDatabaseChange: ContinuousClock.Instant
     /// How often in a row something had changed, and the log was whole; how often a program was seen to have done it.
-    private var wholeLooks = 0
+    private var wholeCount = 0
     private var signs = 0
     private var lastSign: ContinuousClock.Instant
     private var isLogWhole = true
@@ -109,7 +109,7 @@ struct StoreReturn {
         if now - lastChange >= (isLogWhole ? Self.quiet : Self.patience) { return true }
         guard isLogWhole else { return false }
         return signs >= Self.necessarySigns && now - lastReplacement >= Self.patience
-            || wholeLooks >= Self.necessarySigns && now - lastDatabaseChange >= Self.longPatience
+            || wholeCount >= Self.necessarySigns && now - lastDatabaseChange >= Self.longPatience
                 && now - lastReplacement >= Self.longPatience
     }
 
@@ -134,10 +134,10 @@ struct StoreReturn {
             || files.filter { !own.contains($0.key) } != known.filter { !own.contains($0.key) }
         if isReplaced { lastReplacement = now }
         guard isLogWhole, !isReplaced, let database else {
-            (signs, wholeLooks) = (0, 0)
+            (signs, wholeCount) = (0, 0)
             return
         }
-        wholeLooks += 1
+        wholeCount += 1
         let hasLog = ["-wal", "-journal"].contains { files[path + $0].map { $0.size > 0 } ?? false }
         let isProgram =
             hasLog

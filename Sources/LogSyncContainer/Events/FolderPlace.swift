@@ -35,7 +35,7 @@ package struct FolderPlace: Sendable {
         Task.detached {
             // A sleep fails when the task is cancelled, and only then.
             while (try? await Task.sleep(for: interval, tolerance: interval / 2)) != nil {
-                guard await look() else { continue }
+                guard await isLeftNow() else { continue }
                 sink.send(.overflow)
                 return sink.finish()
             }
@@ -43,7 +43,7 @@ package struct FolderPlace: Sendable {
     }
 
     /// On a thread of its own: a mount that hangs keeps the thread, and Swift has few.
-    private func look() async -> Bool {
+    private func isLeftNow() async -> Bool {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(returning: isLeft) }
         }
