@@ -130,7 +130,8 @@ struct StoreReturnTests {
         var said: [Duration] = []
         for second in 0..<200 {
             try append(65536, "")
-            #expect(!coming.observe(now: start + .seconds(second), isInUse: { _ in false }))
+            let isOpened = coming.observe(now: start + .seconds(second), isInUse: { _ in false })
+            #expect(!isOpened)
             if let span = coming.timeToSay(now: start + .seconds(second)) { said.append(span) }
         }
         #expect(said == [0, 15, 30, 60, 120].map { .seconds($0) })
