@@ -30,11 +30,16 @@ public final class InotifyFolderEvents: FolderEvents {
         let answer = Answer()
         let inbox = inbox
         let id = inbox.nextIdentifier()
+        let place = FolderPlace(directory)
         inbox.send { watches in
             answer.give(watches.add(Watch(id: id, asked: directory, recursive: recursive, names: names, sink: sink)))
         }
         if let error = answer.wait() { throw error }
-        sink.onEnd { inbox.send { $0.cancel(id) } }
+        let looks = place?.watch(every: FolderPlace.interval, sink)
+        sink.onEnd {
+            looks?.cancel()
+            inbox.send { $0.cancel(id) }
+        }
         return stream
     }
 }
@@ -49,6 +54,12 @@ struct Watch {
     let recursive: Bool
     let names: Set<String>?
     let sink: HintSink
+
+    /// Whether it watches a path, its root or below it.
+    func covers(_ path: String) -> Bool { path == root || path.hasPrefix(root + "/") }
+
+    /// Whether its root is at a path or below it.
+    func isAt(orBelow path: String) -> Bool { path == root || root.hasPrefix(path + "/") }
 }
 
 /// Carries one command's outcome from the thread that serves the watches to the one that asked.

@@ -13,8 +13,8 @@ final class WatchTable {
     private var directories: [CInt: Directory] = [:]
     private var descriptors: [String: CInt] = [:]
 
-    /// One directory that the kernel watches: by path, the watches that it serves. Links and bind mounts may give it
-    /// several paths.
+    /// One directory that the kernel watches: by path, the watches that it serves, those too whose roots it is above. Links
+    /// and bind mounts may give it several paths.
     private typealias Directory = [String: Set<Int>]
 
     /// Deeper folders are not of any layout of ours.
@@ -51,9 +51,12 @@ final class WatchTable {
         watch.root = String(cString: resolved)
         free(resolved)
         watches[watch.id] = watch
-        guard let number = addTree(watch.root, for: watch, depth: 0, news: .none) else { return nil }
-        cancel(watch.id)
-        return LogSyncError.cannotWatch(watch.asked, number)
+        if let number = addTree(watch.root, for: watch, depth: 0, news: .none) {
+            cancel(watch.id)
+            return LogSyncError.cannotWatch(watch.asked, number)
+        }
+        addAbove(watch)
+        return nil
     }
 
     /// Ends a watch; nobody reads its hints any more.
@@ -68,7 +71,7 @@ final class WatchTable {
         }
     }
 
-    /// Ends a watch whose root has gone.
+    /// Ends a watch whose root is at its path no more.
     private func end(_ id: Int) {
         let sink = watches[id]?.sink
         cancel(id)
@@ -112,6 +115,17 @@ final class WatchTable {
                 if let failure { return failure }
             }
             return nil
+        }
+    }
+
+    /// Watches the directories above the root for being moved. One that may not be read cannot be watched.
+    private func addAbove(_ watch: Watch) {
+        for path in FolderPlace.above(watch.root) {
+            if let descriptor = descriptors[path] {
+                _ = attach(watch.id, path, descriptor)
+            } else if case .success(let descriptor) = tools.watch(path, events: Int64(IN_MOVE_SELF) | Self.flags) {
+                _ = attach(watch.id, path, descriptor)
+            }
         }
     }
 
@@ -159,11 +173,11 @@ final class WatchTable {
         } else if event.has(IN_IGNORED) {
             for (path, ids) in directories[event.descriptor] ?? [:] {
                 detach(ids, path, event.descriptor, isAlive: false)
-                for id in ids where watches[id]?.root == path { end(id) }
+                for id in ids where watches[id]?.isAt(orBelow: path) ?? false { end(id) }
             }
         } else if event.has(IN_MOVE_SELF) {
             for (path, ids) in directories[event.descriptor] ?? [:] {
-                for id in ids where watches[id]?.root == path { end(id) }
+                for id in ids where watches[id]?.isAt(orBelow: path) ?? false { end(id) }
             }
         } else if let name = event.name {
             for (path, ids) in directories[event.descriptor] ?? [:] { handle(event, name, path, ids) }
@@ -172,7 +186,7 @@ final class WatchTable {
 
     private func handle(_ event: InotifyTools.Event, _ name: String, _ path: String, _ ids: Set<Int>) {
         let child = "\(path)/\(name)"
-        for watch in ids.sorted().compactMap({ watches[$0] }) {
+        for watch in ids.sorted().compactMap({ watches[$0] }) where watch.covers(path) {
             let isAsked = watch.names.map { path == watch.root && $0.contains(name) } ?? !event.has(IN_MODIFY)
             if isAsked { hint(watch, .changed(directory: path, name: name)) }
             guard event.has(IN_ISDIR), watch.recursive else { continue }

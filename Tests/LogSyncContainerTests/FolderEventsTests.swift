@@ -133,6 +133,53 @@ extension EventsTests {
         }
 
         @Test(arguments: EventSource.allCases)
+        func `When a directory above is moved away the watch ends, and what is made at the path can be watched`(
+            source: EventSource
+        ) async throws {
+            let path = folder.path + "/above/content"
+            for round in 0..<3 {
+                try folder.makeDirectory("above/content/peers")
+                let stream = try source.events.watch(directory: path, recursive: true)
+                try folder.write("x", to: "above/content/peers/file")
+                let expected = FolderHint.changed(directory: path + "/peers", name: "file")
+                #expect(await hint(in: stream) { $0 == expected } == expected)
+                try FileManager.default.moveItem(
+                    atPath: folder.path + "/above", toPath: folder.path + "/away\(round)")
+                // The suite's limit is that of this loop.
+                var last: FolderHint?
+                for await hint in stream { last = hint }
+                #expect(last == .overflow)
+            }
+        }
+
+        @Test(arguments: [EventSource.inotify, .kernel])
+        func `What happens in a directory above the watched one gives no hint`(source: EventSource) async throws {
+            try folder.makeDirectory("above/content")
+            let path = folder.path + "/above/content"
+            let upper = try source.events.watch(directory: folder.path + "/above", recursive: false)
+            let stream = try source.events.watch(directory: path, recursive: true)
+            try folder.write("x", to: "above/other")
+            let beside = FolderHint.changed(directory: folder.path + "/above", name: "other")
+            #expect(await hint(in: upper) { $0 == beside } == beside)
+            try folder.write("x", to: "above/content/file")
+            #expect(await hint(in: stream) { _ in true } == .changed(directory: path, name: "file"))
+        }
+
+        @Test func `A link on the way that leads elsewhere ends the watch`() async throws {
+            try folder.makeDirectory("one/content")
+            try folder.makeDirectory("two/content")
+            let link = folder.path + "/link"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.path + "/one")
+            let events = KernelFolderEvents(placeInterval: .milliseconds(20))
+            let stream = try events.watch(directory: link + "/content", recursive: true)
+            try FileManager.default.removeItem(atPath: link)
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.path + "/two")
+            var last: FolderHint?
+            for await hint in stream { last = hint }
+            #expect(last == .overflow)
+        }
+
+        @Test(arguments: EventSource.allCases)
         func `A directory that is not there cannot be watched`(source: EventSource) throws {
             #expect { try source.events.watch(directory: folder.path + "/none", recursive: true) } throws: {
                 ($0 as? LogSyncError)?.code == .containerUnavailable

@@ -132,6 +132,28 @@ struct RestoreTests {
         #expect(log.all.filter { $0.contains("is being put into place") }.count == 1, "\(log.all)")
     }
 
+    @Test("A store into which a program commits all the time is opened again, and what it committed goes out")
+    func committedInto() async throws {
+        try await watching { replicator in
+            try a.insert("two")
+            try await eventually("it is published") { try await a.status().outbox == 0 }
+            try await takeAway(replicator)
+            try putBackSlowly()
+            var count = 0
+            try await eventually(within: .seconds(120), "it goes on") {
+                count += 1
+                try a.insert("more-\(count)")
+                try await Task.sleep(for: .milliseconds(200))
+                return log.all.contains { $0.hasSuffix("is in step again") }
+            }
+            try await eventually(within: .seconds(120), "it is published") {
+                let status = try await a.status()
+                return status.outbox == 0 && status.pending == 0
+            }
+            #expect(try a.ids().count == count + 2)
+        }
+    }
+
     @Test("A database that is no store in its place is said, and the store when it is back")
     func anotherInItsPlace() async throws {
         try await watching { replicator in

@@ -149,7 +149,10 @@ extension Replicator {
         guard isSettled else {
             throw LogSyncError(
                 .locked,
-                "\(path) is being put into place; it is opened when nothing beside it has changed for two seconds",
+                """
+                \(path) is being put into place; it is opened when nothing beside it has changed for two seconds, or \
+                programs are seen to write it for ten
+                """,
                 help: "Stop the daemon before a restore")
         }
         // Whatever comes of opening it now, it is no longer waited for.

@@ -264,13 +264,19 @@ extension Replicator {
         hub.send(.held(store: path, items: result.held))
     }
 
-    /// A store that was missing or replaced is there, and not yet to be opened: said once, and no trouble of its own.
+    /// A store that was missing or replaced is there, and not yet to be opened: no trouble of its own, unless it lasts.
     private func announceReturn(_ error: LogSyncError, _ state: inout DaemonState) {
         state.retrySoon()
         state.trouble = state.trouble ?? error.code
-        guard storeReturn?.isSaid == false else { return }
-        storeReturn?.isSaid = true
-        configuration.logger.notice("\(error.message)")
+        guard let span = storeReturn?.timeToSay() else { return }
+        guard span >= StoreReturn.firstWarning else { return configuration.logger.notice("\(error.message)") }
+        configuration.logger.warning(
+            """
+            \(path) was put into place \(span.components.seconds) seconds ago and is not opened yet: its files go on \
+            changing, as if it were still being copied. What programs commit waits in it. Let them pause for two \
+            seconds, or start the daemon anew where nothing is being copied
+            """)
+        hub.send(.unavailable(store: path, error: error))
     }
 
     /// How often it is looked whether the folder is there without which the database cannot become a store.

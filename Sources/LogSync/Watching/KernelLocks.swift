@@ -36,6 +36,9 @@ final class KernelLocks: Sendable {
     private static let logWriterByte: UInt64 = 120
     /// Who reads a log locks one of these.
     private static let logReaderBytes: ClosedRange<UInt64> = 123...127
+    private static let logBytes: ClosedRange<UInt64> = 120...128
+    /// All that SQLite locks of a database: PENDING, RESERVED and SHARED.
+    private static let databaseBytes: ClosedRange<UInt64> = 0x4000_0000...0x4000_01FF
     /// The first of SQLite's SHARED bytes: who has locked that for writing lets nobody read.
     private static let sharedByte: UInt64 = 0x4000_0002
     /// SQLite's RESERVED_BYTE.
@@ -68,6 +71,13 @@ final class KernelLocks: Sendable {
     func isRead(_ path: String) -> Bool {
         locks(of: path + "-shm", age: Self.readerAge)
             .contains { !$0.isWrite && $0.bytes.overlaps(Self.logReaderBytes) && $0.process != getpid() }
+    }
+
+    /// Whether any process, this one too, has the database open in a way that SQLite locks it for: through a log for as long
+    /// as it is open, otherwise for as long as it reads or writes.
+    func isInUse(_ path: String) -> Bool {
+        locks(of: path, age: Self.holderAge).contains { $0.bytes.overlaps(Self.databaseBytes) }
+            || locks(of: path + "-shm", age: Self.holderAge).contains { $0.bytes.overlaps(Self.logBytes) }
     }
 
     // MARK: Reading

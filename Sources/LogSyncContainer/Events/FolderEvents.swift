@@ -19,8 +19,8 @@ public protocol FolderEvents: Sendable {
     ///
     /// The watch is in place when this returns: what changes afterwards gives a hint, what was there before does
     /// not. The stream holds a bounded number of hints and says ``FolderHint/overflow`` where that did not do.
-    /// When the directory itself goes away or is unmounted, the stream says ``FolderHint/overflow`` and ends; watch
-    /// again once it is back.
+    /// When the directory goes away, is moved with or without those above it, or is unmounted, the stream says
+    /// ``FolderHint/overflow`` and ends; watch again once one is at the path.
     ///
     /// - Parameters:
     ///   - directory: an absolute path; may be a symbolic link, though links below it are not followed.

@@ -6,8 +6,8 @@ public import LogSyncModel
 /// Hints straight from the kernel, by inotify's system calls and nothing else.
 ///
 /// Only for file systems where the kernel hears of every change: see `reportsRemoteChanges(_:)`; poll the others. Each watch
-/// takes one of the user's inotify instances (`fs.inotify.max_user_instances`), and a directory that it watches one of the
-/// watches.
+/// takes one of the user's inotify instances (`fs.inotify.max_user_instances`), and a directory that it watches, or that is
+/// above it, one of the watches.
 ///
 /// Source: <https://man7.org/linux/man-pages/man7/inotify.7.html>.
 public struct KernelFolderEvents: FolderEvents {
@@ -16,15 +16,23 @@ public struct KernelFolderEvents: FolderEvents {
     /// Serves all watches of the process, one event after the other.
     private static let queue = DispatchQueue(label: "logsync.inotify", qos: .userInitiated)
 
-    private init() {}
+    private let placeInterval: Duration
+
+    /// - Parameter placeInterval: how long to wait between two looks at whether the path leads to the same directory.
+    package init(placeInterval: Duration = FolderPlace.interval) { self.placeInterval = placeInterval }
 
     public func watch(directory: String, recursive: Bool, only names: Set<String>?) throws(LogSyncError)
         -> AsyncStream<FolderHint>
     {
         let (stream, sink) = HintSink.makeStream()
+        let place = FolderPlace(directory)
         let watch = try KernelWatch(directory, recursive: recursive, names: names, sink)
         watch.begin(on: Self.queue)
-        sink.onEnd { Self.queue.async { watch.cancel() } }
+        let looks = place?.watch(every: placeInterval, sink)
+        sink.onEnd {
+            looks?.cancel()
+            Self.queue.async { watch.cancel() }
+        }
         return stream
     }
 }
@@ -44,11 +52,14 @@ private final class KernelWatch: @unchecked Sendable {
     private var source: (any DispatchSourceRead)?
     /// By watch descriptor. A directory that has several paths is known by the last.
     private var directories: [CInt: String] = [:]
+    /// Watch descriptors of the directories above the root.
+    private var above: Set<CInt> = []
 
     /// Deeper folders are not of any layout of ours.
     private static let maximumDepth = 16
     private static let events =
         IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF
+    private static let aboveEvents = IN_MOVE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW | IN_MASK_ADD
 
     init(_ asked: String, recursive: Bool, names: Set<String>?, _ sink: HintSink) throws(LogSyncError) {
         guard let resolved = realpath(asked, nil) else { throw LogSyncError.cannotWatch(asked, errno) }
@@ -64,6 +75,11 @@ private final class KernelWatch: @unchecked Sendable {
             Glibc.close(descriptor)
             throw LogSyncError.cannotWatch(asked, number)
         }
+        // One that may not be read cannot be watched.
+        above = Set(
+            FolderPlace.above(root)
+                .map { inotify_add_watch(descriptor, $0, UInt32(Self.aboveEvents)) }
+                .filter { $0 >= 0 })
     }
 
     func begin(on queue: DispatchQueue) {
@@ -118,7 +134,7 @@ private final class KernelWatch: @unchecked Sendable {
 
     // MARK: Events
 
-    /// Reads what waits. False where the directory is there no more.
+    /// Reads what waits. False where the directory is at its path no more.
     func readEvents() -> Bool {
         let size = 64 << 10
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 8)
@@ -141,7 +157,7 @@ private final class KernelWatch: @unchecked Sendable {
         }
     }
 
-    /// False where the directory that was asked for is there no more.
+    /// False where the directory that was asked for is at its path no more.
     private func handle(_ event: inotify_event, _ name: String?) -> Bool {
         func has(_ bit: CInt) -> Bool { event.mask & UInt32(bit) != 0 }
         if has(IN_Q_OVERFLOW) {
@@ -150,6 +166,7 @@ private final class KernelWatch: @unchecked Sendable {
             sink.send(.overflow)
             return true
         }
+        if has(IN_MOVE_SELF), above.contains(event.wd) { return false }
         guard let path = directories[event.wd] else { return true }
         if has(IN_IGNORED) {
             directories[event.wd] = nil
