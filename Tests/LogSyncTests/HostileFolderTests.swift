@@ -343,7 +343,7 @@ struct HostileFolderTests {
         arguments: [["note", "logsync_setting"], ["note"], ["logsync_setting"]])
     func emptied(tables: [String]) async throws {
         try await lie { tables.contains($0.table) ? nil : $0 }
-        let c = try world.machine("c")
+        var c = try world.machine("c")
         let lines = CapturedLog.Lines()
         c.configuration.logger = Logger(label: "c") { _ in CapturedLog(lines) }
         _ = try await Replicator.clone(
