@@ -34,6 +34,8 @@ package enum Limits {
 
     /// How many bytes a published schema has, and any value while it is made.
     package static let schemaLength = 16 << 20
+    /// How many bytes the expressions of one of its tables or indexes may come to for each row, whatever the row is.
+    package static let schemaConstants = 16 << 10
     /// How many seconds of a processor it may take to make it.
     package static let schemaTime = 2.0
     /// How deep an expression in it may be, and how many SELECTs one view may join by UNION.

@@ -71,6 +71,33 @@ package struct SQLTokens {
         return nil
     }
 
+    /// What looks like calls of functions, from their names to what closes their parentheses, inner ones first; without those
+    /// that have a query in them.
+    package var calls: [Range<Int>] {
+        var found: [Range<Int>] = []
+        var open: [(index: Int, hasQuery: Bool)] = []
+        for index in 0..<count {
+            switch word(index) {
+            case "(": open.append((index, false))
+            case "SELECT", "VALUES": if !open.isEmpty { open[open.count - 1].hasQuery = true }
+            case ")":
+                guard let (start, hasQuery) = open.popLast() else { continue }
+                if hasQuery {
+                    if !open.isEmpty { open[open.count - 1].hasQuery = true }
+                } else if start > 0, isName(start - 1) {
+                    found.append(start - 1..<index + 1)
+                }
+            default: break
+            }
+        }
+        return found
+    }
+
+    private func isName(_ index: Int) -> Bool {
+        let first = source[ranges[index].lowerBound]
+        return Self.isWord(first) || [0x22, 0x27, 0x60, 0x5B].contains(first)
+    }
+
     /// The commas that stand outside any parenthesis.
     package func commas(in range: Range<Int>) -> [Int] {
         var depth = 0

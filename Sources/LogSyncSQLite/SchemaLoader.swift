@@ -64,8 +64,12 @@ struct SchemaLoader {
             return "it is longer than any that people write"
         }
         authorizer.purpose = .statement(kind)
-        let isTable = kind == .table
-        return try perform(sql) ?? (isTable ? inspectDefaults(sql) : nil)
+        if let reason = try perform(sql) { return reason }
+        switch kind {
+        case .table: return try inspectDefaults(sql) ?? inspectSizes(sql, kind)
+        case .index: return try inspectSizes(sql, kind)
+        default: return nil
+        }
     }
 
     /// Rows wait for their program where they cannot be brought into its order here.
@@ -116,6 +120,26 @@ struct SchemaLoader {
         guard let reason = try inspect("INSERT INTO main.\(name) DEFAULT VALUES") else { return nil }
         try unguarded { try connection.execute("DROP TABLE main.\(name)") }
         return reason
+    }
+
+    /// What the expressions of a table or an index come to, of which SQLite asks no limit of a schema's any more when rows are
+    /// filled in.
+    private func inspectSizes(_ sql: String, _ kind: ForeignSchema.Kind) throws -> String? {
+        authorizer.purpose = .inspection
+        let name = Self.objectName(sql, kind)
+        // Literals are as long as they are written.
+        let defaults = try unguarded {
+            try connection.integer(
+                "SELECT sum(length(CAST(dflt_value AS BLOB))) FROM pragma_table_xinfo(?)", .text(name))
+        }
+        let isTooLarge = ConstantExpressions(sql, on: connection).exceed(
+            Limits.schemaConstants - (kind == .table ? Int(clamping: defaults ?? 0) : 0))
+        if clock.isOver { throw ForeignSchema.refusal("takes longer than a schema may") }
+        guard isTooLarge else { return nil }
+        try unguarded {
+            try connection.execute("DROP \(kind == .table ? "TABLE" : "INDEX") main.\(SQL.name(name))")
+        }
+        return "its expressions come to more than \(Limits.schemaConstants) bytes for each row, whatever is in it"
     }
 
     private func inspectViews() throws -> [UnmadeObject] {

@@ -119,6 +119,57 @@ struct ForeignSchemaTests {
         #expect(try !objects(schema).contains("bad"))
     }
 
+    @Test(
+        "is made without what comes to a huge value for each row, behind whatever condition",
+        arguments: [
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x DEFAULT (hex(zeroblob(499999999))));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x DEFAULT (zeroblob(900000000)));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x DEFAULT (printf('%.900000000c', 'x')));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x DEFAULT (format('%-900000000d', 1)));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x AS (printf('%d%,.900000000d', id, id)));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x AS (printf('%.*c', 900000000, id)));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x NOT NULL DEFAULT (\"zeroblob\" (900000000)), y CHECK (y > 1));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x DEFAULT (CASE WHEN random() = 7 THEN zeroblob(100000) END));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x DEFAULT (coalesce(1, zeroblob(100000))));",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x AS (zeroblob(900000000)) STORED);",
+            "CREATE TABLE bad(id INTEGER PRIMARY KEY, x AS (id || hex(zeroblob(300000000))));",
+            "CREATE INDEX bad ON note(zeroblob(300000000));",
+            "CREATE UNIQUE INDEX bad ON note(id || zeroblob(100000000));",
+            "CREATE INDEX bad ON note(id) WHERE length(id || zeroblob(100000000)) > 1;",
+        ])
+    func tooLargeForEachRow(statement: String) throws {
+        let schema = "CREATE TABLE note(id TEXT PRIMARY KEY);\n\(statement)"
+        let left = try unmade(schema)
+        #expect(left.map(\.object) == ["bad"])
+        #expect(left.first?.reason.contains("for each row") == true, "\(left)")
+        #expect(try objects(schema) == ["note"])
+    }
+
+    @Test("is made without a table whose many small defaults are large together")
+    func tooLargeTogether() throws {
+        let calls = (1...1000).map { "c\($0) DEFAULT (zeroblob(1000))" }.joined(separator: ",")
+        let literals = (1...1000).map { "c\($0) DEFAULT '\(String(repeating: "x", count: 100))'" }
+        for columns in [calls, literals.joined(separator: ",")] {
+            #expect(try unmade("CREATE TABLE note(id); CREATE TABLE bad(\(columns));").map(\.object) == ["bad"])
+        }
+    }
+
+    @Test("keeps the defaults, indexes and generated columns that programs have")
+    func usualExpressions() throws {
+        let schema = """
+            CREATE TABLE note(
+                id TEXT PRIMARY KEY DEFAULT (lower(hex(randomblob(16)))), made TEXT DEFAULT (datetime('now')),
+                day INTEGER DEFAULT (CAST(strftime('%s', 'now') AS INTEGER)), price DECIMAL(10, 2) DEFAULT 1.5,
+                uuid TEXT DEFAULT (lower(hex(randomblob(4)) || '-' || substr('89ab', abs(random()) % 4 + 1, 1))),
+                extra TEXT DEFAULT (json_object('a', json('[1, 2]'))) CHECK (json_valid(extra)), word DEFAULT draft,
+                body VARCHAR(100000) DEFAULT '\(String(repeating: "x", count: 2000))', pad BLOB DEFAULT (zeroblob(256)),
+                label TEXT AS (printf('%s/%08d/%d', body, day, 100000000)) STORED, size AS (length(body)));
+            CREATE INDEX by_label ON note(lower(substr(body, 1, 20)), printf('%9d', day)) WHERE length(body) > 3;
+            """
+        #expect(try unmade(schema).isEmpty)
+        #expect(try objects(schema) == ["by_label", "note"])
+    }
+
     @Test("is made with a function that the user lets in")
     func letIn() throws {
         let schema = """

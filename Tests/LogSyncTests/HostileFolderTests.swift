@@ -1,8 +1,11 @@
 import Forgery
 import Foundation
 import LogSync
+import LogSyncContainer
 import LogSyncFormat
 import LogSyncModel
+import LogSyncStore
+import Logging
 import Testing
 
 /// What somebody can do who writes the shared folder, with right hashes and names: nobody stops, and nothing stays behind.
@@ -302,5 +305,86 @@ struct HostileFolderTests {
         #expect(try b.count("SELECT max(abs(id)) <= 9007199254740993 FROM item") == 1)
         try b.execute("INSERT INTO item(name) VALUES('the app''s')")
         try await expectUnharmed()
+    }
+
+    // MARK: Clones
+
+    /// Takes a snapshot of b's, and puts another in its place that says all of what that says and has other frames.
+    private func lie(_ frames: (SnapshotRows) -> SnapshotRows?) async throws {
+        let column = ForgedGroup.Column("body", ForgedValues.texts(["forged"]))
+        try folder.put(ForgedLogFile([update(column)]), of: stranger)
+        try a.insert("two")
+        try a.insert("gone")
+        try await settle(a, b)
+        try b.execute("DELETE FROM note WHERE id = 'gone'")
+        try await settle(a, b)
+        let path = world.snapshotPath(try await b.peer(), try await b.snapshot().file)
+        let reader = try SnapshotReader(MemorySource(Array(try Data(contentsOf: URL(fileURLWithPath: path)))))
+        try FileManager.default.removeItem(atPath: path)
+        var manifest = reader.manifest
+        var rows: [SnapshotRows] = []
+        while let frame = try reader.next() { frames(frame).map { rows.append($0) } }
+        func written() throws -> [UInt8] {
+            var bytes: [UInt8] = []
+            let writer = try SnapshotWriter(content: "notes", peer: stranger, manifest: manifest) { bytes += $0 }
+            for frame in rows { try writer.append(frame) }
+            _ = try writer.finish()
+            return bytes
+        }
+        manifest.digest = try SnapshotSum.digest(of: SnapshotReader(MemorySource(written())))
+        let bytes = try written()
+        let name = SnapshotName(
+            sequence: manifest.vector[stranger], fileHash: LogSyncContainer.FileHash(digest: Forge.sha256(bytes)))
+        try folder.write(bytes, to: "snapshots/\(try #require(name))", of: stranger)
+    }
+
+    @Test(
+        "A snapshot that stands for everything and lacks what the log files have is passed over by clones",
+        arguments: [["note", "logsync_setting"], ["note"], ["logsync_setting"]])
+    func emptied(tables: [String]) async throws {
+        try await lie { tables.contains($0.table) ? nil : $0 }
+        var c = try world.machine("c")
+        let lines = CapturedLog.Lines()
+        c.configuration.logger = Logger(label: "c") { _ in CapturedLog(lines) }
+        _ = try await Replicator.clone(
+            to: c.path, container: world.container, content: "notes", peerName: "c", configuration: c.configuration)
+        let reason = tables == ["note"] ? "have 2 at least" : "none of the content's settings"
+        #expect(lines.all.contains { $0.contains("passed over") && $0.contains(reason) }, "\(lines.all)")
+        #expect(try c.notes() == a.notes())
+        #expect(try c.ids() == ["one", "two"])
+        #expect(try await c.status().vector.includes(a.status().vector))
+        try await settle(a, b, c)
+        // Who has a database of its own and joins with it goes by the same settings.
+        let d = try world.machine("d")
+        try d.makeDatabase()
+        try await d.initialize()
+        try await d.sync()
+        #expect(try d.ids() == ["one", "two"])
+    }
+
+    @Test("A snapshot without settings is passed over for an older one where the log files have gone")
+    func emptiedBesideAnother() async throws {
+        let made = try await a.snapshot().file
+        let first = try await a.peer()
+        let logs = try world.logs(first)
+        try await lie { _ in nil }
+        #expect(try world.snapshots(first) == [made])
+        for name in logs where try world.logs(first).contains(name) {
+            try FileManager.default.removeItem(atPath: "\(world.logsPath(first))/\(name)")
+        }
+        #expect(try await world.clone("c").ids() == ["one", "two"])
+    }
+
+    @Test("A snapshot that the log files agree with is not passed over")
+    func agreeing() async throws {
+        try await lie { rows in
+            guard case .plain(var plain) = rows, plain.table == "note" else { return rows }
+            // Values are not held against the log files: this shows which of them was used.
+            for index in plain.columns.indices where plain.columns[index].name == "body" {
+                plain.columns[index].values = plain.identities.map { _ in .text("from the snapshot") }
+            }
+            return .plain(plain)
+        }
+        #expect(try await world.clone("c").notes().contains("two=from the snapshot"))
     }
 }

@@ -229,12 +229,67 @@ struct HostileSchemaTests {
         #expect(c.leftOut == ["skip cache"])
         #expect(try c.store.ids() == ["one"])
         #expect(try c.store.count("SELECT count(*) FROM photo WHERE title = 'wedding'") == 1)
-        // With the setting gone that says how its rows are identified, nothing else says that it is replicated.
+        // A setting that is deleted says the same as before: no peer deletes any.
         let vector = try await machine.status().vector
         let second = ForgedTransaction(
             Dot(stranger, 2), dependencies: vector.dots.map { Dependency($0) },
             groups: [ForgedGroup(.delete, "logsync_setting", identities: settings([["identity", "photo"]]))])
         try folder.put(ForgedLogFile([second], after: first.segment().chain), of: stranger)
-        #expect(try await clone("d").leftOut == ["local photo", "skip cache"])
+        #expect(try await clone("d").leftOut == ["skip cache"])
+    }
+
+    @Test("goes by what the content has settled where a liar deletes or empties it", arguments: [true, false])
+    func deletedSettings(deletes: Bool) async throws {
+        let other = try World()
+        let machine = try other.machine("s")
+        try machine.execute(
+            """
+            CREATE TABLE note(id TEXT PRIMARY KEY, body TEXT);
+            CREATE TABLE photo(id INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE);
+            CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE cache(k TEXT PRIMARY KEY);
+            INSERT INTO note VALUES('one', '');
+            INSERT INTO photo VALUES(1, 'wedding');
+            INSERT INTO tag VALUES(1, 'white');
+            """)
+        var options = InitializeOptions()
+        options.skip = ["cache"]
+        options.identities = ["photo": .columns(["title"])]
+        options.policies = [("note.body", "first-writer")]
+        try await machine.initialize(options)
+        func rows(_ sql: String, _ path: String) throws -> [[String]] {
+            let database = try machine.database(path)
+            defer { try? database.close() }
+            return try database.read { try Row.fetchAll($0, sql: sql).map { [$0[0], $0[1]] } }
+        }
+        let settled = try rows("SELECT kind, target FROM logsync_setting WHERE kind <> 'peer'", machine.path)
+        #expect(settled.count >= 4)
+        func identities(_ store: Machine) throws -> [[String]] {
+            try rows("SELECT name, identity || ifnull(key_columns, '') FROM logsync_table ORDER BY 1", store.path)
+        }
+        let targets = settled.map { Array(RowIdentity(natural: $0.map { .text(Array($0.utf8)[...]) }).bytes) }
+        let vector = try await machine.status().vector
+        let group =
+            deletes
+            ? ForgedGroup(.delete, "logsync_setting", identities: targets)
+            : ForgedGroup(
+                .update, "logsync_setting", identities: targets,
+                columns: [ForgedGroup.Column("value", ForgedValues.nulls())])
+        try ForgedFolder(other.contentPath).put(
+            ForgedLogFile([
+                ForgedTransaction(
+                    Dot(stranger, 1), dependencies: vector.dots.map { Dependency($0) }, groups: [group])
+            ]), of: stranger)
+        #expect(try await machine.sync().imported == 1)
+        let c = try await other.clone("c")
+        #expect(try identities(c) == identities(machine))
+        #expect(try identities(c).map { $0[0] } == ["logsync_setting", "note", "photo", "tag"])
+        try c.execute("INSERT INTO photo VALUES(7, 'beach'); INSERT INTO tag VALUES(7, 'black')")
+        for store in [c, machine, c] { try await store.sync() }
+        for table in ["photo", "tag"] {
+            #expect(try machine.count("SELECT count(*) FROM \(table)") == 2)
+            #expect(try c.count("SELECT count(*) FROM \(table)") == 2)
+        }
+        #expect(try c.count("SELECT count(*) FROM cache") == 0)
     }
 }

@@ -9,7 +9,7 @@ import LogSyncStore
 /// A store that joins has to identify rows as the others do from its first transaction on.
 struct ContentSettings {
     private struct Entry {
-        var value: String?
+        var value: String
         var time: HybridTime
         var dot: Dot
     }
@@ -35,12 +35,18 @@ struct ContentSettings {
     }
 
     private var entries: [Key: Entry] = [:]
+    /// What the folder says against its snapshots.
+    let doubts: SnapshotDoubts
 
     static let table = "logsync_setting"
 
     /// Reads the settings of the newest snapshot and the transactions after it that change settings; files that cannot
-    /// be read (yet) are passed over.
+    /// be read (yet) are passed over, and so are snapshots that the folder contradicts.
+    ///
+    /// No peer ever deletes a setting or empties it. Who does so all the same has no say: those who have gone by it since
+    /// they were founded go on so, and who comes anew has to agree with them.
     init(_ scan: ContainerScan, _ library: ContentLibrary) throws {
+        doubts = SnapshotDoubts(scan, library)
         // Of settings, nothing is ever lost.
         let vector = try readNewest(library.snapshots.found(scan).sorted { $0.reach > $1.reach }, library.snapshots)
         for peer in scan.peers.values {
@@ -65,7 +71,7 @@ struct ContentSettings {
 
     /// (kind, target, value), in order.
     var rows: [(kind: String, target: String, value: String)] {
-        entries.sorted { $0.key < $1.key }.compactMap { key, entry in entry.value.map { (key.kind, key.target, $0) } }
+        entries.sorted { $0.key < $1.key }.map { ($0.kind, $0.target, $1.value) }
     }
 
     func value(_ kind: String, _ target: String) -> String? {
@@ -81,14 +87,12 @@ struct ContentSettings {
         for snapshot in found {
             do {
                 guard try snapshots.isIntact(snapshot.name, of: snapshot.peer) else { continue }
-                let reader = try snapshots.reader(snapshot.name, of: snapshot.peer)
-                while let rows = try reader.next() {
-                    if rows.table == Self.table { take(rows, reader.manifest) }
-                }
+                guard try doubts.doubt(about: snapshot) == nil else { continue }
+                for rows in try doubts.settings(of: snapshot) { take(rows, snapshot.manifest) }
                 return snapshot.vector
             } catch is LogFileError {
                 // The next one, or the logs, will do.
-                entries = [:]
+                continue
             }
         }
         return VersionVector()
@@ -142,11 +146,8 @@ struct ContentSettings {
         for row in 0..<group.rowCount {
             guard let key = Key(group.identities[row]) else { continue }
             if let known = entries[key], (known.time, known.dot) > (group.times[row], dot) { continue }
-            var value: String?
-            if group.kind != .delete, case .text(let bytes)? = column?.values[row] {
-                value = String(decoding: bytes, as: UTF8.self)
-            }
-            entries[key] = Entry(value: value, time: group.times[row], dot: dot)
+            guard group.kind != .delete, case .text(let bytes)? = column?.values[row] else { continue }
+            entries[key] = Entry(value: String(decoding: bytes, as: UTF8.self), time: group.times[row], dot: dot)
         }
     }
 

@@ -46,6 +46,16 @@ actor Founder {
         let settings = try scan.map { try ContentSettings($0, ContentLibrary(folder)) }
         let published = (scan?.peers ?? [:]).values.map(\.overview.published)
         if published.contains(where: { $0 > 0 }), settings?.rows.isEmpty != false {
+            if let doubted = settings?.doubts.doubted.first {
+                throw LogSyncError(
+                    .containerUnavailable,
+                    "what the content has settled is in no snapshot and no log file of \(folder.path): the snapshot \(doubted) "
+                        + "lacks it; nothing was done",
+                    help:
+                        "Run logsync snapshot at a peer that works, and the command again; where it goes on so, who can write "
+                        + "the folder has deleted the settings: make the content anew from that peer with logsync leave and init"
+                )
+            }
             throw LogSyncError(
                 .containerUnavailable,
                 "what the content has settled has not arrived in \(folder.path) yet; nothing was done",

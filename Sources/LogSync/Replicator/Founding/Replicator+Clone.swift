@@ -61,12 +61,18 @@ extension Founder {
 
         let scan = try ContainerScanner(content: folder).scan(full: true)
         let name = try self.peerName(peerName, scan)
-        let plan = try plan(InitializeOptions(), name: name, contentSettings(scan, folder))
+        let settings = try contentSettings(scan, folder)
+        let plan = try plan(InitializeOptions(), name: name, settings)
         let temporary = target + ".logsync-clone"
         // From the newest whole snapshot that proves sound, else from the logs alone. What only a partial one has, the new
         // store waits for like any other; whether one is, shows when there is a store to ask.
         let snapshots: [FoundSnapshot?] = SnapshotLibrary(content: folder).found(scan).filter { !$0.isPartial }
         for snapshot in snapshots + [nil] {
+            if let snapshot, let doubt = doubt(about: snapshot, settings) {
+                configuration.logger.warning(
+                    "A snapshot was passed over: \(folder.peer(snapshot.peer).path(snapshot.name)): \(doubt)")
+                continue
+            }
             do {
                 let resumes = try resumes(temporary, plan, asked: peerName, snapshot)
                 if !resumes {
@@ -102,6 +108,11 @@ extension Founder {
         throw LogSyncError(
             .containerUnavailable, "\(folder.path) has nothing to make a store of; nothing was done",
             help: "Wait for the sync engine to deliver it; logsync doctor \(folder.path) says what is there")
+    }
+
+    /// What the folder says against a snapshot. One that cannot be read shows so when a store is filled from it.
+    private func doubt(about snapshot: FoundSnapshot, _ settings: ContentSettings?) -> String? {
+        (try? settings?.doubts.doubt(about: snapshot)) ?? nil
     }
 
     /// A snapshot turned out not to be what it seemed.

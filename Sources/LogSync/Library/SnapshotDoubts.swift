@@ -1,0 +1,126 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+
+/// What the folder itself says against its snapshots, for who has no store yet to hold them against.
+///
+/// **The problem.** Who can write the folder can put a snapshot there that stands for everybody's transactions and holds
+/// none of their rows. Its hashes are right, it adds up, and what it stands for is read from no log file any more.
+///
+/// **The steps.** A snapshot without any setting is doubted: the content's first transaction makes some, and none is ever
+/// deleted. Where the log files are all there of what it stands for, from everybody's first transaction on, their ends say
+/// how many rows they insert and delete. A peer inserts a row that it does not have; so of the rows that one peer has
+/// inserted at least those are there that nobody's deletes can have taken away. A snapshot with fewer is doubted.
+///
+/// **The exception.** Tables that its schema does not name, because they were renamed, and such as its author has lost
+/// columns of, are not counted. Where log files are missing nothing can be told. A doubt that is wrong does no harm: it costs
+/// the time in which the log files are read instead.
+///
+/// **An example.** A has inserted 3 notes and B has deleted 1; a snapshot that stands for both and has one note is doubted.
+final class SnapshotDoubts {
+    private let scan: ContainerScan
+    private let library: ContentLibrary
+    private var contents: [SnapshotName: Contents] = [:]
+    private var changes: [PeerID: [[String: ChangeCounts]]] = [:]
+
+    private struct Contents {
+        var settings: [SnapshotRows] = []
+        var doubt: String?
+    }
+
+    init(_ scan: ContainerScan, _ library: ContentLibrary) {
+        self.scan = scan
+        self.library = library
+    }
+
+    /// Why a snapshot cannot be true; nil where nothing says so.
+    ///
+    /// - Throws: `LogFileError` where it cannot be read to its end.
+    func doubt(about snapshot: FoundSnapshot) throws -> String? { try contents(of: snapshot).doubt }
+
+    /// The rows of a snapshot that are settings.
+    ///
+    /// - Throws: `LogFileError` where it cannot be read to its end.
+    func settings(of snapshot: FoundSnapshot) throws -> [SnapshotRows] { try contents(of: snapshot).settings }
+
+    /// The snapshots that were doubted.
+    var doubted: [SnapshotName] { contents.filter { $0.value.doubt != nil }.map(\.key).sorted() }
+
+    private func contents(of snapshot: FoundSnapshot) throws -> Contents {
+        if let known = contents[snapshot.name] { return known }
+        var found = Contents()
+        var held: [String: Int] = [:]
+        let reader = try library.snapshots.reader(snapshot.name, of: snapshot.peer)
+        while let rows = try reader.next() {
+            held[rows.table, default: 0] += Self.present(rows)
+            if rows.table == ContentSettings.table { found.settings.append(rows) }
+        }
+        if held[ContentSettings.table, default: 0] == 0 {
+            found.doubt = "it has none of the content's settings"
+        } else if let least = try leastRows(of: snapshot) {
+            let lacking = least.filter { held[$0.key, default: 0] < $0.value }.min { $0.key < $1.key }
+            found.doubt = lacking.map {
+                "it has \(held[$0.key, default: 0]) rows of \($0.key), and the log files of what it stands for have \($0.value)"
+                    + " at least"
+            }
+        }
+        contents[snapshot.name] = found
+        return found
+    }
+
+    /// How many rows are there; a row that was only changed by those who had not seen its delete is none.
+    private static func present(_ rows: SnapshotRows) -> Int {
+        switch rows {
+        case .plain(let plain): plain.identities.count
+        case .spelled(let spelled): spelled.rows.count { !$0.inserts.isEmpty }
+        }
+    }
+
+    /// How many rows a snapshot has to have by the log files, by table; nil where these do not tell.
+    private func leastRows(of snapshot: FoundSnapshot) throws -> [String: Int]? {
+        let lines = snapshot.vector.sequences.filter { $0.value > 0 }
+        // Whether the first and the last are there is told by names alone.
+        for (peer, sequence) in lines {
+            guard let files = scan.peers[peer]?.logFiles, sequence <= files.reach, case .file = files.choice(for: 1)
+            else { return nil }
+        }
+        var inserted: [String: Int] = [:]
+        var deleted: [String: Int] = [:]
+        for (peer, sequence) in lines {
+            let found = changes(of: peer)
+            guard sequence <= found.count else { return nil }
+            var sum: [String: ChangeCounts] = [:]
+            for counts in found.prefix(Int(clamping: sequence)) {
+                for (table, count) in counts { sum[table, default: ChangeCounts()] += count }
+            }
+            for (table, count) in sum {
+                inserted[table] = max(inserted[table] ?? 0, count.inserted)
+                deleted[table] = Int(clamping: UInt64(deleted[table] ?? 0) + UInt64(max(0, count.deleted)))
+            }
+        }
+        let named = try Store.columns(ofSchema: snapshot.manifest.schemaText)
+        let lost = Set(snapshot.manifest.lost.map(\.table))
+        return inserted.filter { table, _ in
+            table == ContentSettings.table || named[table.folded] != nil && !lost.contains(table)
+        }.reduce(into: [:]) { $0[$1.key] = max(0, $1.value - (deleted[$1.key] ?? 0)) }
+    }
+
+    /// What a peer's transactions do, from the first one on, as far as their log files say it one after the other.
+    private func changes(of peer: PeerID) -> [[String: ChangeCounts]] {
+        if let known = changes[peer] { return known }
+        var found: [[String: ChangeCounts]] = []
+        let files = scan.peers[peer]?.logFiles ?? LogFileSet([])
+        var bad: Set<LogFileName> = []
+        while case .file(let name) = files.choice(for: UInt64(found.count) + 1, where: { !bad.contains($0) }) {
+            let before = found.count
+            // A file that cannot be read to its end says as much as was read.
+            try? library.logs.reader(name, of: peer).forEachSummary {
+                if $0.header.dot.sequence == UInt64(found.count) + 1 { found.append($0.counts) }
+            }
+            if found.count == before { bad.insert(name) }
+        }
+        changes[peer] = found
+        return found
+    }
+}
