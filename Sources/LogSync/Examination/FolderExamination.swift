@@ -18,16 +18,32 @@ struct FolderExamination {
     private static let silence: Int64 = 14 * 24 * 3_600_000
 
     func findings() -> [Finding] {
-        let scan: ContainerScan
-        do {
-            scan = try ContainerScanner(content: folder).scan(full: true)
-        } catch {
-            return [Self.unavailable(LogSyncError(wrapping: error, at: folder.path), at: folder.path)]
-        }
-        return findings(scan)
+        let scanner = ContainerScanner(content: folder)
+        return findings { try scanner.scan(full: true) }
     }
 
-    func findings(_ scan: ContainerScan) -> [Finding] {
+    /// - Parameter scan: lists all of the folder, for each look.
+    func findings(_ scan: () throws -> ContainerScan) -> [Finding] {
+        let library = ContentLibrary(folder)
+        var last: ContainerScan?
+        func look() -> [Finding]? {
+            do {
+                let now = try scan()
+                defer { last = now }
+                return last.map(now.isUnchanged) ?? false ? nil : findings(now, library)
+            } catch {
+                last = nil
+                return [Self.unavailable(LogSyncError(wrapping: error, at: folder.path), at: folder.path)]
+            }
+        }
+        var looks = RepeatedLook(look() ?? [])
+        while looks.isDoubtful { looks.add(look()) }
+        return looks.findings(at: folder.path)
+    }
+
+    /// What one look finds of what a scan has listed.
+    private func findings(_ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
+        library.logs.forgetDoubts()
         var examination = self
         for (id, peer) in scan.peers where examination.names.names[id] == nil {
             examination.names.names[id] = peer.description.value?.name
@@ -37,7 +53,6 @@ struct FolderExamination {
         findings += examination.temporaries(scan.strange.filter { $0.kind == .temporary })
         findings += scan.failures.map(examination.failure)
         findings += examination.copies() + examination.fileSystem()
-        let library = ContentLibrary(folder)
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             findings += examination.documents(peer) + examination.files(peer, scan, library)
             findings += examination.snapshots(peer)
