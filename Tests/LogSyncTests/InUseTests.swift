@@ -20,8 +20,14 @@ private final class BusyFileSystem: FileSystem {
     var opened: Int { count.withLock { $0 } }
 
     func open(_ path: String) throws(FileSystemError) -> any ReadableFile {
-        if path.hasSuffix(".tlog"), isBusy.withLock({ busy in defer { busy = true }; return !busy }) {
-            let before = count.withLock { count in defer { count += 1 }; return count }
+        if path.hasSuffix(".tlog"),
+            isBusy.withLock({ busy in
+                defer { busy = true }; return !busy
+            })
+        {
+            let before = count.withLock { count in
+                defer { count += 1 }; return count
+            }
             #expect(throws: Never.self) { try deed(before) }
             isBusy.withLock { $0 = false }
         }
@@ -191,7 +197,7 @@ struct InUseTests {
         try a.insert("recorded")
         let store = try Store.open(a.path, configuration: StoreConfiguration())
         try store.record()
-        let (dots) = try store.outbox(unpublishedOnly: true).map(\.dot)
+        let dots = try store.outbox(unpublishedOnly: true).map(\.dot)
         try store.close()
         #expect(dots.count == 1)
         let waits = try await examine(a.path, as: a)
@@ -207,16 +213,16 @@ struct InUseTests {
             Finding("gap", .trouble, "a gap", at: "\(place)", why: "w", help: "h")
         }
         let lasting = Finding("damaged-file", .damage, "a file", at: "x", why: "w", help: "h")
-        var looks = RepeatedLook([trouble(0), lasting])
+        var looks = RepeatedExamination([trouble(0), lasting])
         var count = 1
         while looks.isDoubtful {
             looks.add([trouble(count), lasting])
             count += 1
         }
-        #expect(count == RepeatedLook.limit)
+        #expect(count == RepeatedExamination.limit)
         #expect(looks.findings(at: "y").map(\.code) == ["damaged-file", "in-use"])
         #expect(looks.findings(at: "y").last?.severity == .note)
-        var quiet = RepeatedLook([trouble(0)])
+        var quiet = RepeatedExamination([trouble(0)])
         quiet.add(nil)
         #expect(!quiet.isDoubtful && quiet.findings(at: "y") == [trouble(0)])
     }

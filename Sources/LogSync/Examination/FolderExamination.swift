@@ -36,7 +36,7 @@ struct FolderExamination {
                 return [Self.unavailable(LogSyncError(wrapping: error, at: folder.path), at: folder.path)]
             }
         }
-        var looks = RepeatedLook(look() ?? [])
+        var looks = RepeatedExamination(look() ?? [])
         while looks.isDoubtful { looks.add(look()) }
         return looks.findings(at: folder.path)
     }

@@ -5,7 +5,7 @@ import LogSyncStore
 
 /// A history merged from the start into a scratch database, with stops wherever its state can be compared.
 ///
-/// Peers go on writing meanwhile: they merge log files and remove those that they have merged, and the store that is compared
+/// Peers go on writing meanwhile: they merge log files and remove what was merged, and the store that is compared
 /// goes on recording and publishing. The store is therefore compared as one look has found it, and where a file has gone, the
 /// folder is listed anew.
 struct Replay {
@@ -14,7 +14,7 @@ struct Replay {
     private(set) var scan: ContainerScan
     private var folder: ContentFolder { replica.content }
     private var library: ContentLibrary { replica.library }
-    private var hasLookedAgain = false
+    private var hasScannedAgain = false
     private var transactions = 0
     private var compared: [VerifyReport.Comparison] = []
     private(set) var agreesWithStore: Bool?
@@ -43,14 +43,16 @@ struct Replay {
 
         /// How long programs' changes may take to be recorded, and how often that is looked for.
         private static let recording = Duration.seconds(2)
-        private static let look = Duration.milliseconds(50)
+        private static let interval = Duration.milliseconds(50)
 
         /// Looks at the store, if that can be at a moment at which nothing waits to be recorded.
         init(_ store: ReplicatedStore, isolation: isolated (any Actor)? = #isolation) async throws {
             self.store = store
             key = ComparisonKey()
             let end = ContinuousClock.now + Self.recording
-            while try store.store.hasPendingChanges(), ContinuousClock.now < end { try await Task.sleep(for: Self.look) }
+            while try store.store.hasPendingChanges(), ContinuousClock.now < end {
+                try await Task.sleep(for: Self.interval)
+            }
             state = try store.store.comparableState(key)
         }
     }
@@ -75,21 +77,21 @@ struct Replay {
             plan.limit = stop.vector
             try await importAll(compared?.store, within: stop, progress)
             var looks = 1
-            while try replica.store.vector() != stop.vector, looks < RepeatedLook.limit, try lookAgain() {
+            while try replica.store.vector() != stop.vector, looks < RepeatedExamination.limit, try scanAgain() {
                 try await importAll(compared?.store, within: stop, progress)
                 looks += 1
             }
             guard try replica.store.vector() == stop.vector else {
-                if stop.isStore, looks > 1 { findings.append(RepeatedLook.inUse(folder.path)) }
+                if stop.isStore, looks > 1 { findings.append(RepeatedExamination.inUse(folder.path)) }
                 continue
             }
             try compare(with: stop, compared)
         }
         plan.limit = nil
         try await importAll(nil, within: nil, progress)
-        var looks = RepeatedLook(try heldFindings())
+        var looks = RepeatedExamination(try heldFindings())
         while looks.isDoubtful {
-            guard try lookAgain() else {
+            guard try scanAgain() else {
                 looks.add(nil)
                 break
             }
@@ -116,12 +118,12 @@ struct Replay {
     /// Lists the folder anew, and goes on by what is there now.
     ///
     /// - Returns: false where nothing has changed.
-    private mutating func lookAgain() throws -> Bool {
+    private mutating func scanAgain() throws -> Bool {
         let last = scan
         scan = try library.scanner.scan(full: true)
         // The first scan was another's, and what differs from it is not known.
-        let isFirst = !hasLookedAgain
-        hasLookedAgain = true
+        let isFirst = !hasScannedAgain
+        hasScannedAgain = true
         guard isFirst || !scan.isUnchanged(since: last) else { return false }
         library.logs.forgetDoubts()
         library.blobs.update(scan, forgetsDoubts: true)
@@ -337,7 +339,9 @@ struct Replay {
         let lost = Dictionary(grouping: compared.state.lost) { $0.table.folded }
         for (table, mine) in try replica.store.shownTables(compared.key).sorted(by: { $0.key < $1.key }) {
             // A table of another shape shows something else, and rightly.
-            guard let shown = compared.state.shown[table], shown.columns == mine.columns, shown != mine else { continue }
+            guard let shown = compared.state.shown[table], shown.columns == mine.columns, shown != mine else {
+                continue
+            }
             agreesWithStore = false
             let rows = "\(shown.rows) rows here, \(mine.rows) in the replay, or other values"
             let (why, help) =

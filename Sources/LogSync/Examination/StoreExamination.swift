@@ -49,7 +49,7 @@ struct StoreExamination {
     }
 
     private func held(_ items: [HeldItem]) throws -> [Finding] {
-        var looks = RepeatedLook(items.map(held))
+        var looks = RepeatedExamination(items.map(held))
         while looks.isDoubtful { looks.add(try store.inbox.heldItems(store.scan()).map(held)) }
         return looks.findings(at: store.content.path)
     }

@@ -39,14 +39,14 @@ extension Replicator {
 
     /// How long a daemon may take to publish what was recorded, on a machine that has much else to do.
     private static let publication = Duration.seconds(3)
-    private static let look = Duration.milliseconds(50)
+    private static let interval = Duration.milliseconds(50)
 
     /// The transactions that were not published for as long as a daemon needs for that.
     private func waitingTransactions() async throws -> Set<Dot> {
         var waiting = try waitingNow()
         let end = ContinuousClock.now + Self.publication
         while !waiting.isEmpty, ContinuousClock.now < end {
-            try await Task.sleep(for: Self.look)
+            try await Task.sleep(for: Self.interval)
             waiting.formIntersection(try waitingNow())
         }
         return waiting

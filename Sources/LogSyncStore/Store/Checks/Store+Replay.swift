@@ -82,7 +82,8 @@ extension Store {
         try database.read { store in
             let pending = try PendingRows(store)
             // What a migration makes of the tables is recorded by the next step.
-            let tables = try SchemaReconciliation.isNeeded(store) ? [] : store.catalog.tables.filter { !pending.has($0) }
+            let tables =
+                try SchemaReconciliation.isNeeded(store) ? [] : store.catalog.tables.filter { !pending.has($0) }
             return ComparableState(
                 vector: store.peers.vector, digest: store.digestText, shown: try Self.shown(tables, store, key),
                 lost: try ForgottenColumns(store).all())

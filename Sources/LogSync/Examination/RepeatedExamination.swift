@@ -2,7 +2,7 @@
 ///
 /// A folder is not listed at one moment, and a file that was listed may have been merged into another before it is read; so
 /// the first look may find trouble that never was. What is wrong stays so, and is found by the next look as well.
-struct RepeatedLook {
+struct RepeatedExamination {
     /// How often it is looked, at most.
     static let limit = 6
 
