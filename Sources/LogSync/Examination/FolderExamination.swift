@@ -56,7 +56,7 @@ struct FolderExamination {
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             findings += examination.documents(peer) + examination.files(peer, scan, library)
             findings += examination.snapshots(peer)
-            findings += examination.silence(peer) + examination.complaints(peer) + examination.schemas(peer)
+            findings += examination.silence(peer) + examination.complaints(peer, scan) + examination.schemas(peer)
         }
         findings += examination.blobs(scan, library)
         findings += examination.absentPeers(scan, library)
@@ -314,9 +314,9 @@ struct FolderExamination {
     }
 
     /// What a peer holds of the others', as its receipt says.
-    private func complaints(_ peer: PeerScan) -> [Finding] {
+    private func complaints(_ peer: PeerScan, _ scan: ContainerScan) -> [Finding] {
         guard let receipt = peer.receipt.value, !retired.contains(peer.id) else { return [] }
-        return receipt.content.held.map { held in
+        return receipt.content.held.filter { !isOutdated($0, scan) }.map { held in
             let owner = names[held.peer].name
             let file = held.file.map { " (\($0))" } ?? ""
             return Finding(
@@ -326,6 +326,13 @@ struct FolderExamination {
                 why: "it says so in its receipt, and what depends on that waits there",
                 help: Self.help(against: held.reason, owner))
         }
+    }
+
+    /// Whether a peer went by a file that was merged into another meanwhile: its next receipt says so no more.
+    private func isOutdated(_ held: Receipt.Held, _ scan: ContainerScan) -> Bool {
+        guard let name = held.file.flatMap({ LogFileName($0) }), let files = scan.peers[held.peer]?.logs.map(\.name)
+        else { return false }
+        return !files.contains(name) && files.contains { $0.first <= held.sequence && held.sequence <= $0.last }
     }
 
     private static func help(against reason: String, _ owner: String) -> String {
