@@ -18,16 +18,32 @@ struct FolderExamination {
     private static let silence: Int64 = 14 * 24 * 3_600_000
 
     func findings() -> [Finding] {
-        let scan: ContainerScan
-        do {
-            scan = try ContainerScanner(content: folder).scan(full: true)
-        } catch {
-            return [Self.unavailable(LogSyncError(wrapping: error, at: folder.path), at: folder.path)]
-        }
-        return findings(scan)
+        let scanner = ContainerScanner(content: folder)
+        return findings { try scanner.scan(full: true) }
     }
 
-    func findings(_ scan: ContainerScan) -> [Finding] {
+    /// - Parameter scan: lists all of the folder, for each look.
+    func findings(_ scan: () throws -> ContainerScan) -> [Finding] {
+        let library = ContentLibrary(folder)
+        var last: ContainerScan?
+        func look() -> [Finding]? {
+            do {
+                let now = try scan()
+                defer { last = now }
+                return last.map(now.isUnchanged) ?? false ? nil : findings(now, library)
+            } catch {
+                last = nil
+                return [Self.unavailable(LogSyncError(wrapping: error, at: folder.path), at: folder.path)]
+            }
+        }
+        var looks = RepeatedExamination(look() ?? [])
+        while looks.isDoubtful { looks.add(look()) }
+        return looks.findings(at: folder.path)
+    }
+
+    /// What one look finds of what a scan has listed.
+    private func findings(_ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
+        library.logs.forgetDoubts()
         var examination = self
         for (id, peer) in scan.peers where examination.names.names[id] == nil {
             examination.names.names[id] = peer.description.value?.name
@@ -37,11 +53,10 @@ struct FolderExamination {
         findings += examination.temporaries(scan.strange.filter { $0.kind == .temporary })
         findings += scan.failures.map(examination.failure)
         findings += examination.copies() + examination.fileSystem()
-        let library = ContentLibrary(folder)
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
             findings += examination.documents(peer) + examination.files(peer, scan, library)
             findings += examination.snapshots(peer)
-            findings += examination.silence(peer) + examination.complaints(peer) + examination.schemas(peer)
+            findings += examination.silence(peer) + examination.complaints(peer, scan) + examination.schemas(peer)
         }
         findings += examination.blobs(scan, library)
         findings += examination.absentPeers(scan, library)
@@ -299,9 +314,9 @@ struct FolderExamination {
     }
 
     /// What a peer holds of the others', as its receipt says.
-    private func complaints(_ peer: PeerScan) -> [Finding] {
+    private func complaints(_ peer: PeerScan, _ scan: ContainerScan) -> [Finding] {
         guard let receipt = peer.receipt.value, !retired.contains(peer.id) else { return [] }
-        return receipt.content.held.map { held in
+        return receipt.content.held.filter { !isOutdated($0, scan) }.map { held in
             let owner = names[held.peer].name
             let file = held.file.map { " (\($0))" } ?? ""
             return Finding(
@@ -311,6 +326,13 @@ struct FolderExamination {
                 why: "it says so in its receipt, and what depends on that waits there",
                 help: Self.help(against: held.reason, owner))
         }
+    }
+
+    /// Whether a peer went by a file that was merged into another meanwhile: its next receipt says so no more.
+    private func isOutdated(_ held: Receipt.Held, _ scan: ContainerScan) -> Bool {
+        guard let name = held.file.flatMap({ LogFileName($0) }), let files = scan.peers[held.peer]?.logs.map(\.name)
+        else { return false }
+        return !files.contains(name) && files.contains { $0.first <= held.sequence && held.sequence <= $0.last }
     }
 
     private static func help(against reason: String, _ owner: String) -> String {

@@ -4,12 +4,17 @@ import LogSyncModel
 import LogSyncStore
 
 /// A history merged from the start into a scratch database, with stops wherever its state can be compared.
+///
+/// Peers go on writing meanwhile: they merge log files and remove what was merged, and the store that is compared
+/// goes on recording and publishing. The store is therefore compared as one look has found it, and where a file has gone, the
+/// folder is listed anew.
 struct Replay {
     let replica: ReplicatedStore
     private var plan: ImportPlan
-    private let scan: ContainerScan
+    private(set) var scan: ContainerScan
     private var folder: ContentFolder { replica.content }
     private var library: ContentLibrary { replica.library }
+    private var hasScannedAgain = false
     private var transactions = 0
     private var compared: [VerifyReport.Comparison] = []
     private(set) var agreesWithStore: Bool?
@@ -30,6 +35,28 @@ struct Replay {
         plan = try replica.inbox.plan(scan)
     }
 
+    /// A store that is compared with what its transactions make, as one look has found it.
+    struct Compared {
+        let store: ReplicatedStore
+        let state: ComparableState
+        fileprivate let key: ComparisonKey
+
+        /// How long programs' changes may take to be recorded, and how often that is looked for.
+        private static let recording = Duration.seconds(2)
+        private static let interval = Duration.milliseconds(50)
+
+        /// Looks at the store, if that can be at a moment at which nothing waits to be recorded.
+        init(_ store: ReplicatedStore, isolation: isolated (any Actor)? = #isolation) async throws {
+            self.store = store
+            key = ComparisonKey()
+            let end = ContinuousClock.now + Self.recording
+            while try store.store.hasPendingChanges(), ContinuousClock.now < end {
+                try await Task.sleep(for: Self.interval)
+            }
+            state = try store.store.comparableState(key)
+        }
+    }
+
     /// A state in which a peer says that it was.
     private struct Stop {
         var vector: VersionVector
@@ -42,38 +69,75 @@ struct Replay {
     }
 
     mutating func run(
-        comparing store: ReplicatedStore?, isolation: isolated (any Actor)? = #isolation,
+        comparing compared: Compared?, isolation: isolated (any Actor)? = #isolation,
         _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> [Finding] {
-        for stop in try stops(store) {
+        for stop in stops(compared) {
             guard stop.vector.includes(try replica.store.vector()) else { continue }
             plan.limit = stop.vector
-            repeat {
-                try await importAll(store, progress)
-            } while try findBranches() || joinSnapshot(within: stop.vector, orPartial: stop.isStore)
-            guard try replica.store.vector() == stop.vector else { continue }
-            try compare(with: stop, store)
+            try await importAll(compared?.store, within: stop, progress)
+            var looks = 1
+            while try replica.store.vector() != stop.vector, looks < RepeatedExamination.limit, try scanAgain() {
+                try await importAll(compared?.store, within: stop, progress)
+                looks += 1
+            }
+            guard try replica.store.vector() == stop.vector else {
+                if stop.isStore, looks > 1 { findings.append(RepeatedExamination.inUse(folder.path)) }
+                continue
+            }
+            try compare(with: stop, compared)
         }
         plan.limit = nil
-        repeat {
-            try await importAll(nil, progress)
-        } while try findBranches() || joinSnapshot(within: nil, orPartial: true)
-        try judge(store)
-        let names = try replica.names()
-        for held in plan.held {
-            let isDamage = held.reason == .fork || held.reason == .damaged
-            findings.append(
-                Finding(
-                    "held-\(held.reason.rawValue)", isDamage ? .damage : .trouble,
-                    "\(names[held.dot.peer].name):\(held.dot.sequence) cannot be replayed",
-                    at: held.blob.map { folder.peer(held.dot.peer).path($0) }
-                        ?? held.file.map { folder.peer(held.dot.peer).path($0) } ?? folder.path, why: held.detail,
-                    help: "run logsync doctor on the folder"))
+        try await importAll(nil, within: nil, progress)
+        var looks = RepeatedExamination(try heldFindings())
+        while looks.isDoubtful {
+            guard try scanAgain() else {
+                looks.add(nil)
+                break
+            }
+            try await importAll(nil, within: nil, progress)
+            looks.add(try heldFindings())
         }
-        return findings
+        try judge(compared)
+        return findings + looks.findings(at: folder.path).filter { !findings.contains($0) }
     }
 
-    func content(of scan: ContainerScan) -> VerifyReport.Content {
+    private func heldFindings() throws -> [Finding] {
+        let names = try replica.names()
+        return plan.held.map { held in
+            let isDamage = held.reason == .fork || held.reason == .damaged
+            return Finding(
+                "held-\(held.reason.rawValue)", isDamage ? .damage : .trouble,
+                "\(names[held.dot.peer].name):\(held.dot.sequence) cannot be replayed",
+                at: held.blob.map { folder.peer(held.dot.peer).path($0) }
+                    ?? held.file.map { folder.peer(held.dot.peer).path($0) } ?? folder.path, why: held.detail,
+                help: "run logsync doctor on the folder")
+        }
+    }
+
+    /// Lists the folder anew, and goes on by what is there now.
+    ///
+    /// - Returns: false where nothing has changed.
+    private mutating func scanAgain() throws -> Bool {
+        let last = scan
+        scan = try library.scanner.scan(full: true)
+        // The first scan was another's, and what differs from it is not known.
+        let isFirst = !hasScannedAgain
+        hasScannedAgain = true
+        guard isFirst || !scan.isUnchanged(since: last) else { return false }
+        library.logs.forgetDoubts()
+        library.blobs.update(scan, forgetsDoubts: true)
+        try planAnew()
+        return true
+    }
+
+    private mutating func planAnew() throws {
+        let limit = plan.limit
+        plan = try replica.inbox.plan(scan)
+        plan.limit = limit
+    }
+
+    func content() -> VerifyReport.Content {
         var content = VerifyReport.Content(content: folder.name.description, container: folder.container)
         for peer in scan.peers.values {
             let sizes = peer.logs.map(\.size) + peer.snapshots.map(\.size) + peer.schemas.map(\.size)
@@ -89,7 +153,7 @@ struct Replay {
     }
 
     /// In an order in which one can follow the other, as far as that goes.
-    private func stops(_ store: ReplicatedStore?) throws -> [Stop] {
+    private func stops(_ compared: Compared?) -> [Stop] {
         var stops: [Stop] = []
         for peer in scan.peers.values {
             guard let receipt = peer.receipt.value?.content, !receipt.digest.isEmpty, receipt.held.isEmpty else {
@@ -103,17 +167,19 @@ struct Replay {
                     vector: snapshot.vector, digest: Self.text(of: snapshot.manifest.digest), peer: snapshot.peer,
                     snapshot: folder.peer(snapshot.peer).path(snapshot.name)))
         }
-        if let store {
+        if let compared {
             stops.append(
                 Stop(
-                    vector: try store.store.vector(), digest: try store.store.summary().digest, peer: store.peer,
+                    vector: compared.state.vector, digest: compared.state.digest, peer: compared.store.peer,
                     isStore: true))
         }
         func size(_ vector: VersionVector) -> UInt64 { vector.sequences.values.reduce(0, &+) }
+        // The store is what was asked for: what it has not imported yet comes after it.
+        func isBeyondStore(_ stop: Stop) -> Bool { compared.map { !$0.state.vector.includes(stop.vector) } ?? false }
         return stops.sorted {
-            // The store's own receipt may be of the same state; the store is what was asked for.
-            (size($0.vector), $0.isStore ? 0 : 1, $0.peer, $0.snapshot ?? "")
-                < (size($1.vector), $1.isStore ? 0 : 1, $1.peer, $1.snapshot ?? "")
+            // The store's own receipt may be of the same state.
+            (isBeyondStore($0) ? 1 : 0, size($0.vector), $0.isStore ? 0 : 1, $0.peer, $0.snapshot ?? "")
+                < (isBeyondStore($1) ? 1 : 0, size($1.vector), $1.isStore ? 0 : 1, $1.peer, $1.snapshot ?? "")
         }
     }
 
@@ -125,7 +191,17 @@ struct Replay {
 
     // MARK: Merging
 
+    /// All that there is, or all up to a stop.
     private mutating func importAll(
+        _ store: ReplicatedStore?, within stop: Stop?, isolation: isolated (any Actor)? = #isolation,
+        _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws {
+        repeat {
+            try await importReady(store, progress)
+        } while try findBranches() || joinSnapshot(within: stop?.vector, orPartial: stop?.isStore ?? true)
+    }
+
+    private mutating func importReady(
         _ store: ReplicatedStore?, isolation: isolated (any Actor)? = #isolation,
         _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {
@@ -145,9 +221,7 @@ struct Replay {
 
     private mutating func findBranches() throws -> Bool {
         guard try replica.inbox.branches.findBranches(plan, scan) else { return false }
-        let limit = plan.limit
-        plan = try replica.inbox.plan(scan)
-        plan.limit = limit
+        try planAnew()
         return true
     }
 
@@ -215,17 +289,16 @@ struct Replay {
 
     // MARK: Comparing
 
-    private mutating func compare(with stop: Stop, _ store: ReplicatedStore?) throws {
+    private mutating func compare(with stop: Stop, _ compared: Compared?) throws {
         let isEqual = try replica.store.summary().digest == stop.digest
         reached.append((stop, isEqual))
-        guard stop.isStore, let store else { return }
+        guard stop.isStore, let compared else { return }
         agreesWithStore = isEqual
-        guard isEqual, try !store.store.hasPendingChanges() else { return }
-        try compareRows(with: store)
+        if isEqual { try compareRows(with: compared) }
     }
 
     /// Says what was found where states were compared, when all branches are known.
-    private mutating func judge(_ store: ReplicatedStore?) throws {
+    private mutating func judge(_ store: Compared?) throws {
         let names = try replica.names()
         let branches = try replica.store.branches()
         for (stop, isEqual) in reached {
@@ -240,7 +313,7 @@ struct Replay {
             }
             guard !isEqual else { continue }
             let name = names[stop.peer].name
-            let place = stop.isStore ? store?.place.path ?? "" : folder.peer(stop.peer).receiptPath
+            let place = stop.isStore ? store?.store.place.path ?? "" : folder.peer(stop.peer).receiptPath
             let (what, help) =
                 if stop.snapshot != nil {
                     (
@@ -262,13 +335,13 @@ struct Replay {
         }
     }
 
-    private mutating func compareRows(with store: ReplicatedStore) throws {
-        let key = ComparisonKey()
-        let theirs = try store.store.shownTables(key)
-        let lost = Dictionary(grouping: try store.store.lostColumns()) { $0.table.folded }
-        for (table, mine) in try replica.store.shownTables(key).sorted(by: { $0.key < $1.key }) {
+    private mutating func compareRows(with compared: Compared) throws {
+        let lost = Dictionary(grouping: compared.state.lost) { $0.table.folded }
+        for (table, mine) in try replica.store.shownTables(compared.key).sorted(by: { $0.key < $1.key }) {
             // A table of another shape shows something else, and rightly.
-            guard let shown = theirs[table], shown.columns == mine.columns, shown != mine else { continue }
+            guard let shown = compared.state.shown[table], shown.columns == mine.columns, shown != mine else {
+                continue
+            }
             agreesWithStore = false
             let rows = "\(shown.rows) rows here, \(mine.rows) in the replay, or other values"
             let (why, help) =
@@ -288,7 +361,7 @@ struct Replay {
             findings.append(
                 Finding(
                     "rows-differ", .trouble, "the store shows other rows than its transactions make",
-                    at: "\(store.place.path): \(table)", why: why, help: help))
+                    at: "\(compared.store.place.path): \(table)", why: why, help: help))
         }
     }
 }

@@ -6,6 +6,8 @@ import LogSyncStore
 /// Looks a store over, and its folder with it.
 struct StoreExamination {
     let store: ReplicatedStore
+    /// The transactions of which it is known that nobody is about to publish them.
+    let waiting: Set<Dot>
 
     private var path: String { store.place.path }
 
@@ -14,7 +16,7 @@ struct StoreExamination {
         let health = try store.store.health()
         findings += self.health(health)
         // A database that SQLite calls damaged is not asked further.
-        guard health.integrity.isEmpty else { return findings + folder(nil) }
+        guard health.integrity.isEmpty else { return findings + folder(nil).findings() }
         findings += try undecidedReferences()
         let scanned = Result { try store.scan() }
         // What cannot be seen of the container is a finding of its own.
@@ -31,22 +33,25 @@ struct StoreExamination {
                 help: "nothing has to be done while both versions are meant to go on; otherwise run the program's "
                     + "migration where it has not run, with logsync migrate where columns or tables get other names")
         }
-        let outside = folder(scan)
+        let outside = folder(scan).findings { try store.scan() }
         // A file that is damaged is held for that; once is enough.
-        let known = Set(outside.map(\.place))
-        findings += status.held.filter { item in
-            item.file.map { !known.contains(store.content.peer(item.peer.id).path + "/logs/" + $0) } ?? true
-        }.map(held)
-        return findings + outside
+        let known = Set(outside.map(\.place).filter { $0.contains("/\(LogFileName.folder)/") })
+        return try findings + held(status.held).filter { !known.contains($0.place) } + outside
     }
 
-    private func folder(_ scan: ContainerScan?) -> [Finding] {
+    private func folder(_ scan: ContainerScan?) -> FolderExamination {
         var examination = FolderExamination(folder: store.content, configuration: store.configuration)
         // Without names and retirements there is less to say, and nothing wrong.
         if let names = try? store.names() { examination.names = names }
         if let retired = try? store.store.retiredPeers() { examination.retired = retired }
         if let shown = try? scan.map(store.coverage.shownColumns) { examination.shown = shown }
-        return scan.map(examination.findings) ?? examination.findings()
+        return examination
+    }
+
+    private func held(_ items: [HeldItem]) throws -> [Finding] {
+        var looks = RepeatedExamination(items.map(held))
+        while looks.isDoubtful { looks.add(try store.inbox.heldItems(store.scan()).map(held)) }
+        return looks.findings(at: store.content.path)
     }
 
     // MARK: The folder, as this store's
@@ -226,7 +231,7 @@ struct StoreExamination {
             "pending", .note, status.pending, "changes are not recorded yet", why: "no logsync has run since",
             help: "run logsync sync or logsync watch on the store")
         add(
-            "outbox", .trouble, status.outbox, "transactions are not published yet",
+            "outbox", .trouble, waiting.isEmpty ? 0 : status.outbox, "transactions are not published yet",
             why: mayPublish
                 ? "the container was not there or could not be written to, or no logsync has run since"
                 : "they wait until the content folder can be used",

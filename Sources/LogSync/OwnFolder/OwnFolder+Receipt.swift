@@ -27,7 +27,8 @@ extension OwnFolder {
         defer { receiptScan = nil }
         try keepReceiptCounters()
         let standing = try folder.readReceipt()
-        let vector = try store.vector()
+        // Programs may record between two looks.
+        let (vector, digest) = try store.position()
         let firstWaiting = try store.outbox(unpublishedOnly: true).first { $0.dot.peer == peer }
         var said = Receipt.Content(
             published: firstWaiting.map { $0.dot.sequence - 1 } ?? vector[peer],
@@ -47,7 +48,7 @@ extension OwnFolder {
         {
             return
         }
-        said.digest = try store.digest()
+        said.digest = digest
         try describe()
         // Before the folder: a receipt there of which the state file does not know is taken for another process's.
         let nonce = owner.nonce

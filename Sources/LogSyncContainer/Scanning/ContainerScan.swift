@@ -11,6 +11,11 @@ package struct ContainerScan: Sendable {
     package var unread: Set<PeerID>
     /// The peers where anything differs from the scan before; all of them in the first.
     package var changed: Set<PeerID>
+
+    /// Whether this scan has found what the one before it by the same scanner did.
+    package func isUnchanged(since last: ContainerScan) -> Bool {
+        changed.isEmpty && strange == last.strange && failures.map(\.message) == last.failures.map(\.message)
+    }
 }
 
 /// What one scan found in one peer's folder.

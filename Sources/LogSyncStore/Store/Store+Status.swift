@@ -38,6 +38,11 @@ extension Store {
         try database.read { $0.digestText }
     }
 
+    /// Which transactions the store has, and the digest of the state that they make; as cheap.
+    package func position() throws -> (vector: VersionVector, digest: String) {
+        try database.read { ($0.peers.vector, $0.digestText) }
+    }
+
     /// Whether anything was captured since the last recording; cheap.
     package func hasPendingChanges() throws -> Bool {
         try database.read { try Recorder.hasPending($0) }
@@ -136,7 +141,8 @@ extension OpenStore {
     /// Notes that transactions of other peers are imported now.
     func noteImport() throws { try facts.setLastImport(configuration.clock.now()) }
 
-    fileprivate var digestText: String { String(format: "%016lx", stateDigest) }
+    /// As receipts have it.
+    var digestText: String { String(format: "%016lx", stateDigest) }
 }
 
 extension OpenStore {

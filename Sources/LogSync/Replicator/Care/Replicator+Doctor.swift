@@ -28,12 +28,33 @@ extension Replicator {
     }
 
     /// Explains what is wrong with this store and its folder.
-    func doctor() throws -> DoctorReport {
-        try inspect { store in
+    func doctor() async throws -> DoctorReport {
+        let waiting = try await waitingTransactions()
+        return try inspect { store in
             var report = DoctorReport(path: store.place.path)
-            report.findings = try StoreExamination(store: store).findings()
+            report.findings = try StoreExamination(store: store, waiting: waiting).findings()
             return report
         }
+    }
+
+    /// How long a daemon may take to publish what was recorded, on a machine that has much else to do.
+    private static let publication = Duration.seconds(3)
+    private static let interval = Duration.milliseconds(50)
+
+    /// The transactions that were not published for as long as a daemon needs for that.
+    private func waitingTransactions() async throws -> Set<Dot> {
+        var waiting = try waitingNow()
+        let end = ContinuousClock.now + Self.publication
+        while !waiting.isEmpty, ContinuousClock.now < end {
+            try await Task.sleep(for: Self.interval)
+            waiting.formIntersection(try waitingNow())
+        }
+        return waiting
+    }
+
+    private func waitingNow() throws -> Set<Dot> {
+        // A database that SQLite cannot read is for the examination to tell.
+        try inspect { store in Set((try? store.store.outbox(unpublishedOnly: true))?.map(\.dot) ?? []) }
     }
 }
 

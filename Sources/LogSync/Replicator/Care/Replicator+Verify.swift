@@ -76,7 +76,8 @@ extension Founder {
     ) async throws {
         let folder = ContentFolder(
             container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
-        let scan = try ContainerScanner(content: folder).scan(full: true)
+        let scanner = ContainerScanner(content: folder)
+        var scan = try scanner.scan(full: true)
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         try stateDirectory.create()
         // It is read from one end to the other, and the replay needs memory, too.
@@ -93,7 +94,10 @@ extension Founder {
             examination.retired = try compared.store.retiredPeers()
             examination.shown = try compared.coverage.shownColumns(scan)
         }
-        report.findings += examination.findings(scan)
+        report.findings += examination.findings {
+            scan = try scanner.scan(full: true)
+            return scan
+        }
         do {
             try await replay(folder, scan, compared, stateDirectory, &report, progress)
         } catch let error as LogSyncError where [.containerUnavailable, .invalidStore].contains(error.code) {
@@ -122,13 +126,16 @@ extension Founder {
         var known: Set<SchemaFingerprint> = []
         try made.learnKeys(scan, in: folder, known: &known, configuration.logger)
         closeQuietly(made)
+        // What the store has by now is in the folder or in its outbox; what of it has come there since the scan, the replay
+        // finds when it lists the folder anew.
+        let state: Replay.Compared? = if let compared { try await Replay.Compared(compared) } else { nil }
         var replay = try Replay(path, scan, configuration: configuration, stateDirectory: stateDirectory)
         defer { closeQuietly(replay.replica.store) }
-        let found = try await replay.run(comparing: compared, progress)
+        let found = try await replay.run(comparing: state, progress)
         report.findings += found.filter { new in
-            !report.findings.contains { $0.place == new.place && $0.severity == .damage }
+            !report.findings.contains { $0 == new || $0.place == new.place && $0.severity == .damage }
         }
         report.store = replay.agreesWithStore
-        report.contents.append(replay.content(of: scan))
+        report.contents.append(replay.content())
     }
 }

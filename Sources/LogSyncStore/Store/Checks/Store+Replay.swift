@@ -1,4 +1,4 @@
-import LogSyncModel
+package import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
@@ -9,6 +9,17 @@ package struct ShownTable: Hashable, Sendable {
     package var rows: Int
     /// Of all rows, references by identity, in any order.
     package var digest: UInt64
+}
+
+/// A store as one read transaction finds it: its rows are those of its vector.
+package struct ComparableState: Sendable {
+    package var vector: VersionVector
+    package var digest: String
+    /// What each table shows, by its name in logs. Tables whose rows programs have changed since the last recording are not
+    /// among them: they show more than the vector says.
+    package var shown: [String: ShownTable]
+    /// The columns of which the values have gone.
+    package var lost: Set<ColumnName>
 }
 
 /// The key under which two stores' values are compared, made for one comparison: values that their author chose to
@@ -61,13 +72,32 @@ extension Store {
     ///
     /// - Parameter key: the same for both stores that are compared.
     package func shownTables(_ key: ComparisonKey) throws -> [String: ShownTable] {
+        try database.read { store in try Self.shown(store.catalog.tables, store, key) }
+    }
+
+    /// What there is to compare with the transactions that have made this store, however much is written meanwhile.
+    ///
+    /// - Parameter key: the same for both stores that are compared.
+    package func comparableState(_ key: ComparisonKey) throws -> ComparableState {
         try database.read { store in
-            var shown: [String: ShownTable] = [:]
-            for table in store.catalog.tables where table.name != "logsync_setting" {
-                shown[table.name] = try Self.shown(table, store, key.digest)
-            }
-            return shown
+            let pending = try PendingRows(store)
+            // What a migration makes of the tables is recorded by the next step.
+            let tables =
+                try SchemaReconciliation.isNeeded(store) ? [] : store.catalog.tables.filter { !pending.has($0) }
+            return ComparableState(
+                vector: store.peers.vector, digest: store.digestText, shown: try Self.shown(tables, store, key),
+                lost: try ForgottenColumns(store).all())
         }
+    }
+
+    private static func shown(
+        _ tables: [TrackedTable], _ store: OpenStore, _ key: ComparisonKey
+    ) throws -> [String: ShownTable] {
+        var shown: [String: ShownTable] = [:]
+        for table in tables where table.name != "logsync_setting" {
+            shown[table.name] = try Self.shown(table, store, key.digest)
+        }
+        return shown
     }
 
     private static func shown(_ table: TrackedTable, _ store: OpenStore, _ digests: ValueDigest) throws -> ShownTable {
