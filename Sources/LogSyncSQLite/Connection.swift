@@ -258,7 +258,8 @@ package final class Connection {
         if code & 0xFF == SQLITE_INTERRUPT, budget?.isSpent ?? false {
             return LogSyncError(
                 .invalidStore,
-                "what a trigger of the program's does for one row does not come to an end; nothing was written",
+                "what a trigger of the program's does for one row does not come to an end (in: \(sql.prefix(80))); nothing was "
+                    + "written",
                 help: "Look at the triggers (sqlite3 '\(path)' .schema), and drop the one that has no end.")
         }
         return SQLiteFailure.error(

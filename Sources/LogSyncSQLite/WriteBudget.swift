@@ -15,12 +15,14 @@ final class WriteBudget {
     /// After how many instructions it is asked again.
     private static let interval = 1_000_000
 
+    /// Whether there is one, now.
+    fileprivate var isOn = true
     private var left: Int?
     private(set) var isSpent = false
 
     /// Has the connection's statements ask. A function that nobody calls keeps this object as long as SQLite's connection
     /// is open, which may be longer than ours is there.
-    func attach(to handle: OpaquePointer) {
+    init(on handle: OpaquePointer) {
         let object = Unmanaged.passRetained(self).toOpaque()
         sqlite3_create_function_v2(
             handle, "logsync_budget", 0, SQLITE_UTF8 | SQLITE_DIRECTONLY, object,
@@ -39,23 +41,16 @@ final class WriteBudget {
         return isSpent
     }
 
-    func begin(_ instructions: Int) { (left, isSpent) = (instructions, false) }
+    func begin(_ instructions: Int) { (left, isSpent) = (isOn ? instructions : nil, false) }
     func end() { left = nil }
 }
 
 extension Connection {
     /// Has statements that write rows end after a while, whatever fires with them; until ``unboundWrites()``.
     package func boundWrites() {
-        guard budget == nil else { return }
-        let budget = WriteBudget()
-        self.budget = budget
-        // In the place of one that another `Connection` to the same had: what is asked from here on is this one.
-        budget.attach(to: handle)
+        budget = budget ?? WriteBudget(on: handle)
+        budget?.isOn = true
     }
 
-    package func unboundWrites() {
-        guard budget != nil else { return }
-        sqlite3_progress_handler(handle, 0, nil, nil)
-        budget = nil
-    }
+    package func unboundWrites() { budget?.isOn = false }
 }

@@ -42,6 +42,9 @@ struct LeftTablesTests {
         #expect(try replicated(a) == ["note"])
         try a.write(migration)
         #expect(try replicated(a) == ["note"])
+        // Where the name is another by now, that is said.
+        let isRenamed = try a.strings("SELECT name FROM sqlite_master WHERE name = 'secret'").isEmpty
+        #expect(try a.store.health().leftByAnotherName.contains { $0.former == "secret" } == isRenamed)
         // As often as it likes, and also where the file was written anew in between.
         for name in ["second", "third"] {
             let table = try a.strings("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%pw%'")[0]
@@ -57,6 +60,7 @@ struct LeftTablesTests {
         let a = try peer()
         try a.write("DROP TABLE secret; CREATE TABLE list(id INTEGER PRIMARY KEY, title TEXT, color TEXT)")
         #expect(try replicated(a) == ["list", "note"])
+        #expect(try a.store.health().leftByAnotherName.isEmpty)
         // One of the former name is the same again.
         try a.write("CREATE TABLE secret(k TEXT PRIMARY KEY)")
         #expect(try replicated(a) == ["list", "note"])

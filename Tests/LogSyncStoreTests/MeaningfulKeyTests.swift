@@ -11,22 +11,10 @@ struct MeaningfulKeyTests {
 
     init() throws { folder = try TestFolder() }
 
-    private func report(
-        _ sql: String, in name: String = "app", _ change: (inout InitializePlan) -> Void = { _ in }
-    ) throws -> FoundingReport {
-        let path = folder.path + "/\(name).db"
-        let app = try TestPeer.open(path)
-        defer { TestPeer.close(app) }
-        try app.execute(sql)
-        var plan = InitializePlan(content: "test", container: "/nowhere", peerName: "a")
-        change(&plan)
-        return try Store.examine(path, plan: plan, configuration: StoreConfiguration())
-    }
-
     private func reasons(table: String, key: String, _ values: [Int64], type: String = "") throws -> [String] {
         let rows = values.map { "INSERT INTO \(table) VALUES(\($0), 'x');" }.joined()
         let schema = "CREATE TABLE \(table)(\(key) INTEGER PRIMARY KEY \(type), text TEXT);"
-        return try report(schema + rows, in: table).undecidedKeys.map(\.reason)
+        return try folder.examine(schema + rows, in: table).undecidedKeys.map(\.reason)
     }
 
     @Test(
@@ -102,20 +90,20 @@ struct MeaningfulKeyTests {
 
     @Test("An identity decides it, and what refers to it is asked for only where it is a local number")
     func decided() throws {
-        let asked = try report(Self.reference)
+        let asked = try folder.examine(Self.reference)
         #expect(asked.undecidedKeys.map(\.column) == ["srid"] && asked.undecided.isEmpty)
         let obstacle = try #require(asked.obstacle)
         #expect(obstacle.code == .configuration && obstacle.message.contains("spatial_ref_sys.srid is called srid"))
         for option in ["--identity spatial_ref_sys=natural", "--identity spatial_ref_sys=surrogate"] {
             #expect(obstacle.help?.contains(option) == true)
         }
-        let natural = try report("SELECT 1") { $0.identities["spatial_ref_sys"] = .natural }
+        let natural = try folder.examine("SELECT 1") { $0.identities["spatial_ref_sys"] = .natural }
         #expect(natural.obstacle == nil && natural.undecidedKeys.isEmpty && natural.undecided.isEmpty)
-        let local = try report("SELECT 1") { $0.identities["Spatial_Ref_Sys"] = .surrogate }
+        let local = try folder.examine("SELECT 1") { $0.identities["Spatial_Ref_Sys"] = .surrogate }
         #expect(local.undecidedKeys.isEmpty && local.undecided.map(\.column) == ["srid"])
-        #expect(try report("SELECT 1") { $0.local = ["spatial_ref_sys"] }.obstacle == nil)
-        #expect(try report("SELECT 1") { $0.knowsColumns = true }.undecidedKeys.isEmpty)
-        #expect(try report("SELECT 1") { $0.settings = [("identity", "x", "surrogate")] }.obstacle == nil)
+        #expect(try folder.examine("SELECT 1") { $0.local = ["spatial_ref_sys"] }.obstacle == nil)
+        #expect(try folder.examine("SELECT 1") { $0.knowsColumns = true }.undecidedKeys.isEmpty)
+        #expect(try folder.examine("SELECT 1") { $0.settings = [("identity", "x", "surrogate")] }.obstacle == nil)
     }
 
     @Test("A reference that is told to keys which are the same everywhere is plain data", arguments: [true, false])

@@ -21,12 +21,7 @@ struct ProgramCounterTests {
         """
 
     private func found(_ sql: String, in name: String = "app") throws -> [String] {
-        let path = folder.path + "/\(name).db"
-        let app = try TestPeer.open(path)
-        defer { TestPeer.close(app) }
-        try app.execute(sql)
-        let plan = InitializePlan(content: "test", container: "/nowhere", peerName: "a")
-        return try Store.examine(path, plan: plan, configuration: StoreConfiguration()).counters.map { counter in
+        try folder.examine(sql, in: name).counters.map { counter in
             "\(counter.table).\(counter.column) \(counter.target) +\(counter.ahead)"
         }
     }

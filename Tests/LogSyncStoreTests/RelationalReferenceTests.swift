@@ -13,12 +13,7 @@ struct RelationalReferenceTests {
 
     /// Each as `table.column parent`, in the order in which they are offered.
     private func asked(_ sql: String, in name: String = "app") throws -> [String] {
-        let path = folder.path + "/\(name).db"
-        let app = try TestPeer.open(path)
-        defer { TestPeer.close(app) }
-        try app.execute(sql)
-        let plan = InitializePlan(content: "test", container: "/nowhere", peerName: "a")
-        return try Store.examine(path, plan: plan, configuration: StoreConfiguration()).undecided.map {
+        try folder.examine(sql, in: name).undecided.map {
             "\($0.table).\($0.column) \($0.parent)"
         }
     }

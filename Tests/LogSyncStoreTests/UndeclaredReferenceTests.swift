@@ -11,21 +11,9 @@ struct UndeclaredReferenceTests {
 
     init() throws { folder = try TestFolder() }
 
-    private func report(
-        _ sql: String, in name: String = "app", _ change: (inout InitializePlan) -> Void = { _ in }
-    ) throws -> FoundingReport {
-        let path = folder.path + "/\(name).db"
-        let app = try TestPeer.open(path)
-        defer { TestPeer.close(app) }
-        try app.execute(sql)
-        var plan = InitializePlan(content: "test", container: "/nowhere", peerName: "a")
-        change(&plan)
-        return try Store.examine(path, plan: plan, configuration: StoreConfiguration())
-    }
-
     /// Each as `table.column parent evidence`.
     private func undeclared(_ sql: String, in name: String = "app") throws -> [String] {
-        try report(sql, in: name).references.filter { !$0.taken }.map {
+        try folder.examine(sql, in: name).references.filter { !$0.taken }.map {
             "\($0.table).\($0.column) \($0.parent) \($0.evidence.rawValue)"
         }
     }
@@ -116,7 +104,7 @@ struct UndeclaredReferenceTests {
                 """
         #expect(try undeclared(schema) == ["t.author_id people name-and-data"])
         // A recipe that says of what columns are is of one who has looked at them.
-        #expect(try report("SELECT 1") { $0.knowsColumns = true }.references.isEmpty)
+        #expect(try folder.examine("SELECT 1") { $0.knowsColumns = true }.references.isEmpty)
     }
 
     @Test("A column that is called as its own table is no reference, but for one that says that it is one")
@@ -152,7 +140,7 @@ struct UndeclaredReferenceTests {
         // A kind of books, and no kind of what.
         let kind = Self.books + "CREATE TABLE loans(id INTEGER PRIMARY KEY, book_type TEXT, book_id INTEGER);"
         #expect(try undeclared(kind, in: "d") == ["loans.book_id books name"])
-        let report = try report(Self.books + table, in: "e")
+        let report = try folder.examine(Self.books + table, in: "e")
         #expect(report.undecided.allSatisfy { $0.type == "taggable_type" } && report.undecided.count == 2)
         let help = report.obstacle?.help ?? ""
         #expect(
@@ -294,7 +282,7 @@ struct UndeclaredReferenceTests {
             Self.books + """
                 CREATE TABLE t(id INTEGER PRIMARY KEY, book INTEGER, story INTEGER, declared INTEGER REFERENCES books(id));
                 """
-        let all = try report(schema)
+        let all = try folder.examine(schema)
         #expect(all.undecided.map(\.column) == ["book", "story"])
         #expect(all.references.filter(\.taken).map(\.column) == ["declared"])
         let obstacle = try #require(all.obstacle)
@@ -302,27 +290,27 @@ struct UndeclaredReferenceTests {
         for option in ["--reference t.book=books", "--no-reference t.book", "--no-reference t.story"] {
             #expect(obstacle.help?.contains(option) == true)
         }
-        let decided = try report("SELECT 1") { plan in
+        let decided = try folder.examine("SELECT 1") { plan in
             plan.references = [("t", "book", "books")]
             plan.notReferences = [("T", "Story")]
         }
         #expect(decided.undecided.isEmpty && decided.obstacle == nil)
         #expect(decided.references.filter(\.taken).map(\.column) == ["book", "declared"])
-        let joining = try report("SELECT 1") { $0.settings = [("identity", "t", "surrogate")] }
+        let joining = try folder.examine("SELECT 1") { $0.settings = [("identity", "t", "surrogate")] }
         #expect(joining.undecided.isEmpty && joining.references.count == 3)
     }
 
     @Test("What need not be decided is not: rows whose integers are the same everywhere, tables that are left alone")
     func needless() throws {
         let schema = Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, book INTEGER); INSERT INTO t VALUES(1, 1);"
-        #expect(try report(schema) { $0.identities["books"] = .natural }.undecided.isEmpty)
-        #expect(try report("SELECT 1") { $0.local = ["t"] }.undecided.isEmpty)
-        #expect(try report("SELECT 1") { $0.skip = ["books"] }.undecided.isEmpty)
+        #expect(try folder.examine(schema) { $0.identities["books"] = .natural }.undecided.isEmpty)
+        #expect(try folder.examine("SELECT 1") { $0.local = ["t"] }.undecided.isEmpty)
+        #expect(try folder.examine("SELECT 1") { $0.skip = ["books"] }.undecided.isEmpty)
     }
 
     @Test("No identity is advised that an integer is part of")
     func advice() throws {
-        let tables = try report(
+        let tables = try folder.examine(
             Self.books + """
                 CREATE TABLE comments(id INTEGER PRIMARY KEY, book INTEGER UNIQUE, text TEXT);
                 CREATE TABLE tags(id INTEGER PRIMARY KEY, name TEXT UNIQUE);

@@ -2,8 +2,8 @@ import LogSyncContainer
 import Synchronization
 
 /// A file system on which a process dies: from the nth change on, everything fails.
-final class DyingFileSystem: FileSystem {
-    private let base = PosixFileSystem()
+final class DyingFileSystem: ForwardingFileSystem {
+    let base = PosixFileSystem()
     private let remaining: Mutex<Int>
     /// Whether the change at which it dies is still made.
     private let completesLast: Bool

@@ -4,12 +4,12 @@ import LogSync
 import Testing
 
 /// The machine's own file system that says it is of another kind, or takes upper and lower case for the same.
-private struct OtherFileSystem: FileSystem {
+private struct OtherFileSystem: ForwardingFileSystem {
     var kind: FileSystemKind?
     var foldsCase = false
     /// Where that is so.
     var container = ""
-    private let base = PosixFileSystem()
+    let base = PosixFileSystem()
 
     init(_ kind: FileSystemKind? = nil, foldsCase: Bool = false) {
         self.kind = kind
@@ -33,21 +33,7 @@ private struct OtherFileSystem: FileSystem {
     func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
         try base.status(spelled(path), followingLinks: followingLinks)
     }
-    func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
-        try base.list(directory, statuses: statuses)
-    }
     func open(_ path: String) throws(FileSystemError) -> any ReadableFile { try base.open(spelled(path)) }
-    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
-        try base.create(path, permissions: permissions)
-    }
-    func rename(_ path: String, to newPath: String) throws(FileSystemError) { try base.rename(path, to: newPath) }
-    func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
-    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
-        try base.makeDirectory(path, permissions: permissions)
-    }
-    func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
-    func checkWritable(_ directory: String) throws(FileSystemError) { try base.checkWritable(directory) }
-    func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }
 }
 
 @Suite("The doctor says what kind of folder it is")

@@ -7,8 +7,8 @@ import Synchronization
 import Testing
 
 /// A file system that does not answer while it is held, as a mount whose server is gone.
-private final class HungFileSystem: FileSystem {
-    private let base = PosixFileSystem()
+private final class HungFileSystem: ForwardingFileSystem {
+    let base = PosixFileSystem()
     private let gate = NSCondition()
     nonisolated(unsafe) private var isHeld = false
 
@@ -32,20 +32,6 @@ private final class HungFileSystem: FileSystem {
         pass()
         return try base.status(path, followingLinks: followingLinks)
     }
-
-    func open(_ path: String) throws(FileSystemError) -> any ReadableFile { try base.open(path) }
-    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
-        try base.create(path, permissions: permissions)
-    }
-    func rename(_ path: String, to newPath: String) throws(FileSystemError) { try base.rename(path, to: newPath) }
-    func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
-    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
-        try base.makeDirectory(path, permissions: permissions)
-    }
-    func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
-    func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }
-    func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }
-    func checkWritable(_ directory: String) throws(FileSystemError) { try base.checkWritable(directory) }
 }
 
 @Suite("A folder that does not answer")

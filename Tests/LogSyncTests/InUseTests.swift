@@ -8,8 +8,8 @@ import Testing
 @testable import LogSync
 
 /// A file system on which somebody else does something whenever a log file is about to be opened.
-private final class BusyFileSystem: FileSystem {
-    private let base = PosixFileSystem()
+private final class BusyFileSystem: ForwardingFileSystem {
+    let base = PosixFileSystem()
     private let deed: @Sendable (Int) throws -> Void
     private let count = Mutex(0)
     private let isBusy = Mutex(false)
@@ -33,25 +33,6 @@ private final class BusyFileSystem: FileSystem {
         }
         return try base.open(path)
     }
-
-    func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
-        try base.list(directory, statuses: statuses)
-    }
-    func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
-        try base.status(path, followingLinks: followingLinks)
-    }
-    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
-        try base.create(path, permissions: permissions)
-    }
-    func rename(_ path: String, to newPath: String) throws(FileSystemError) { try base.rename(path, to: newPath) }
-    func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
-    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
-        try base.makeDirectory(path, permissions: permissions)
-    }
-    func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
-    func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }
-    func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }
-    func checkWritable(_ directory: String) throws(FileSystemError) { try base.checkWritable(directory) }
 }
 
 @Suite("A store and a folder that are in use are examined as if they were not")
@@ -114,6 +95,11 @@ struct InUseTests {
         let fileSystem = BusyFileSystem { count in try writing.insert("meanwhile-\(count)") }
         let report = try await verify(a.path, as: machine(on: fileSystem))
         #expect(report.store == true && report.findings.isEmpty, "\(report.findings)")
+        // What was left out is said.
+        try a.insert("not recorded")
+        #expect(try await verify(a.path, as: a).notCompared == ["note"])
+        try await a.sync()
+        #expect(try await verify(a.path, as: a).notCompared == [])
     }
 
     @Test("A row that was changed behind the triggers' back is found beside an app that commits")

@@ -1,12 +1,12 @@
 import LogSyncContainer
 
 /// A file system that refuses with one errno: every change, or every look as well.
-struct RefusingFileSystem: FileSystem {
+struct RefusingFileSystem: ForwardingFileSystem {
     let number: CInt
     /// Below here.
     let path: String
     var refusesLooks = false
-    private let base = PosixFileSystem()
+    let base = PosixFileSystem()
 
     init(_ number: CInt, below path: String, refusesLooks: Bool = false) {
         self.number = number
@@ -66,8 +66,6 @@ struct RefusingFileSystem: FileSystem {
         try change("synchronize", path)
         try base.synchronizeDirectory(path)
     }
-
-    func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }
 
     func checkWritable(_ directory: String) throws(FileSystemError) {
         try change("write to", directory)

@@ -6,8 +6,8 @@ import Synchronization
 import Testing
 
 /// The machine's own file system; notes what is listed and opened.
-private final class CountingFileSystem: FileSystem {
-    private let base = PosixFileSystem()
+private final class CountingFileSystem: ForwardingFileSystem {
+    let base = PosixFileSystem()
     fileprivate let noted = Mutex<[String]>([])
 
     /// The paths that were listed or opened since this was last asked.
@@ -26,21 +26,6 @@ private final class CountingFileSystem: FileSystem {
         noted.withLock { $0.append(path) }
         return try base.open(path)
     }
-    func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
-        try base.status(path, followingLinks: followingLinks)
-    }
-    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
-        try base.create(path, permissions: permissions)
-    }
-    func rename(_ path: String, to newPath: String) throws(FileSystemError) { try base.rename(path, to: newPath) }
-    func remove(_ path: String) throws(FileSystemError) { try base.remove(path) }
-    func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
-        try base.makeDirectory(path, permissions: permissions)
-    }
-    func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
-    func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }
-    func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }
-    func checkWritable(_ directory: String) throws(FileSystemError) { try base.checkWritable(directory) }
 }
 
 @Suite("A command that runs again reads nothing of peers of whom nothing is new")

@@ -137,7 +137,7 @@ struct Replay {
         plan.limit = limit
     }
 
-    func content() -> VerifyReport.Content {
+    func content() throws -> VerifyReport.Content {
         var content = VerifyReport.Content(content: folder.name.description, container: folder.container)
         for peer in scan.peers.values {
             let sizes = peer.logs.map(\.size) + peer.snapshots.map(\.size) + peer.schemas.map(\.size)
@@ -146,8 +146,8 @@ struct Replay {
         }
         content.transactions = transactions
         // It was read a moment ago.
-        content.vector = (try? replica.store.vector()) ?? VersionVector()
-        content.digest = (try? replica.store.summary().digest) ?? ""
+        content.vector = try replica.store.vector()
+        content.digest = try replica.store.digest()
         content.compared = compared
         return content
     }

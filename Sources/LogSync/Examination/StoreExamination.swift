@@ -188,6 +188,16 @@ struct StoreExamination {
                         + "rows they meant",
                     help: "let those peers sync; a row that is given another parent here names that one"))
         }
+        for (table, former) in health.leftByAnotherName {
+            findings.append(
+                Finding(
+                    "left-out", .note, "a table is left out because it is taken for \(former) under another name",
+                    at: "\(path): \(table)",
+                    why: "\(former) was left out with --skip or --local, went, and this one has its columns",
+                    help:
+                        "where it is another, leave the content with logsync leave and join it again with logsync init")
+            )
+        }
         for table in health.untracked {
             findings.append(
                 Finding(

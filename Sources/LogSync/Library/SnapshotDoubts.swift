@@ -22,7 +22,6 @@ final class SnapshotDoubts {
     private let scan: ContainerScan
     private let library: ContentLibrary
     private var contents: [SnapshotName: Contents] = [:]
-    private var changes: [PeerID: [[String: ChangeCounts]]] = [:]
 
     private struct Contents {
         var settings: [SnapshotRows] = []
@@ -88,12 +87,7 @@ final class SnapshotDoubts {
         var inserted: [String: Int] = [:]
         var deleted: [String: Int] = [:]
         for (peer, sequence) in lines {
-            let found = changes(of: peer)
-            guard sequence <= found.count else { return nil }
-            var sum: [String: ChangeCounts] = [:]
-            for counts in found.prefix(Int(clamping: sequence)) {
-                for (table, count) in counts { sum[table, default: ChangeCounts()] += count }
-            }
+            guard let sum = changes(of: peer, upTo: sequence) else { return nil }
             for (table, count) in sum {
                 inserted[table] = max(inserted[table] ?? 0, count.inserted)
                 deleted[table] = Int(clamping: UInt64(deleted[table] ?? 0) + UInt64(max(0, count.deleted)))
@@ -106,21 +100,23 @@ final class SnapshotDoubts {
         }.reduce(into: [:]) { $0[$1.key] = max(0, $1.value - (deleted[$1.key] ?? 0)) }
     }
 
-    /// What a peer's transactions do, from the first one on, as far as their log files say it one after the other.
-    private func changes(of peer: PeerID) -> [[String: ChangeCounts]] {
-        if let known = changes[peer] { return known }
-        var found: [[String: ChangeCounts]] = []
+    /// What a peer's transactions do in all, from the first one on; nil where their log files do not say it one after the
+    /// other.
+    private func changes(of peer: PeerID, upTo last: UInt64) -> [String: ChangeCounts]? {
+        var sum: [String: ChangeCounts] = [:]
+        var next: UInt64 = 1
         let files = scan.peers[peer]?.logFiles ?? LogFileSet([])
         var bad: Set<LogFileName> = []
-        while case .file(let name) = files.choice(for: UInt64(found.count) + 1, where: { !bad.contains($0) }) {
-            let before = found.count
+        while next <= last, case .file(let name) = files.choice(for: next, where: { !bad.contains($0) }) {
+            let before = next
             // A file that cannot be read to its end says as much as was read.
             try? library.logs.reader(name, of: peer).forEachSummary {
-                if $0.header.dot.sequence == UInt64(found.count) + 1 { found.append($0.counts) }
+                guard $0.header.dot.sequence == next, next <= last else { return }
+                for (table, count) in $0.counts { sum[table, default: ChangeCounts()] += count }
+                next += 1
             }
-            if found.count == before { bad.insert(name) }
+            if next == before { bad.insert(name) }
         }
-        changes[peer] = found
-        return found
+        return next > last ? sum : nil
     }
 }

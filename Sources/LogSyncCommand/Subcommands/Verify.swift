@@ -47,6 +47,12 @@ struct Verify: AsyncParsableCommand {
             lines.append(
                 Terminal.printable("\(report.path): \(store ? "agrees with" : "differs from") its transactions."))
         }
+        if !report.notCompared.isEmpty {
+            lines.append(
+                Terminal.printable(
+                    "Not compared, because changes wait to be recorded: \(report.notCompared.joined(separator: ", ")).")
+            )
+        }
         return lines + report.findings.flatMap(\.lines)
     }
 }

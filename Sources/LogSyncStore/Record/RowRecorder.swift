@@ -142,7 +142,7 @@ struct RowRecorder {
         let digest = reader.digest(row.values.digests)
         let digests = reader.columnDigests(row.values.digests)
         // Both, because a dropped column renews the digests of rows that were changed before it went.
-        let uniques = table.uniques(of: row.identity) { row[$0] }
+        lazy var uniques = table.uniques(of: row.identity) { row[$0] }
         // A record that stood beside another row, as long as nobody knew better, has the digests of that one's unique keys.
         let isItsOwn = row.touched.movedFrom == nil || table.findsByKeyDigest || uniques == former.uniques
         let isSame = digest == former.digest && digests == former.digests && isItsOwn

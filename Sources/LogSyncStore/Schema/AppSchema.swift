@@ -102,7 +102,7 @@ enum AppSchema {
 
     /// What this store was told of tables that it does not replicate, when it was made: facts of its own, because settings
     /// of the content are anybody's to write, and would have it publish what was to stay here.
-    enum Left: String {
+    enum Left: String, CaseIterable {
         case local
         case skip
 
@@ -117,7 +117,7 @@ enum AppSchema {
     /// The tables that this store left out when it was made, by this choice of its own.
     static func leftTables(on connection: Connection) throws -> [(name: String, setting: Left)] {
         let names = try TableSchema.tableNames(on: connection)
-        return try [Left.local, .skip].flatMap { setting in
+        return try Left.allCases.flatMap { setting in
             let left = try setting.tables(on: connection)
             return names.filter { left.contains($0.folded) }.sorted().map { ($0, setting) }
         }

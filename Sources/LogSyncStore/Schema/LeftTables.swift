@@ -17,6 +17,8 @@ struct LeftTables {
         var rootPage: String
         /// In lower case.
         var columns: [String]
+        /// The name of the table that was left out, where this one is it under another; empty where it was so called then.
+        var former = ""
 
         init(_ table: String, _ connection: Connection) throws {
             let root = try connection.integer(
@@ -28,12 +30,12 @@ struct LeftTables {
         /// nil for a table that was left out by a version that noted nothing but its name, and that has not been seen since.
         init?(_ value: Value) {
             guard case .text(let text) = value,
-                let parts = try? KeyList.decode(String(decoding: text, as: UTF8.self)), let root = parts.first
+                let parts = try? KeyList.decode(String(decoding: text, as: UTF8.self)), parts.count > 1
             else { return nil }
-            (rootPage, columns) = (root, Array(parts.dropFirst()))
+            (rootPage, former, columns) = (parts[0], parts[1], Array(parts.dropFirst(2)))
         }
 
-        func encoded() throws -> Value { .text(try KeyList.encode([rootPage] + columns)) }
+        func encoded() throws -> Value { .text(try KeyList.encode([rootPage, former] + columns)) }
 
         /// Whether it is the same table, by its place and most of its columns, or made anew with the same ones. The place
         /// alone says nothing: the pages of a table that is dropped are the next one's.
@@ -47,8 +49,12 @@ struct LeftTables {
     /// Notes the shapes that the tables have now.
     func note() throws {
         for (table, setting) in try AppSchema.leftTables(on: connection) {
-            let (key, shape) = (setting.key(table), try Shape(table, connection).encoded())
-            if try facts.value(key) != shape { try facts.set(key, shape) }
+            let key = setting.key(table)
+            let known = try facts.value(key)
+            var shape = try Shape(table, connection)
+            shape.former = known.flatMap(Shape.init)?.former ?? ""
+            let now = try shape.encoded()
+            if known != now { try facts.set(key, now) }
         }
     }
 
@@ -57,13 +63,22 @@ struct LeftTables {
     /// - Parameter tables: that have come, by their names.
     func follow(_ tables: [String]) throws {
         let present = Set(try TableSchema.tableNames(on: connection).map(\.folded))
-        for setting in [AppSchema.Left.local, .skip] {
+        for setting in AppSchema.Left.allCases {
             for (name, value) in try facts.values(under: setting.key("")) where !present.contains(name) {
-                guard let former = Shape(value) else { continue }
-                for table in tables where try Shape(table, connection).isSame(as: former) {
-                    try facts.set(setting.key(table), value)
+                guard var left = Shape(value) else { continue }
+                left.former = name
+                for table in tables where try Shape(table, connection).isSame(as: left) {
+                    try facts.set(setting.key(table), left.encoded())
                 }
             }
+        }
+    }
+
+    /// The tables that are left out because they are another one under a name of their own, with the name that it had.
+    func renamed() throws -> [(table: String, former: String)] {
+        try AppSchema.leftTables(on: connection).compactMap { table, setting in
+            let former = try facts.value(setting.key(table)).flatMap(Shape.init)?.former ?? ""
+            return former.isEmpty ? nil : (table, former)
         }
     }
 }

@@ -136,6 +136,7 @@ extension Founder {
             !report.findings.contains { $0 == new || $0.place == new.place && $0.severity == .damage }
         }
         report.store = replay.agreesWithStore
-        report.contents.append(replay.content())
+        report.notCompared = state?.state.unrecorded ?? []
+        report.contents.append(try replay.content())
     }
 }

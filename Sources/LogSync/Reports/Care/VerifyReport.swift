@@ -26,6 +26,8 @@ public struct VerifyReport: Sendable, Encodable {
     public var contents: [Content] = []
     /// Whether the store agrees with the replay; nil where no store was given, or none of the same vector was reached.
     public var store: Bool?
+    /// The store's tables that were not compared, because programs' changes waited to be recorded.
+    public var notCompared: [String] = []
     public var findings: [Finding] = []
 
     public var outcome: Outcome { Outcome(findings: findings) }
@@ -35,7 +37,7 @@ public struct VerifyReport: Sendable, Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, path, contents, store, findings
+        case format, path, contents, store, notCompared, findings
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -44,6 +46,7 @@ public struct VerifyReport: Sendable, Encodable {
         try document.encode(path, forKey: .path)
         try document.encode(contents, forKey: .contents)
         try document.encode(store, forKey: .store)
+        try document.encode(notCompared, forKey: .notCompared)
         try document.encode(findings, forKey: .findings)
     }
 }

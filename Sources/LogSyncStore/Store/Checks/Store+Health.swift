@@ -22,6 +22,8 @@ package struct StoreHealth: Sendable {
     package var withoutTriggers: [String] = []
     /// Tables that are neither replicated nor said to be left alone.
     package var untracked: [String] = []
+    /// Tables that are left out because they are taken for one that was, under another name.
+    package var leftByAnotherName: [(table: String, former: String)] = []
     /// Rows that differ from their clock records, have none, or are gone though their records say they stand; by table.
     /// Tables with captured changes are not compared.
     package var differing: [String: Int] = [:]
@@ -76,6 +78,7 @@ extension Store {
                 try health.addReferences(of: table, store)
             }
             health.untracked = try untracked(store)
+            health.leftByAnotherName = try LeftTables(connection).renamed()
             return health
         }
     }
@@ -83,7 +86,7 @@ extension Store {
     private func untracked(_ store: OpenStore) throws -> [String] {
         let settings = Settings(store)
         let settled = try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.folded } }
-        let left = try [AppSchema.Left.skip, .local].reduce(into: Set(settled)) {
+        let left = try AppSchema.Left.allCases.reduce(into: Set(settled)) {
             try $0.formUnion($1.tables(on: store.connection))
         }
         let isBehind = try SchemaReconciliation.isNeeded(store)

@@ -18,6 +18,8 @@ package struct ComparableState: Sendable {
     /// What each table shows, by its name in logs. Tables whose rows programs have changed since the last recording are not
     /// among them: they show more than the vector says.
     package var shown: [String: ShownTable]
+    /// Those tables, by their names in the database.
+    package var unrecorded: [String]
     /// The columns of which the values have gone.
     package var lost: Set<ColumnName>
 }
@@ -84,8 +86,11 @@ extension Store {
             // What a migration makes of the tables is recorded by the next step.
             let tables =
                 try SchemaReconciliation.isNeeded(store) ? [] : store.catalog.tables.filter { !pending.has($0) }
+            let compared = Set(tables.map(\.id))
+            let unrecorded = store.catalog.tables.filter { !compared.contains($0.id) && $0.name != "logsync_setting" }
             return ComparableState(
                 vector: store.peers.vector, digest: store.digestText, shown: try Self.shown(tables, store, key),
+                unrecorded: unrecorded.map(\.schema.name).sorted(),
                 lost: try ForgottenColumns(store).all())
         }
     }
