@@ -100,7 +100,7 @@ struct SchemaLoader {
             }
             let message = String(cString: sqlite3_errmsg(connection.handle))
             if let transgression = authorizer.transgression { throw ForeignSchema.refusal(transgression) }
-            if clock.isOver { throw ForeignSchema.refusal("takes longer than a schema may") }
+            try checkTime()
             switch code & 0xFF {
             case SQLITE_OK: return nil
             case SQLITE_TOOBIG: throw ForeignSchema.refusal("is larger than a schema may be: \(message)")
@@ -115,7 +115,7 @@ struct SchemaLoader {
 
     /// SQLite asks for the functions of a default when it is taken, not when it is declared.
     private func inspectDefaults(_ sql: String) throws -> String? {
-        guard sql.range(of: "DEFAULT", options: .caseInsensitive) != nil else { return nil }
+        guard Self.hasDefaults(sql) else { return nil }
         let name = SQL.name(SQLTokens(sql).name(2))
         guard let reason = try inspect("INSERT INTO main.\(name) DEFAULT VALUES") else { return nil }
         try unguarded { try connection.execute("DROP TABLE main.\(name)") }
@@ -127,19 +127,31 @@ struct SchemaLoader {
     private func inspectSizes(_ sql: String, _ kind: ForeignSchema.Kind) throws -> String? {
         authorizer.purpose = .inspection
         let name = Self.objectName(sql, kind)
-        // Literals are as long as they are written.
-        let defaults = try unguarded {
-            try connection.integer(
-                "SELECT sum(length(CAST(dflt_value AS BLOB))) FROM pragma_table_xinfo(?)", .text(name))
+        var defaults: Int64 = 0
+        if kind == .table, Self.hasDefaults(sql) {
+            // Literals are as long as they are written.
+            defaults =
+                try unguarded {
+                    try connection.integer(
+                        "SELECT sum(length(CAST(dflt_value AS BLOB))) FROM pragma_table_xinfo(?)", .text(name))
+                } ?? 0
         }
         let isTooLarge = ConstantExpressions(sql, on: connection).exceed(
-            Limits.schemaConstants - (kind == .table ? Int(clamping: defaults ?? 0) : 0))
-        if clock.isOver { throw ForeignSchema.refusal("takes longer than a schema may") }
+            Limits.schemaConstants - Int(clamping: defaults))
+        try checkTime()
         guard isTooLarge else { return nil }
         try unguarded {
             try connection.execute("DROP \(kind == .table ? "TABLE" : "INDEX") main.\(SQL.name(name))")
         }
         return "its expressions come to more than \(Limits.schemaConstants) bytes for each row, whatever is in it"
+    }
+
+    private static func hasDefaults(_ sql: String) -> Bool {
+        sql.range(of: "DEFAULT", options: .caseInsensitive) != nil
+    }
+
+    private func checkTime() throws {
+        if clock.isOver { throw ForeignSchema.refusal("takes longer than a schema may") }
     }
 
     private func inspectViews() throws -> [UnmadeObject] {
@@ -254,7 +266,13 @@ struct SchemaLoader {
     private func unguarded<Result>(_ body: () throws -> Result) throws -> Result {
         SchemaAuthorizer.detach(from: connection)
         defer { authorizer.attach(to: connection) }
-        return try body()
+        do {
+            return try body()
+        } catch {
+            // What is interrupted may be ours.
+            try checkTime()
+            throw error
+        }
     }
 
     private struct Limit {
