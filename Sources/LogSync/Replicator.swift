@@ -215,12 +215,24 @@ public actor Replicator {
         let (recording, recorded) = try await step(settles: true) { store in
             let isAsked = parts.contains(.scan) || !store.identity.isSettledWithFolder
             let scan = isAsked ? Result { try store.scan(extent) } : nil
-            let isOutdated = try store.settleIdentity(try? scan?.get())
+            let succession = try settleIdentity(of: store, try? scan?.get())
             let recorded = try store.record()
-            return (Recording(scan: scan, isOutdated: isOutdated), recorded)
+            return (Recording(scan: scan, isOutdated: succession?.isOutdated ?? false), recorded)
         }
         if recorded != nil { result.recorded += 1 }
         return recording
+    }
+
+    /// Settles which peer the store is. One that was restored first takes in what its former self did with what the backup had
+    /// captured.
+    @discardableResult
+    func settleIdentity(of store: ReplicatedStore, _ scan: ContainerScan?) throws -> Succession? {
+        guard let succession = try store.settleIdentity(scan) else { return nil }
+        // A folder that is not there says nothing of it.
+        if let scan = scan ?? (try? store.scan()), let step = try store.inbox.importRepeated(succession, scan) {
+            try announce(step, in: store)
+        }
+        return succession
     }
 
     // MARK: Publish
@@ -265,7 +277,7 @@ public actor Replicator {
             try store.inbox.finish(plan, scan)
             // Others have seen what this store never did: it is an older state of itself.
             guard store.identity.seenByOthers > 0 else { return false }
-            return try store.settleIdentity(scan)
+            return try store.settleIdentity(scan)?.isOutdated ?? false
         }
         if isOutdated { try await importAll(scan, &result) }
     }

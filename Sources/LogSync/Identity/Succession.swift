@@ -22,14 +22,13 @@ extension ReplicatedStore {
     /// Finds out which peer this store is, and makes it another where it has to be one.
     ///
     /// - Parameter scan: what the container holds; nil where it is not available or was not looked at.
-    /// - Returns: whether the store is an older state of its former self, which is to be imported before anything is
-    ///   published.
+    /// - Returns: why it was made another peer; nil where it was not.
     /// - Throws: `containerUnavailable` where only the container could tell.
     @discardableResult
-    func settleIdentity(_ scan: ContainerScan?) throws -> Bool {
-        guard let succession = try identity.settle(scan) else { return false }
+    func settleIdentity(_ scan: ContainerScan?) throws -> Succession? {
+        guard let succession = try identity.settle(scan) else { return nil }
         try become(succession)
-        return succession.isOutdated
+        return succession
     }
 
     /// Makes this store a new peer that succeeds the present one.

@@ -22,8 +22,33 @@ extension Inbox {
             scan, except: peer, library: library, configuration: owner.configuration, branches: try store.branches())
     }
 
+    /// Merges what the peer recorded next that this store was until it was restored, before anything is recorded here: what
+    /// the backup had captured may be in it, and is not to count twice.
+    ///
+    /// - Returns: nil where nothing of that peer can be imported; then everything that was captured counts as new.
+    func importRepeated(_ succession: Succession, _ scan: ContainerScan) throws -> ImportStep? {
+        guard succession.kind == .restored, let former = owner.registration.succeeds.last else { return nil }
+        let plan = try plan(scan)
+        var limit = try store.vector()
+        limit[former] += 1
+        plan.limit = limit
+        while true {
+            do {
+                switch try importNext(plan, repeating: succession) {
+                case .imported(let step): return step.imported.isEmpty ? nil : step
+                case .undone: continue
+                case .finished: return nil
+                }
+            } catch is UncertainRepetition {
+                return nil
+            }
+        }
+    }
+
     /// Merges what is ready, in one SQLite transaction that is kept short.
-    func importNext(_ plan: ImportPlan) throws -> ImportProgress {
+    ///
+    /// - Parameter succession: where it is the first that is imported after the store was restored.
+    func importNext(_ plan: ImportPlan, repeating succession: Succession? = nil) throws -> ImportProgress {
         try begin(plan)
         if try !plan.hasNext() {
             guard try acceptClocks(plan), try plan.hasNext() else { return .finished }
@@ -32,13 +57,16 @@ extension Inbox {
         var files: [ImportedFile: Int] = [:]
         let isLogged = logger.logLevel <= .debug
         do {
-            step = try store.importStep {
+            let next = {
                 let next = try plan.next()
                 if isLogged, next != nil, let (peer, file, _) = plan.current {
                     files[ImportedFile(peer: peer, name: file.name), default: 0] += 1
                 }
                 return next
             }
+            step =
+                try succession.map { try store.repeatingStep(isExact: $0.restsOnFolder, next: next) }
+                ?? store.importStep(next: next)
         } catch let reason as NotReady {
             plan.wait(reason, at: try store.vector())
             return .undone
@@ -53,6 +81,8 @@ extension Inbox {
         } catch let gone as RowGone {
             try record(gone)
             return .undone
+        } catch let error as UncertainRepetition {
+            throw error
         } catch {
             try hold(plan, error)
             return .undone

@@ -53,7 +53,7 @@ extension Replicator {
     func settleForPrograms() async {
         guard founding == nil else { return }
         do {
-            try await step(settles: true) { _ = try $0.settleIdentity(nil) }
+            try await step(settles: true) { _ = try settleIdentity(of: $0, nil) }
         } catch {
             configuration.logger.debug("\(path): which peer it is will be told by the next sync: \(error)")
         }

@@ -47,7 +47,7 @@ extension Replicator {
         try await step(settles: true) { store in
             // A container that is not there tells nothing.
             let scan = store.identity.isSettledWithFolder ? nil : try? store.scan(.changes)
-            try store.settleIdentity(scan)
+            try settleIdentity(of: store, scan)
             let result = try body(store)
             try store.identity.noteRecorded()
             return result

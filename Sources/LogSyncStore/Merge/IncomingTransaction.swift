@@ -6,7 +6,7 @@ package struct IncomingTransaction {
     package var header: TransactionHeader
     package var chainBefore: ChainHash
     package var chain: ChainHash
-    /// Streams the row changes; may be called once.
+    /// Streams the row changes, from the first one on.
     package var forEachGroup: ((RowGroup) throws -> Void) throws -> Void
     /// Gives the blobs that its values name; nil where it names none.
     package var blobs: BlobSource?

@@ -36,7 +36,7 @@ final class TransactionMerge {
     let dependencies: VersionVector
     /// Whether its author's schema is another.
     private let isOfOtherSchema: Bool
-    let notes = ChangeNotes()
+    let notes: ChangeNotes
     let dangling: DanglingReferences
     /// Gives the bytes of values that the transaction names.
     private(set) var blobs: BlobSource?
@@ -53,6 +53,9 @@ final class TransactionMerge {
     /// What was recorded to bring those rows back.
     private(set) var reinserted: RecordedTransaction?
 
+    /// The rows that another merge of it has done already; nil where there is none. Other rows may differ from their records
+    /// then.
+    private let early: MergedRows?
     /// The latest time that a row of it may have, but where its peer's clock was accepted.
     private let latestTime: LatestTime
 
@@ -61,10 +64,18 @@ final class TransactionMerge {
     private var token: Int64 = 0
     private var batchInserter: BatchInserter?
 
+    /// - Parameters:
+    ///   - early: the rows that another merge of it has done already.
+    ///   - notes: what that one has noted.
     /// - Throws: `malformedLog` where the transaction depends on others that have not been imported.
-    init(_ store: OpenStore, _ header: TransactionHeader) throws {
+    init(
+        _ store: OpenStore, _ header: TransactionHeader, after early: MergedRows? = nil,
+        _ notes: ChangeNotes = ChangeNotes()
+    ) throws {
         self.store = store
         self.header = header
+        self.early = early
+        self.notes = notes
         shownRows = ShownRows(store)
         dangling = DanglingReferences(store)
         guard case .seen(let dependencies) = try store.peers.dependencies(of: header, on: store.connection) else {
@@ -99,6 +110,14 @@ final class TransactionMerge {
             token: token)
     }
 
+    /// Merges one row before the rest of the transaction, which another merge does.
+    ///
+    /// - Returns: false where it has to wait for others.
+    func mergeEarly(_ row: IncomingRow, of incoming: IncomingTransaction) throws -> Bool {
+        blobs = incoming.blobs
+        return try RowMerge(row: whole(row), transaction: self).apply(mayDefer: true)
+    }
+
     // MARK: Groups
 
     private func applyGroup(_ group: RowGroup) throws {
@@ -115,12 +134,14 @@ final class TransactionMerge {
         let target = GroupTarget(group, store.catalog[group.table])
         try target.check(group, store.catalog)
         for index in try applyBatch(group, target) {
-            try apply(IncomingRow(group, index, target, stamp), mayDefer: true)
+            let row = IncomingRow(group, index, target, stamp)
+            if early?.contain(row) != true { try apply(row, mayDefer: true) }
         }
     }
 
     /// Applies the changes of a group that nothing contests, and returns the others, by index.
     private func applyBatch(_ group: RowGroup, _ target: GroupTarget) throws -> [Int] {
+        guard early == nil else { return Array(0..<group.rowCount) }
         guard let batch = try BatchInsertMerge(group, target, self), let table = target.table else {
             try flushBatch()
             return try BatchChangeMerge(group, target, self)?.apply() ?? Array(0..<group.rowCount)
@@ -144,12 +165,14 @@ final class TransactionMerge {
     // MARK: Rows
 
     private func apply(_ row: IncomingRow, mayDefer: Bool) throws {
-        var whole = row
-        if let blobs, row.group.namesBlobs(at: row.index) {
-            // A row that has to wait does so without its bytes.
-            whole = IncomingRow(try row.group.whole(at: row.index, blobs), 0, row.target, stamp)
-        }
-        if try !RowMerge(row: whole, transaction: self).apply(mayDefer: mayDefer) { deferred.append(row) }
+        // A row that has to wait does so without its bytes.
+        if try !RowMerge(row: whole(row), transaction: self).apply(mayDefer: mayDefer) { deferred.append(row) }
+    }
+
+    /// The row with the bytes of its large values.
+    private func whole(_ row: IncomingRow) throws -> IncomingRow {
+        guard let blobs, row.group.namesBlobs(at: row.index) else { return row }
+        return IncomingRow(try row.group.whole(at: row.index, blobs), 0, row.target, stamp)
     }
 
     private func applyDeferredRows() throws {

@@ -26,6 +26,12 @@ package struct SchemaFindings: Sendable, Equatable {
         var rows: [Int64] = []
     }
 
+    /// Whether the tables and columns are what they were.
+    var hasNoChange: Bool {
+        newTables.isEmpty && newColumns.values.allSatisfy(\.isEmpty) && newReferences.isEmpty
+            && formerReferences.isEmpty
+    }
+
     package init() {}
 
     mutating func formUnion(_ other: SchemaFindings) {

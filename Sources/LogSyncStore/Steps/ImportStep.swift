@@ -6,8 +6,8 @@ package struct ImportStep: Sendable {
     /// The local changes that were recorded first, if there were any.
     package var recorded: RecordedTransaction?
     package var imported: [ImportedTransaction] = []
-    /// What was recorded because a delete took rows that this peer had edited, under `delete-loses`, and because a program's
-    /// note of the integers that it has given was raised.
+    /// What was recorded because a delete took rows that this peer had edited, under `delete-loses`, because a program's
+    /// note of the integers that it has given was raised, and what rows hold that were written again after a restore.
     package var revived: [RecordedTransaction] = []
 }
 
@@ -23,19 +23,63 @@ extension ImportStep {
         let deadline = ContinuousClock.now + .seconds(store.configuration.lockBudget)
         repeat {
             guard let incoming = try next() else { break }
-            try Readiness(of: incoming.header, chainBefore: incoming.chainBefore, in: store).check(incoming.header.dot)
-            let merge = try TransactionMerge(store, incoming.header)
-            do {
-                step.imported.append(try merge.run(incoming))
-            } catch let error as LogSyncError {
-                throw RefusedTransaction(error, on: store.connection) ?? error
-            }
-            if let reinserted = merge.reinserted { step.revived.append(reinserted) }
+            try step.merge(incoming, into: store) { try TransactionMerge(store, $0) }
         } while ContinuousClock.now < deadline
-        guard !step.imported.isEmpty else { return step }
+        try step.finish(in: store)
+        return step
+    }
+
+    /// Merges the next transaction of the peer that a restored store was, then records what that one does not say; see
+    /// ``RepeatedCaptures``. What `next` gives may be streamed twice.
+    ///
+    /// - Parameter isExact: whether a captured row is taken for one of the transaction only if it was captured in the very
+    ///   millisecond that this says.
+    /// - Throws: as ``run(in:next:)``; ``UncertainRepetition``.
+    static func runRepeating(
+        in store: OpenStore, isExact: Bool, next: () throws -> IncomingTransaction?
+    ) throws -> ImportStep {
+        var step = ImportStep()
+        guard let incoming = try next() else { return step }
+        // A backup's schema counts as changed, whatever it is.
+        let isOpen = try RecordStep.isSchemaOpen(store)
+        let findings = isOpen ? try SchemaReconciliation(store: store).reconcile() : SchemaFindings()
+        // With another schema, what was captured may mean something else.
+        guard findings.hasNoChange else { throw UncertainRepetition() }
+        var recorded: RecordedTransaction?
+        var repeated: RepeatedCaptures?
+        try step.merge(incoming, into: store) { header in
+            try store.copyAppTriggers()
+            let early = try TransactionMerge(store, header)
+            var captures = RepeatedCaptures(store, early, isExact: isExact)
+            let merged = try captures.forget(incoming)
+            repeated = captures
+            recorded = try RecordStep(store, findings: findings, reconciles: isOpen).run()
+            return try TransactionMerge(store, header, after: merged, early.notes)
+        }
+        step.recorded = recorded
+        try repeated?.writeAgain()
+        if let again = try RecordStep(store).run() { step.revived.append(again) }
+        try step.finish(in: store)
+        return step
+    }
+
+    private mutating func merge(
+        _ incoming: IncomingTransaction, into store: OpenStore, _ begin: (TransactionHeader) throws -> TransactionMerge
+    ) throws {
+        try Readiness(of: incoming.header, chainBefore: incoming.chainBefore, in: store).check(incoming.header.dot)
+        let merge = try begin(incoming.header)
+        do {
+            imported.append(try merge.run(incoming))
+        } catch let error as LogSyncError {
+            throw RefusedTransaction(error, on: store.connection) ?? error
+        }
+        if let reinserted = merge.reinserted { revived.append(reinserted) }
+    }
+
+    private mutating func finish(in store: OpenStore) throws {
+        guard !imported.isEmpty else { return }
         try store.noteMerged()
         // Nothing else is pending.
-        if try store.raiseAllocators(), let raised = try RecordStep(store).run() { step.revived.append(raised) }
-        return step
+        if try store.raiseAllocators(), let raised = try RecordStep(store).run() { revived.append(raised) }
     }
 }

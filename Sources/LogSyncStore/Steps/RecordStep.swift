@@ -30,7 +30,7 @@ struct RecordStep {
     }
 
     /// Whether the schema has to be looked at: it has changed, or what was left open about it is decided by now.
-    private static func isSchemaOpen(_ store: OpenStore) throws -> Bool {
+    static func isSchemaOpen(_ store: OpenStore) throws -> Bool {
         if try SchemaReconciliation.isNeeded(store) { return true }
         // Columns come to be undecided only where the schema has changed.
         if store.hasUndecided == false { return false }

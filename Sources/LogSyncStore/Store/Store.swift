@@ -283,6 +283,15 @@ package final class Store: Sendable {
         }
     }
 
+    /// The same for the next transaction of the peer that this store was before it was restored, as ``RepeatedCaptures`` says.
+    package func repeatingStep(isExact: Bool, next: () throws -> IncomingTransaction?) throws -> ImportStep {
+        try database.write { store in
+            let step = try ImportStep.runRepeating(in: store, isExact: isExact, next: next)
+            if !step.imported.isEmpty { try store.noteImport() }
+            return step
+        }
+    }
+
     /// How many peers of which nothing was known were imported from today; see ``NewPeers``.
     package func newPeersToday() throws -> Int { try database.read { try NewPeers(store: $0).counted() } }
 

@@ -18,7 +18,7 @@ extension Replicator {
         try await step(settles: true) { store in
             // Without the container, its logs name no rows.
             let scan = try? store.scan()
-            try store.settleIdentity(scan)
+            try settleIdentity(of: store, scan)
             let report = try store.rescan(scan)
             try store.identity.noteRecorded()
             return report
