@@ -306,6 +306,16 @@ struct DoctorTests {
         #expect(try await examine().findings.isEmpty)
     }
 
+    @Test("A full disk of the database, or of the state directory, is said", arguments: ["/a", "/a-state"])
+    func fullDisk(place: String) async throws {
+        var full = a
+        full.configuration.fileSystem = RefusingFileSystem(ENOSPC, below: world.root + place)
+        let report = try await examine(as: full)
+        expect("disk-full", .trouble, in: report, at: world.root + place)
+        #expect(report.findings.allSatisfy { $0.help?.contains("space") == true }, "\(report.findings)")
+        #expect(try await examine().findings.isEmpty)
+    }
+
     @Test("A folder that only strangers write to is said to be another content's; founders who have met are none")
     func otherContent() async throws {
         let other = try World()

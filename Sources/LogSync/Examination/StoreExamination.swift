@@ -12,7 +12,7 @@ struct StoreExamination {
     private var path: String { store.place.path }
 
     func findings() throws -> [Finding] {
-        var findings = place()
+        var findings = place() + disks()
         let health = try store.store.health()
         findings += self.health(health)
         // A database that SQLite calls damaged is not asked further.
@@ -70,7 +70,30 @@ struct StoreExamination {
         }
     }
 
-    private func unwritable(_ error: FileSystemError) -> Finding {
+    /// What keeps this machine's own files from being written.
+    private func disks() -> [Finding] {
+        let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+        let places = [
+            (directory, "the database cannot be written to", "what programs have committed stays as it is"),
+            (store.stateDirectory.path, "the state directory cannot be written to", "nothing is recorded or imported"),
+        ]
+        return places.compactMap { place, what, kept in
+            do throws(FileSystemError) {
+                try store.configuration.fileSystem.checkWritable(place.isEmpty ? "/" : place)
+                return nil
+            } catch  where [ENOSPC, EDQUOT, EROFS].contains(error.number) {
+                return unwritable(error, what, kept: kept)
+            } catch {
+                // SQLite and the locks say for themselves who may not write.
+                return nil
+            }
+        }
+    }
+
+    private func unwritable(
+        _ error: FileSystemError, _ what: String = "the content folder cannot be written to",
+        kept: String = "recorded changes stay in the store's outbox"
+    ) -> Finding {
         let code =
             switch error.number {
             case EROFS: "read-only"
@@ -78,9 +101,9 @@ struct StoreExamination {
             case ENOSPC, EDQUOT: "disk-full"
             default: "io-error"
             }
-        let explained = error.explained(kept: "recorded changes stay in the store's outbox")
+        let explained = error.explained(kept: kept)
         return Finding(
-            code, .trouble, "the content folder cannot be written to", at: error.path, why: explained.message,
+            code, .trouble, what, at: error.path, why: explained.message,
             help: explained.help)
     }
 
