@@ -271,12 +271,13 @@ extension SchemaReconciliation {
         let reader = TableReader(table: table, store: store)
         let shownRows = ShownRows(store)
         var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []
-        var unidentified: [(rowid: Int64, digest: UInt64)] = []
+        var unidentified: [OrderedMatch.Side] = []
         try reader.forEachRow { rowid, values in
             guard let rowid else { return }
             let identity = try reader.naturalIdentity { try shownRows.knownValue(values[$0], $0, in: table) }
             guard let identity else {
-                unidentified.append((rowid, reader.digest(values.map(table.valueDigest.of))))
+                let digests = reader.columnDigests(values.map(table.valueDigest.of))
+                unidentified.append(OrderedMatch.Side(number: rowid, digests: digests))
                 return
             }
             if table.storesIdentity {
@@ -291,9 +292,15 @@ extension SchemaReconciliation {
                 moves.append((row, rowid, [digest]))
             }
         }
-        moves += try matchUnidentified(unidentified, table, clock)
+        let unnamed = try matchUnidentified(unidentified, table, clock)
+        moves += unnamed.moves
         // Where another row has taken a deleted row's number, the captured deletion may say no more than that number.
-        let isInTheWay = try clock.move(moves)
+        var isInTheWay = try clock.move(moves)
+        let taken = Set(unidentified.map(\.number))
+        for record in unnamed.orphans
+        where taken.contains(record) && !unnamed.moves.contains(where: { $0.to == record }) {
+            isInTheWay = try clock.vacate(record) || isInTheWay
+        }
         return try compareUnidentified(table) || isInTheWay
     }
 
@@ -328,24 +335,36 @@ extension SchemaReconciliation {
         return true
     }
 
-    /// Rows with a NULL in their key are matched by all that they hold; VACUUM keeps their order.
+    /// Finds the records of rows that no key tells apart.
     private func matchUnidentified(
-        _ rows: [(rowid: Int64, digest: UInt64)], _ table: TrackedTable, _ clock: ClockTable
-    ) throws -> [(from: Int64, to: Int64, uniques: [Int32])] {
-        guard !rows.isEmpty else { return [] }
-        var records: [UInt64: [Int64]] = [:]
+        _ rows: [OrderedMatch.Side], _ table: TrackedTable, _ clock: ClockTable
+    ) throws -> (moves: [(from: Int64, to: Int64, uniques: [Int32])], orphans: [Int64]) {
+        guard !rows.isEmpty else { return ([], []) }
+        var records: [OrderedMatch.Side] = []
         for row in try connection.rows(
-            "SELECT row, digest, identity FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row DESC")
+            "SELECT row, identity FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row")
         {
-            guard case .blob(let bytes) = row[2], table.key.isEmpty || RowIdentity(unchecked: bytes).isSurrogate
+            guard case .blob(let bytes) = row[1], table.key.isEmpty || RowIdentity(unchecked: bytes).isSurrogate,
+                let record = try clock.record(at: row[0].asInteger)
             else { continue }
-            records[UInt64(bitPattern: row[1].asInteger), default: []].append(row[0].asInteger)
+            records.append(OrderedMatch.Side(number: row[0].asInteger, digests: record.digests))
         }
-        var moves: [(from: Int64, to: Int64, uniques: [Int32])] = []
-        for (rowid, digest) in rows {
-            guard let record = records[digest]?.popLast(), record != rowid else { continue }
-            moves.append((record, rowid, try clock.record(at: record)?.uniques ?? []))
+        let match = OrderedMatch(rows.sorted { $0.number < $1.number }, records, columns: table.columns.map(\.id))
+        let moved = match.pairs.filter { $0.record != $0.row }
+        try followCaptured(moved, in: table)
+        return (
+            try moved.map { ($0.record, $0.row, try clock.record(at: $0.record)?.uniques ?? []) }, match.orphans
+        )
+    }
+
+    /// Lets what was captured of rows name them by the numbers that they have now.
+    private func followCaptured(_ moved: [(record: Int64, row: Int64)], in table: TrackedTable) throws {
+        let places = Dictionary(moved.map { ($0.record, $0.row) }) { first, _ in first }
+        let condition = "number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue)"
+        guard !moved.isEmpty else { return }
+        for row in try connection.rows("SELECT number, row FROM \(table.pending) WHERE \(condition)") {
+            guard case .integer(let place) = row[1], let new = places[place] else { continue }
+            try connection.run("UPDATE \(table.pending) SET row = ?2 WHERE number = ?1", row[0], .integer(new))
         }
-        return moves
     }
 }
