@@ -57,6 +57,8 @@ final class Recorder {
     private var foundEarly: [Int64: [Int64: RowIdentity]] = [:]
     private let author: String?
     private let context: String?
+    /// What transactions had seen, by one of their stamps at time 0.
+    private var coverages: [Stamp: Coverage?] = [:]
 
     private var connection: Connection { store.connection }
     private var identities: IdentityMap { IdentityMap(store: store) }
@@ -135,6 +137,16 @@ final class Recorder {
     /// Notes what a migration has put into a row.
     func noteFill(_ value: Value, of column: Int, in table: TrackedTable) {
         fills[table.id, default: [:]][column, default: MigrationFill(value)].add(value)
+    }
+
+    /// What the transaction of a fill had seen, itself included; nil where too little is known of it.
+    func coverage(of fill: Stamp) throws -> Coverage? {
+        if let known = coverages[fill] { return known }
+        let seen = try store.peers.dependencies(of: fill.peer, at: fill.sequence, on: connection)
+        var coverage = seen.map { Coverage($0, peers: store.peers) }
+        coverage?.raise(fill.peer, to: fill.sequence)
+        coverages[fill] = .some(coverage)
+        return coverage
     }
 
     // MARK: Phases of all tables

@@ -145,10 +145,11 @@ struct RowRecorder {
         lazy var uniques = table.uniques(of: row.identity) { row[$0] }
         // A record that stood beside another row, as long as nobody knew better, has the digests of that one's unique keys.
         let isItsOwn = row.touched.movedFrom == nil || table.findsByKeyDigest || uniques == former.uniques
+        let converted = converted(of: row, former)
         let isSame = digest == former.digest && digests == former.digests && isItsOwn
         let references = try newReferences(of: row, former)
         if isSame && !row.touched.recordsReferences && references.isEmpty { return }
-        var changed = changedColumns(of: row, digest, former)
+        var changed = changedColumns(of: row, digest, former, besides: converted)
         // A migration that gives rows other keys writes what refers to them, and says no more than was said before: the same
         // peer's keys and references count, wherever several have migrated.
         let ended = recorder.findings.formerReferences[table.id] ?? []
@@ -157,7 +158,7 @@ struct RowRecorder {
         changed.removeAll(where: rekeyed.contains)
         var record = former
         record.state.extend(to: table.columnCount)
-        let first = try firstValues(of: row, former, into: &record)
+        let first = try firstValues(of: row, former, into: &record, isChanged: !changed.isEmpty)
         changed += first.changed
         record.digests = digests
         record.digest = digest
@@ -181,18 +182,42 @@ struct RowRecorder {
         }
     }
 
+    private func differs(_ position: Int, of row: Row, _ former: ClockRecord) -> Bool {
+        former.digests[table.columns[position].id] != UInt32(truncatingIfNeeded: row.values.digests[position])
+    }
+
+    /// The columns, by position, whose type a migration has changed, and in which the row holds the same as another type: that is
+    /// no write, and says nothing against one that another peer makes.
+    private func converted(of row: Row, _ former: ClockRecord) -> Set<Int> {
+        guard let retyped = recorder.findings.retypedColumns[table.id] else { return [] }
+        return Set(
+            table.columns.indices.filter { position in
+                let id = table.columns[position].id
+                guard retyped.contains(id), id < former.digests.count, differs(position, of: row, former) else {
+                    return false
+                }
+                return row[position].otherTypes.contains {
+                    UInt32(truncatingIfNeeded: table.valueDigest.of($0)) == former.digests[id]
+                }
+            })
+    }
+
     /// The columns, by position, that the record knows and that hold something else now.
-    private func changedColumns(of row: Row, _ digest: UInt64, _ former: ClockRecord) -> [Int] {
+    ///
+    /// - Parameter converted: of these, those that hold what they held, as another type.
+    private func changedColumns(
+        of row: Row, _ digest: UInt64, _ former: ClockRecord, besides converted: Set<Int>
+    ) -> [Int] {
         let known = table.columns.indices.filter { table.columns[$0].id < former.digests.count }
-        var changed = known.filter { index in
-            former.digests[table.columns[index].id] != UInt32(truncatingIfNeeded: row.values.digests[index])
-        }
+        var changed = known.filter { !converted.contains($0) && differs($0, of: row, former) }
         if row.touched.recordsReferences {
             let references = known.filter {
                 table.columns[$0].reference != nil && !former.showsNumber(row.values.values, $0, in: table)
             }
             changed = Array(Set(changed + references)).sorted()
-        } else if changed.isEmpty && digest != former.digest && former.digests.count == table.columnCount {
+        } else if changed.isEmpty && converted.isEmpty && digest != former.digest
+            && former.digests.count == table.columnCount
+        {
             // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
             changed = Array(table.columns.indices)
         }
@@ -216,7 +241,7 @@ struct RowRecorder {
     /// Columns that came after a row's record: values that other peers have given to them meanwhile were kept and take
     /// their place; what a migration has put into them is a fill, which a value that is known already makes superfluous.
     private func firstValues(
-        of row: Row, _ former: ClockRecord, into record: inout ClockRecord
+        of row: Row, _ former: ClockRecord, into record: inout ClockRecord, isChanged: Bool
     ) throws -> (changed: [Int], fills: [Int], isKept: Bool) {
         let isNew = recorder.findings.newColumns[table.id] ?? []
         var changed: [Int] = []
@@ -230,8 +255,11 @@ struct RowRecorder {
             {
                 record.state.setCell(column.id, cell)
                 shown = store.shown(cell, table.name, column.name)
-                // Of a key that each peer's migration has made, the first one stays: other rows refer to it.
-                isWritten = !cell.isFilled(record.state) || table.key.contains { $0.index == index }
+                // Of a key that each peer's migration has made, the first one stays: other rows refer to it. So it does where the
+                // migration has found the row as it was there: what differs was written.
+                isWritten =
+                    try !cell.isFilled(record.state) || table.key.contains { $0.index == index }
+                    || !isChanged && record.state.isUnchanged(since: cell, recorder)
                 isKept = true
             }
             let isFilled = try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)
@@ -366,17 +394,5 @@ struct RowRecorder {
                 column: column.name, operation: .add, value: counted.cumulative,
                 base: Dot(store.peers.id(counted.base.peer), counted.base.sequence))
         }
-    }
-}
-
-extension CellState {
-    /// Whether migrations alone have given the cell what it holds, and no insert or update.
-    fileprivate func isFilled(_ row: RowClock) -> Bool {
-        let inserts = row.insertEntries
-        return additions.isEmpty
-            && versions.allSatisfy { version in
-                version.stamp.time == .zero
-                    && !inserts.contains { $0.peer == version.stamp.peer && $0.sequence == version.stamp.sequence }
-            }
     }
 }

@@ -12,6 +12,9 @@ package struct SchemaFindings: Sendable, Equatable {
     /// Columns, by table and column id, that have just appeared: what they hold counts as a fill.
     var newColumns: [Int64: Set<Int>] = [:]
 
+    /// Columns, by table and column id, that have another type than before.
+    var retypedColumns: [Int64: Set<Int>] = [:]
+
     /// Columns that have come to be references, by table id.
     var newReferences: [Int64: NewReferences] = [:]
 
@@ -28,7 +31,7 @@ package struct SchemaFindings: Sendable, Equatable {
 
     /// Whether the tables and columns are what they were.
     var hasNoChange: Bool {
-        newTables.isEmpty && newColumns.values.allSatisfy(\.isEmpty) && newReferences.isEmpty
+        newTables.isEmpty && newColumns.values.allSatisfy(\.isEmpty) && retypedColumns.isEmpty && newReferences.isEmpty
             && formerReferences.isEmpty
     }
 
@@ -44,6 +47,7 @@ package struct SchemaFindings: Sendable, Equatable {
         orphanScans.formUnion(other.orphanScans)
         newTables.formUnion(other.newTables)
         newColumns.merge(other.newColumns) { $0.union($1) }
+        retypedColumns.merge(other.retypedColumns) { $0.union($1) }
         formerReferences.merge(other.formerReferences) { $0.union($1) }
         newReferences.merge(other.newReferences) {
             NewReferences(columns: $0.columns.union($1.columns), rows: $0.rows + $1.rows)

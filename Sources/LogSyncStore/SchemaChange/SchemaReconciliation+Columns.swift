@@ -9,6 +9,7 @@ struct ColumnChanges {
     var dropped: [Int] = []
     /// Of which it has been decided what they are (``UndecidedColumns``).
     var decided: [Int] = []
+    var retyped: [Int] = []
 }
 
 extension SchemaReconciliation {
@@ -146,6 +147,7 @@ extension SchemaReconciliation {
             else { continue }
             try rename(known, to: column, in: table)
         }
+        changes.retyped = try noteTypes(present.map(\.element), known, in: table)
         for (ordinal, column) in present {
             try connection.run(
                 "UPDATE logsync_column SET ordinal = ?3 WHERE table_id = ?1 AND name = ?2 AND NOT dropped",
@@ -153,6 +155,23 @@ extension SchemaReconciliation {
         }
         if undecided.isEmpty { try tell(schema, of: table) }
         return changes
+    }
+
+    /// Notes the types that columns have now. Returns those, by id, that make something else of their values than before.
+    private func noteTypes(
+        _ present: [TableSchema.Column], _ known: [KnownColumn], in table: TrackedTable
+    ) throws -> [Int] {
+        var retyped: [Int] = []
+        for column in present {
+            guard let former = known.first(where: { $0.name.folded == column.name.folded }),
+                Affinity(former.type) != Affinity(column.declaredType)
+            else { continue }
+            try connection.run(
+                "UPDATE logsync_column SET type = ?3 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
+                .integer(former.id), .text(column.declaredType))
+            retyped.append(Int(former.id))
+        }
+        return retyped
     }
 
     /// The columns that are not known to be dropped.

@@ -27,6 +27,7 @@ struct SchemaReconciliation {
         var keys = try reconcileKeys(kinds)
         if !keys.isEmpty { try store.reloadCatalog() }
         findings.newColumns = columns.mapValues { Set($0.added) }
+        findings.retypedColumns = columns.mapValues { Set($0.retyped) }.filter { !$0.value.isEmpty }
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
         let (references, former) = try ReferenceChange(store: store).note()

@@ -1,0 +1,26 @@
+import LogSyncModel
+import LogSyncState
+
+// What migrations alone have put into cells.
+
+extension RowClock {
+    /// Whether nothing of a row was written that whoever filled a cell had not seen.
+    func isUnchanged(since filled: CellState, _ recorder: Recorder) throws -> Bool {
+        guard filled.versions.count == 1, let fill = filled.versions.first?.stamp,
+            let seen = try recorder.coverage(of: fill)
+        else { return false }
+        return allStamps.allSatisfy { $0.time == .zero || seen.covers($0) }
+    }
+}
+
+extension CellState {
+    /// Whether migrations alone have given the cell what it holds, and no insert or update.
+    func isFilled(_ row: RowClock) -> Bool {
+        let inserts = row.insertEntries
+        return additions.isEmpty
+            && versions.allSatisfy { version in
+                version.stamp.time == .zero
+                    && !inserts.contains { $0.peer == version.stamp.peer && $0.sequence == version.stamp.sequence }
+            }
+    }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import GRDB
+import LogSync
+import Testing
+
+/// What a rebuild (create, copy, drop, rename) does to rows beside what programs wrote to them.
+@Suite("Rows that a rebuild copies")
+struct MigratedValuesTests {
+    let world: World
+    let a: Machine
+
+    init() throws {
+        world = try World()
+        a = try world.machine("a")
+    }
+
+    private func peers(_ schema: String) async throws -> Machine {
+        try a.execute(schema)
+        try await a.initialize()
+        return try await world.clone("b")
+    }
+
+    private func rows(_ machine: Machine, _ sql: String) throws -> [String] {
+        let database = try machine.database()
+        defer { try? database.close() }
+        return try database.read { try String.fetchAll($0, sql: sql) }
+    }
+
+    private func expectSame(_ machines: Machine..., query: String, _ expected: [String]) async throws {
+        for machine in machines {
+            #expect(try rows(machine, query) == expected)
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.store == true && report.findings.isEmpty, "\(report.findings)")
+            let conflicts = try await machine.with { try await $0.conflicts() }
+            #expect(conflicts.conflicts.isEmpty && conflicts.parked.isEmpty)
+        }
+    }
+
+    // MARK: Without a key
+
+    private static let links = """
+        CREATE TABLE link(source TEXT, place INTEGER, kind TEXT);
+        INSERT INTO link VALUES('n', 1, 't1'), ('n', 2, 't2'), ('n', 3, 't3'), ('n', 4, 't4'), ('n', 5, 't5')
+        """
+    private static let linksAnew = """
+        CREATE TABLE link_new(source TEXT, place INTEGER, kind TEXT, props TEXT);
+        INSERT INTO link_new(source, place, kind) SELECT source, place, kind FROM link;
+        DROP TABLE link; ALTER TABLE link_new RENAME TO link
+        """
+    private static let link = "SELECT kind || place FROM link ORDER BY 1"
+
+    @Test(
+        "without a key are the same, whatever numbers and columns they get",
+        arguments: [
+            ("UPDATE link SET place = 44 WHERE kind = 't4'", ["t11", "t33", "t444", "t55"]),
+            ("UPDATE link SET place = 55 WHERE kind = 't5'", ["t11", "t33", "t44", "t555"]),
+            ("DELETE FROM link WHERE kind = 't5'", ["t11", "t33", "t44"]),
+            ("DELETE FROM link WHERE kind = 't3'", ["t11", "t44", "t55"]),
+            ("INSERT INTO link VALUES('n', 6, 't6')", ["t11", "t33", "t44", "t55", "t66"]),
+            ("SELECT 1", ["t11", "t33", "t44", "t55"]),
+        ], [false, true])
+    func keyless(written: (sql: String, rows: [String]), both: Bool) async throws {
+        let b = try await peers(Self.links)
+        try a.execute("DELETE FROM link WHERE kind = 't2'")
+        try await settle(a, b)
+        try b.execute(written.sql)
+        try a.execute(Self.linksAnew)
+        if !both { for machine in [a, b, a] { try await machine.sync() } }
+        try b.execute(Self.linksAnew)
+        try await settle(a, b)
+        try await expectSame(a, b, query: Self.link, written.rows)
+    }
+
+    // MARK: Other types
+
+    @Test(
+        "that hold the same as another type are not written by that",
+        arguments: [
+            ("INTEGER", "REAL"), ("INTEGER", "TEXT"), ("TEXT", "INTEGER"), ("REAL", "INTEGER"), ("REAL", "TEXT"),
+        ],
+        [false, true])
+    func retyped(types: (former: String, new: String), both: Bool) async throws {
+        let b = try await peers(
+            """
+            CREATE TABLE list(id INTEGER PRIMARY KEY, title TEXT NOT NULL, place \(types.former) NOT NULL);
+            INSERT INTO list(title, place) VALUES('x', 20), ('y', 30.5), ('z', 40)
+            """)
+        let anew = """
+            CREATE TABLE new_list(id INTEGER PRIMARY KEY, title TEXT NOT NULL, place \(types.new) NOT NULL);
+            INSERT INTO new_list SELECT id, title, place FROM list; DROP TABLE list; ALTER TABLE new_list RENAME TO list
+            """
+        try b.execute("UPDATE list SET place = 270 WHERE title = 'x'")
+        try a.execute(anew)
+        if !both { for machine in [a, b, a] { try await machine.sync() } }
+        try b.execute(anew)
+        try await settle(a, b)
+        let query = "SELECT title || cast(place AS REAL) FROM list ORDER BY 1"
+        try await expectSame(a, b, query: query, ["x270.0", "y30.5", "z40.0"])
+    }
+
+    // MARK: Fills
+
+    @Test(
+        "and that a program writes before anybody looks are not taken back by another peer's migration",
+        arguments: ["'USER'", "'r-' || name"])
+    func filled(value: String) async throws {
+        let b = try await peers(
+            """
+            CREATE TABLE user(id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+            INSERT INTO user(name) VALUES('x'), ('y'), ('z')
+            """)
+        let anew = """
+            CREATE TABLE new_user(id INTEGER PRIMARY KEY, name TEXT NOT NULL, role TEXT);
+            INSERT INTO new_user SELECT id, name, \(value) FROM user; DROP TABLE user;
+            ALTER TABLE new_user RENAME TO user
+            """
+        try a.execute(anew)
+        try a.execute("UPDATE user SET role = 'ADMIN' WHERE name = 'y'")
+        for machine in [a, b, a] { try await machine.sync() }
+        // Of a row that was written since, the migration that comes later has seen more.
+        try b.execute("UPDATE user SET name = 'zz' WHERE name = 'z'")
+        try b.execute(anew)
+        try await settle(a, b)
+        let roles = value.hasPrefix("'U") ? ["xUSER", "yADMIN", "zzUSER"] : ["xr-x", "yADMIN", "zzr-zz"]
+        try await expectSame(a, b, query: "SELECT name || role FROM user ORDER BY 1", roles)
+    }
+}
