@@ -4,7 +4,7 @@ import LogSyncState
 // What migrations alone have put into cells.
 
 extension RowClock {
-    /// Whether nothing of a row was written that whoever filled a cell had not seen.
+    /// Whether nothing of a row was written that the transaction of a fill had not seen.
     func isUnchanged(since filled: CellState, _ recorder: Recorder) throws -> Bool {
         guard filled.versions.count == 1, let fill = filled.versions.first?.stamp,
             let seen = try recorder.coverage(of: fill)

@@ -204,7 +204,7 @@ struct RowRecorder {
 
     /// The columns, by position, that the record knows and that hold something else now.
     ///
-    /// - Parameter converted: of these, those that hold what they held, as another type.
+    /// - Parameter converted: columns that hold what they held, as another type.
     private func changedColumns(
         of row: Row, _ digest: UInt64, _ former: ClockRecord, besides converted: Set<Int>
     ) -> [Int] {
