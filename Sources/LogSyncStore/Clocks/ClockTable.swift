@@ -81,6 +81,13 @@ struct ClockTable {
         try record(at: row, sql: table.selectClock, keepsKey: table.findsByKeyDigest)
     }
 
+    /// The digests of a record's columns, by column id.
+    static func digests(_ bytes: UnsafeRawBufferPointer) -> [UInt32] {
+        (0..<bytes.count / 4).map {
+            UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self))
+        }
+    }
+
     /// - Parameter keepsKey: whether the key stands in place of the digests of unique keys.
     func record(at row: Int64, sql: String, keepsKey: Bool) throws -> ClockRecord? {
         let statement = try connection.prepare(sql)
@@ -90,11 +97,7 @@ struct ClockTable {
         let base = Stamp(
             peer: statement.integer(0), sequence: UInt64(bitPattern: statement.integer(1)),
             time: HybridTime(rawValue: UInt64(bitPattern: statement.integer(2))))
-        let digests: [UInt32] = statement.withBytes(4) { bytes in
-            (0..<bytes.count / 4).map {
-                UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0 * 4, as: UInt32.self))
-            }
-        }
+        let digests = statement.withBytes(4, Self.digests)
         var state = RowClock(insertedBy: base, columnCount: digests.count)
         if base.peer == 0 {
             state.base = nil

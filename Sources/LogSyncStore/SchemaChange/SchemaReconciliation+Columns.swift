@@ -361,12 +361,13 @@ extension SchemaReconciliation {
         guard !rows.isEmpty else { return ([], []) }
         var records: [OrderedMatch.Side] = []
         for row in try connection.rows(
-            "SELECT row, identity FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row")
+            "SELECT row, identity, digests FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row")
         {
             guard case .blob(let bytes) = row[1], table.key.isEmpty || RowIdentity(unchecked: bytes).isSurrogate,
-                let record = try clock.record(at: row[0].asInteger)
+                case .blob(let digests) = row[2]
             else { continue }
-            records.append(OrderedMatch.Side(number: row[0].asInteger, digests: record.digests))
+            let known = digests.withUnsafeBytes(ClockTable.digests)
+            records.append(OrderedMatch.Side(number: row[0].asInteger, digests: known))
         }
         let match = OrderedMatch(rows.sorted { $0.number < $1.number }, records, columns: table.columns.map(\.id))
         let moved = match.pairs.filter { $0.record != $0.row }
