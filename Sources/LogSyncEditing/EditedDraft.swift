@@ -30,7 +30,7 @@ struct EditedDraft: Sendable {
     /// The columns that were edited.
     var edited: Set<String> {
         guard let base else { return Set(mine.keys) }
-        return Set(mine.keys.filter { mine[$0] != base[$0] })
+        return Set(mine.keys.filter { !mine[$0].isSame(as: base[$0]) })
     }
 
     var row: EditedRow { EditedRow(table: table, key: key, values: mine, columns: isDelete ? [] : edited) }
@@ -47,7 +47,8 @@ struct EditedDraft: Sendable {
 
     /// Whether nothing was edited since another state of this draft.
     func isSame(as other: EditedDraft) -> Bool {
-        mine == other.mine && isInsert == other.isInsert && isDelete == other.isDelete
+        mine.keys == other.mine.keys && mine.keys.allSatisfy { mine[$0].isSame(as: other.mine[$0]) }
+            && isInsert == other.isInsert && isDelete == other.isDelete
     }
 
     /// What was edited since another state of it was saved.
@@ -85,9 +86,9 @@ struct EditedDraft: Sendable {
         }
         guard let base else { return theirs == nil ? nil : conflict(Set(mine.keys)) }
         guard let theirs else { return isDelete ? nil : conflict(Set(base.keys)) }
-        let written = Set(base.keys.filter { theirs[$0] != base[$0] })
+        let written = Set(base.keys.filter { !theirs[$0].isSame(as: base[$0]) })
         if byRow || isDelete { return written.isEmpty ? nil : conflict(written) }
-        let contested = written.intersection(edited).filter { theirs[$0] != mine[$0] }
+        let contested = written.intersection(edited).filter { !theirs[$0].isSame(as: mine[$0]) }
         return contested.isEmpty ? nil : conflict(contested)
     }
 
@@ -127,7 +128,7 @@ struct EditedDraft: Sendable {
 
     private func update(_ db: Database, _ values: [String: DatabaseValue], in stored: [String: DatabaseValue]?) throws {
         // What is there already is not written: that would be a change to every other peer.
-        let columns = values.keys.filter { values[$0] != stored?[$0] }.sorted()
+        let columns = values.keys.filter { !values[$0].isSame(as: stored?[$0]) }.sorted()
         guard !columns.isEmpty else { return }
         let list = columns.map { "\($0.quotedDatabaseIdentifier) = ?" }.joined(separator: ", ")
         try db.execute(

@@ -263,7 +263,7 @@ public import LogSync
     private func index(of table: String, _ values: [String: DatabaseValue]) -> Int? {
         drafts.firstIndex { draft in
             draft.table == table && draft.key.count == draft.keyColumns.count
-                && draft.keyColumns.allSatisfy { draft.key[$0] == values[$0] }
+                && draft.keyColumns.allSatisfy { draft.key[$0].isSame(as: values[$0]) }
         }
     }
 

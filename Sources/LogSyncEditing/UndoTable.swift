@@ -167,7 +167,9 @@ struct UndoTable: Sendable {
     private func remove(_ inserted: [DatabaseValue], _ db: Database, _ reversal: inout UndoReversal) throws {
         let key = key(of: inserted)
         guard let present = try present(key, db) else { return }
-        guard present == inserted else { return reversal.leave(self, key) }
+        guard zip(present, inserted).allSatisfy({ Optional($0).isSame(as: $1) }) else {
+            return reversal.leave(self, key)
+        }
         if try !removeUnlessReferred(present, db) {
             reversal.referred.append((self, present))
         } else {
@@ -203,12 +205,12 @@ struct UndoTable: Sendable {
         _ before: [DatabaseValue], _ after: [DatabaseValue], _ db: Database, _ reversal: inout UndoReversal
     ) throws {
         let key = key(of: after)
-        let changed = stored.indices.filter { before[$0] != after[$0] }
+        let changed = stored.indices.filter { !Optional(before[$0]).isSame(as: after[$0]) }
         guard let present = try present(key, db) else {
             if !changed.isEmpty { reversal.leave(self, key) }
             return
         }
-        let own = changed.filter { present[$0] == after[$0] }
+        let own = changed.filter { Optional(present[$0]).isSame(as: after[$0]) }
         for index in changed where !own.contains(index) { reversal.leave(self, key, stored[index]) }
         guard !own.isEmpty else { return }
         // Another row may have a unique value of it by now: then the other columns are restored one by one.

@@ -194,12 +194,17 @@ public final class KeyValueStore: Sendable {
     /// Other programs, and other peers, may write what is no text, which nobody asks for by a key.
     static let isKey = "typeof(key) = 'text'"
 
-    /// Every key with its value.
+    /// Every key with its value. To Swift, keys of the same letters in other bytes are one, and one of them is here.
     public var dictionaryRepresentation: [String: DatabaseValue] {
+        get throws { Dictionary(try entries.map { ($0.key, $0.value) }) { first, _ in first } }
+    }
+
+    /// Every key with its value, by the keys' bytes.
+    package var entries: [(key: String, value: DatabaseValue)] {
         get throws {
             try database.read { db in
-                let rows = try Row.fetchAll(db, sql: "SELECT key, value FROM entry WHERE \(Self.isKey)")
-                return Dictionary(rows.map { ($0["key"], $0["value"]) }) { first, _ in first }
+                try Row.fetchAll(db, sql: "SELECT key, value FROM entry WHERE \(Self.isKey) ORDER BY key")
+                    .map { ($0["key"], $0["value"]) }
             }
         }
     }

@@ -1,9 +1,28 @@
+import Foundation
+
 extension StringProtocol {
+    /// A name as logsync compares names: the letters A to Z in lower case, and letters put together in one way.
+    ///
+    /// To SQLite "é" and "e" with an accent after it are two names. To Swift they are equal, and to programs and file systems,
+    /// too; so here they are one, whatever compares them, and of two columns of one table that are so called one is replicated.
+    package var folded: String {
+        guard utf8.contains(where: { $0 >= 0x80 }) else { return asciiFolded }
+        return precomposedStringWithCanonicalMapping.asciiFolded
+    }
+
     /// A name as SQLite compares names: the letters A to Z in lower case, and nothing else changed.
     ///
     /// Source: <https://www.sqlite.org/faq.html#q18> (only ASCII is folded).
-    package var folded: String {
+    package var asciiFolded: String {
         guard utf8.contains(where: { 0x41...0x5A ~= $0 }) else { return String(self) }
         return String(decoding: utf8.map { 0x41...0x5A ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
+    }
+
+    /// Whether two names are the same to a digest.
+    package func hasSameBytes(as other: some StringProtocol) -> Bool { utf8.elementsEqual(other.utf8) }
+
+    /// Which of two spellings of one name all peers take, whichever comes first.
+    package func isLesserSpelling(than other: Self) -> Bool {
+        self < other || self == other && utf8.lexicographicallyPrecedes(other.utf8)
     }
 }

@@ -127,7 +127,8 @@ private enum JSONSet {
     /// Nil where one of the values is not a JSON array. NULL counts as the empty set.
     static func union(_ values: [Value]) -> Value? {
         var texts: [String] = []
-        var seen: Set<String> = []
+        // By bytes: texts of the same letters may be several.
+        var seen: Set<Data> = []
         for value in values where !value.isNull {
             guard case .text(let bytes) = value,
                 let parsed = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [Any]
@@ -137,8 +138,7 @@ private enum JSONSet {
                     let data = try? JSONSerialization.data(
                         withJSONObject: element, options: [.fragmentsAllowed, .sortedKeys, .withoutEscapingSlashes])
                 else { return nil }
-                let text = String(decoding: data, as: UTF8.self)
-                if seen.insert(text).inserted { texts.append(text) }
+                if seen.insert(data).inserted { texts.append(String(decoding: data, as: UTF8.self)) }
             }
         }
         return .text("[" + texts.joined(separator: ",") + "]")

@@ -255,13 +255,7 @@ package final class Connection {
 
     /// What SQLite says went wrong, as a typed error.
     package func failure(_ code: Int32, _ sql: String) -> LogSyncError {
-        if code & 0xFF == SQLITE_INTERRUPT, budget?.isSpent ?? false {
-            return LogSyncError(
-                .invalidStore,
-                "what a trigger of the program's does for one row does not come to an end (in: \(sql.prefix(80))); nothing was "
-                    + "written",
-                help: "Look at the triggers (sqlite3 '\(path)' .schema), and drop the one that has no end.")
-        }
+        if let failure = triggerFailure(code, sql) { return failure }
         return SQLiteFailure.error(
             code: sqlite3_extended_errcode(handle), message: String(cString: sqlite3_errmsg(handle)),
             file: path, sql: sql)
@@ -270,7 +264,10 @@ package final class Connection {
 
 extension Connection {
     /// Whether the last call failed because the database file is damaged.
-    package var isCorrupt: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(sqlite3_errcode(handle) & 0xFF) }
+    package var isCorrupt: Bool {
+        sqlite3_extended_errcode(handle) != Self.unsoundTable
+            && [SQLITE_CORRUPT, SQLITE_NOTADB].contains(sqlite3_errcode(handle) & 0xFF)
+    }
     package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
     /// Of the main database's file; empty where it has none.
     package var path: String { sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? "" }

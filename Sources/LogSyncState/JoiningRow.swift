@@ -19,10 +19,12 @@ extension RowState {
     package mutating func join(_ other: RowState, _ coverage: JoinCoverage) {
         state.inserts = Self.join(state.inserts, other.state.inserts, coverage) { $0 }
         var other = other
-        if Set(state.cellsByName.keys) != Set(other.state.cellsByName.keys) {
+        if !other.state.cellsByName.keys.allSatisfy(state.hasCell) {
             for name in other.state.cellsByName.keys.sorted() {
                 let own = spelling(of: name)
-                if own != name { other.state.cellsByName[own] = other.state.cellsByName.removeValue(forKey: name) }
+                if !own.hasSameBytes(as: name) {
+                    other.state.cellsByName[own] = other.state.cellsByName.removeValue(forKey: name)
+                }
             }
         }
         for name in Set(state.cellsByName.keys).union(other.state.cellsByName.keys) {
@@ -97,7 +99,8 @@ extension RowState {
     /// Whether both have the same entries, whatever their order and whether or not their values are known.
     package func hasSameEntries(as other: RowState) -> Bool {
         guard Set(state.inserts) == Set(other.state.inserts), Set(state.deletes) == Set(other.state.deletes),
-            Set(state.cellsByName.keys) == Set(other.state.cellsByName.keys)
+            state.cellsByName.count == other.state.cellsByName.count,
+            other.state.cellsByName.keys.allSatisfy(state.hasCell)
         else { return false }
         return state.cellsByName.allSatisfy { name, cell in
             guard let theirs = other.state.cellsByName[name] else { return false }

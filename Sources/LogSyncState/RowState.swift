@@ -75,13 +75,12 @@ package struct RowState {
     }
 
     /// What a column is called in this row, which may have cells of it under another spelling: of two names that are one to
-    /// SQLite the lesser, whichever came first.
+    /// SQLite, or the same letters in other bytes, the lesser, whichever came first.
     mutating func spelling(of name: String) -> String {
-        guard state.cellsByName[name] == nil, !state.cellsByName.isEmpty else { return name }
+        guard !state.cellsByName.isEmpty, !state.hasCell(spelled: name) else { return name }
         let folded = name.folded
-        guard let known = state.cellsByName.keys.first(where: { $0.folded == folded }), name < known else {
-            return state.cellsByName.keys.first { $0.folded == folded } ?? name
-        }
+        guard let known = state.cellsByName.keys.first(where: { $0.folded == folded }) else { return name }
+        guard name.isLesserSpelling(than: known) else { return known }
         state.cellsByName[name] = state.cellsByName.removeValue(forKey: known)
         return name
     }
@@ -94,6 +93,13 @@ package struct RowState {
             if state.cellsByName[name]?.isEmpty ?? false { state.cellsByName[name] = nil }
         }
         if !hasCells { state.deletes = [] }
+    }
+}
+
+extension RowClock {
+    /// Whether there is a cell of this name, in just these bytes.
+    func hasCell(spelled name: String) -> Bool {
+        cellsByName.index(forKey: name).map { cellsByName.keys[$0].hasSameBytes(as: name) } ?? false
     }
 }
 

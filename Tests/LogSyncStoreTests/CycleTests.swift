@@ -1,9 +1,46 @@
+import Foundation
 import Testing
 
 @testable import LogSyncStore
 
 /// Rows that wait for each other, by references, by defaults, and by what they share.
 extension ConstraintTests {
+    @Test(arguments: [false, true])
+    func rowsThatDependOnEachOtherByTheHundredCostWhatEachCosts(isCircle: Bool) throws {
+        func cost(_ count: Int) throws -> UInt64 {
+            let (_, a, b) = try pair(
+                """
+                CREATE TABLE t(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES t(id), root INTEGER REFERENCES t(id));
+                INSERT INTO t VALUES (1, NULL, NULL);
+                """)
+            try b.write("DELETE FROM t")
+            try record(b)
+            try a.write(
+                """
+                WITH RECURSIVE c(i) AS (VALUES(2) UNION ALL SELECT i + 1 FROM c WHERE i < \(count + 1))
+                INSERT INTO t SELECT i, i - 1, NULL FROM c
+                """)
+            if isCircle { try a.write("UPDATE t SET parent = \(count + 1), root = 1 WHERE id = 2") }
+            try record(a)
+            let begin = processorTime()
+            try a.pull(from: b)
+            let end = processorTime()
+            #expect(try parked(a).count == count)
+            return end - begin
+        }
+        _ = try cost(10)
+        let (few, many) = (try cost(50), try cost(400))
+        // Eight times as many; sixty-four times the cost were each decided with all the others again.
+        #expect(many < few * 24, "\(few), \(many)")
+    }
+
+    /// Of this thread, whatever else the machine does.
+    private func processorTime() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
     @Test func aRowWhoseDefaultReferenceIsItselfShowsThat() throws {
         let (_, a, b) = try pair(
             """

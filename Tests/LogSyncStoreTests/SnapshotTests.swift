@@ -97,6 +97,68 @@ import Testing
         try agree(a, b)
     }
 
+    /// How a forged snapshot says a row.
+    enum Spelling: CaseIterable {
+        case plain, spelled
+
+        func rows(_ rows: PlainRows) -> SnapshotRows {
+            guard self == .spelled else { return .plain(rows) }
+            var spelled = SpelledRows(table: rows.table)
+            for index in rows.identities.indices {
+                var row = SpelledRows.Row(identity: rows.identities[index], integer: rows.integers[index])
+                row.inserts = [rows.stamps[index]]
+                row.cells = rows.columns.map { column in
+                    var cell = SpelledRows.Cell(column: column.name)
+                    cell.versions = [SpelledRows.Version(stamp: rows.stamps[index], value: column.values?[index])]
+                    return cell
+                }
+                spelled.rows.append(row)
+            }
+            return .spelled(spelled)
+        }
+    }
+
+    @Test(arguments: Spelling.allCases, Spelling.allCases)
+    func aSnapshotThatHasARowInTwoFramesIsRefused(first: Spelling, second: Spelling) throws {
+        for isContested in [true, false] { try refuseRowInTwoFrames(first, second, isContested) }
+    }
+
+    private func refuseRowInTwoFrames(_ first: Spelling, _ second: Spelling, _ isContested: Bool) throws {
+        let suffix = isContested ? "contested" : ""
+        let a = try TestPeer(
+            folder, "a" + suffix,
+            sql: "CREATE TABLE u(id INTEGER PRIMARY KEY, k TEXT UNIQUE); INSERT INTO u(k) VALUES('a'),('b')")
+        let honest = try a.snapshot()
+        var frames: [SnapshotRows] = []
+        for rows in try honest.rows() {
+            guard case .plain(var plain) = rows, plain.table == "u" else {
+                frames.append(rows)
+                continue
+            }
+            // Of two rows that have one unique value it is decided at the end which is shown.
+            if isContested { plain.columns[0].values = plain.identities.map { _ in .text("same") } }
+            frames += [first.rows(plain), second.rows(plain)]
+        }
+        var (manifest, bytes): (SnapshotManifest, [UInt8]) = (try honest.manifest, [])
+        func write() throws -> FileHash {
+            bytes = []
+            let writer = try SnapshotWriter(content: "test", peer: a.store.registration().peer, manifest: manifest) {
+                bytes += $0
+            }
+            for rows in frames { try writer.append(rows) }
+            return try writer.finish()
+        }
+        _ = try write()
+        manifest.digest = try SnapshotSum.digest(of: SnapshotReader(MemorySource(bytes)))
+        var taken = honest.taken
+        taken.hash = try write()
+        let forged = Snapshot(bytes: bytes, taken: taken)
+        let b = try TestPeer(folder, "b" + suffix, emptyLike: a)
+        try expect(.malformedLog) { try b.store.fill(from: taken.hash) { try forged.open() } }
+        let c = try TestPeer(folder, "c" + suffix, emptyLike: a)
+        try expect(.malformedLog) { try c.join(forged) }
+    }
+
     @Test func aSnapshotWhoseRowsDoNotAddUpIsRefused() throws {
         let a = try TestPeer(folder, "a", sql: Self.schema + Self.rows)
         let whole = try a.snapshot()

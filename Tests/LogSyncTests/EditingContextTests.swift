@@ -96,6 +96,18 @@ import Testing
         return "\(item.title) \(item.stars) \(item.note ?? "-")"
     }
 
+    @Test("A text that becomes the same letters in other bytes is an edit, and is undone")
+    func letters() async throws {
+        let edits = context(.error)
+        edits.update(try await item(edits)) { $0.title = "\u{E9}" }
+        try await edits.save()
+        edits.update(try await item(edits)) { $0.title = "e\u{301}" }
+        #expect(edits.updated.map(\.columns) == [["title"]])
+        try await edits.save()
+        let titles = { [a] in try await a.pool.read { try String.fetchAll($0, sql: "SELECT hex(title) FROM item") } }
+        #expect(try await titles().first == "65CC81")
+    }
+
     @Test("A column that both have changed goes by the policy, and the others are merged")
     func policies() async throws {
         #expect(try await outcome(.mergeByPropertyStoreTrump) == "theirs 9 new")

@@ -349,6 +349,8 @@ struct HostileFolderTests {
         _ = try await Replicator.clone(
             to: c.path, container: world.container, content: "notes", peerName: "c", configuration: c.configuration)
         let reason = tables == ["note"] ? "have 2 at least" : "none of the content's settings"
+        let examined = try await Replicator.doctor(world.contentPath, configuration: c.configuration).findings
+        #expect(examined.contains { $0.code == "doubtful-snapshot" && $0.why.contains(reason) }, "\(examined)")
         #expect(lines.all.contains { $0.contains("passed over") && $0.contains(reason) }, "\(lines.all)")
         #expect(try c.notes() == a.notes())
         #expect(try c.ids() == ["one", "two"])

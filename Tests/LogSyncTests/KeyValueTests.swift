@@ -50,6 +50,18 @@ import Testing
         await b.close()
     }
 
+    @Test("Keys of the same letters in other bytes are two")
+    func letters() async throws {
+        let (a, b) = (try await open("a"), try await open("b"))
+        try await a.set("composed", for: "\u{E9}")
+        try await a.set("decomposed", for: "e\u{301}")
+        try await settle(a, b)
+        #expect(try b.value(for: "\u{E9}") == "composed" && b.value(for: "e\u{301}") == "decomposed")
+        #expect(try b.entries.map { $0.value } == ["decomposed".databaseValue, "composed".databaseValue])
+        await a.close()
+        await b.close()
+    }
+
     @Test("The last writer's value shows on both, and the same call opens it again")
     func concurrent() async throws {
         let (a, b) = (try await open("a"), try await open("b"))

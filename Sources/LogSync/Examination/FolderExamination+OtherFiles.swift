@@ -31,6 +31,26 @@ extension FolderExamination {
             help: "run logsync sync on the store of \(name), which writes one anew")
     }
 
+    /// Snapshots of right hashes that `clone` passes over, because they do not add up or the folder itself contradicts them.
+    func doubtfulSnapshots(_ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
+        let doubts = SnapshotDoubts(scan, library)
+        return library.snapshots.found(scan).compactMap { snapshot in
+            // What cannot be read is found elsewhere.
+            guard harm(snapshot.name, of: snapshot.peer) == nil,
+                let isIntact = try? library.snapshots.isIntact(snapshot.name, of: snapshot.peer)
+            else { return nil }
+            let doubt = isIntact ? try? doubts.doubt(about: snapshot) : "its rows do not add up to what it says"
+            guard let doubt else { return nil }
+            let name = names[snapshot.peer].name
+            return Finding(
+                "doubtful-snapshot", .trouble, "a snapshot of \(name) is not believed",
+                at: folder.peer(snapshot.peer).path(snapshot.name), why: doubt,
+                help:
+                    "clone uses other snapshots or the log files; ask the owner of \(name), or whoever else can write "
+                    + "the folder, and remove it")
+        }
+    }
+
     /// Reads a peer's schemas, which nothing reads while all tables are here.
     func schemas(_ peer: PeerScan) -> [Finding] {
         var findings: [Finding] = []

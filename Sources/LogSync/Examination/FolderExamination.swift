@@ -58,7 +58,7 @@ struct FolderExamination {
             findings += examination.snapshots(peer)
             findings += examination.silence(peer) + examination.complaints(peer, scan) + examination.schemas(peer)
         }
-        findings += examination.blobs(scan, library)
+        findings += examination.doubtfulSnapshots(scan, library) + examination.blobs(scan, library)
         findings += examination.absentPeers(scan, library)
         return findings
     }

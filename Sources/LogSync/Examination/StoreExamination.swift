@@ -221,6 +221,14 @@ struct StoreExamination {
                         "where it is another, leave the content with logsync leave and join it again with logsync init")
             )
         }
+        for (name, other) in health.sameLetters {
+            findings.append(
+                Finding(
+                    "same-letters", .trouble, "it is not replicated, because \(other) is of the same letters",
+                    at: "\(path): \(name)",
+                    why: "the names are written with other bytes, and one would be taken for the other",
+                    help: "give it another name"))
+        }
         for table in health.untracked {
             findings.append(
                 Finding(

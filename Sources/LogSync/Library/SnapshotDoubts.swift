@@ -52,7 +52,7 @@ final class SnapshotDoubts {
         var held: [String: Int] = [:]
         let reader = try library.snapshots.reader(snapshot.name, of: snapshot.peer)
         while let rows = try reader.next() {
-            held[rows.table, default: 0] += Self.present(rows)
+            held[rows.table.folded, default: 0] += Self.present(rows)
             if rows.table == ContentSettings.table { found.settings.append(rows) }
         }
         if held[ContentSettings.table, default: 0] == 0 {
@@ -76,7 +76,7 @@ final class SnapshotDoubts {
         }
     }
 
-    /// How many rows a snapshot has to have by the log files, by table; nil where these do not tell.
+    /// How many rows a snapshot has to have by the log files, by the tables' folded names; nil where these do not tell.
     private func leastRows(of snapshot: FoundSnapshot) throws -> [String: Int]? {
         let lines = snapshot.vector.sequences.filter { $0.value > 0 }
         // Whether the first and the last are there is told by names alone.
@@ -88,15 +88,16 @@ final class SnapshotDoubts {
         var deleted: [String: Int] = [:]
         for (peer, sequence) in lines {
             guard let sum = changes(of: peer, upTo: sequence) else { return nil }
-            for (table, count) in sum {
+            for (name, count) in sum {
+                let table = name.folded
                 inserted[table] = max(inserted[table] ?? 0, count.inserted)
                 deleted[table] = Int(clamping: UInt64(deleted[table] ?? 0) + UInt64(max(0, count.deleted)))
             }
         }
         let named = try Store.columns(ofSchema: snapshot.manifest.schemaText)
-        let lost = Set(snapshot.manifest.lost.map(\.table))
+        let lost = Set(snapshot.manifest.lost.map(\.table.folded))
         return inserted.filter { table, _ in
-            table == ContentSettings.table || named[table.folded] != nil && !lost.contains(table)
+            table == ContentSettings.table || named[table] != nil && !lost.contains(table)
         }.reduce(into: [:]) { $0[$1.key] = max(0, $1.value - (deleted[$1.key] ?? 0)) }
     }
 

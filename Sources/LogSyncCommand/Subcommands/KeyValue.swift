@@ -268,7 +268,7 @@ struct KeyValueList: AsyncParsableCommand {
     func run() async throws {
         try await common.run { [self] session in
             let store = try await KeyValueStore.open(file, configuration: session.configuration())
-            let entries = try store.dictionaryRepresentation.sorted { $0.key < $1.key }
+            let entries = try store.entries
             let usage = try store.usage
             await store.close()
             let report = Report(

@@ -55,6 +55,32 @@ struct HiddenRows {
         ).compactMap(Self.decode)
     }
 
+    /// What a table that is not here is called in this store, which keeps all its rows under one name: of names that are one
+    /// to SQLite, or the same letters in other bytes, the one that came first.
+    func name(ofAbsent table: String) throws -> String {
+        if store.absentNames == nil {
+            store.absentNames = store.hasHidden ? try Self.absentNames(on: connection) : [:]
+        }
+        let folded = table.folded
+        if let name = store.absentNames?[folded] { return name }
+        store.absentNames?[folded] = table
+        return table
+    }
+
+    /// What tables that are not here are called, by folded name.
+    static func absentNames(on connection: Connection) throws -> [String: String] {
+        let names = try connection.rows(
+            """
+            WITH RECURSIVE absent(name) AS (
+                SELECT min(table_name) FROM logsync_kept WHERE state = 'unknown' UNION ALL
+                SELECT (SELECT min(table_name) FROM logsync_kept WHERE state = 'unknown' AND table_name > name)
+                FROM absent WHERE name IS NOT NULL)
+            SELECT name FROM absent WHERE name IS NOT NULL
+            """
+        ).map { String(text: $0[0]) }
+        return Dictionary(names.map { ($0.folded, $0) }) { first, _ in first }
+    }
+
     func hasAny(of table: TrackedTable) throws -> Bool {
         guard store.hasHidden else { return false }
         let sql = "SELECT EXISTS(SELECT 1 FROM logsync_kept WHERE table_name = ?)"

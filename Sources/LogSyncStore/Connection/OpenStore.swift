@@ -70,6 +70,8 @@ final class OpenStore {
     var hasReferenceHistory = false
     /// The statements that ask ``PendingRows``; made when they are first needed.
     var pendingQueries: [String]?
+    /// What tables are called that are not here, by folded name, once it was asked for.
+    var absentNames: [String: String]?
     /// The columns of which deleted rows' values are kept, by table id, once it was asked for.
     var tombstones: [Int64: [Int]] = [:]
 
@@ -114,7 +116,7 @@ final class OpenStore {
         uniqueKeys = [:]
         batchings = [:]
         tombstones = [:]
-        (hasUndecided, hasReferenceHistory, pendingQueries) = (nil, false, nil)
+        (hasUndecided, hasReferenceHistory, pendingQueries, absentNames) = (nil, false, nil, nil)
         referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
         if copiedTriggers >= 0 { try AppTriggers(catalog: catalog, connection: connection).setAbortClauses() }
     }

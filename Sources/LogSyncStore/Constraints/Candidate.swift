@@ -131,13 +131,14 @@ final class Candidate {
 /// The rows to decide together, found by what others call them.
 struct Candidates {
     private let store: OpenStore
-    private(set) var byName: [RowName: Candidate] = [:]
+    /// As they were added.
+    private(set) var all: [Candidate] = []
+    private var byName: [RowName: Candidate] = [:]
     private var byPosition: [Int64: [Int64: Candidate]] = [:]
 
     init(_ store: OpenStore) { self.store = store }
 
-    var all: [Candidate] { Array(byName.values) }
-    var isEmpty: Bool { byName.isEmpty }
+    var isEmpty: Bool { all.isEmpty }
 
     subscript(name: RowName) -> Candidate? { byName[name] }
 
@@ -148,12 +149,13 @@ struct Candidates {
     mutating func add(_ candidate: Candidate) -> Bool {
         guard byName[candidate.name] == nil else { return false }
         byName[candidate.name] = candidate
+        all.append(candidate)
         if let position = candidate.position { byPosition[candidate.table.id, default: [:]][position] = candidate }
         return true
     }
 
     /// In the order of their age.
-    func sorted() -> [Candidate] { byName.values.sorted(by: store.isOlder) }
+    func sorted() -> [Candidate] { all.sorted(by: store.isOlder) }
 }
 
 extension OpenStore {

@@ -82,7 +82,6 @@ final class ConstraintSolver {
             candidate.reset()
         }
         try connect()
-        guard wanted.isEmpty else { return }
         let nodes = candidates.all.sorted(by: isOlder)
         var places: [RowName: Int] = [:]
         for (place, candidate) in nodes.enumerated() { places[candidate.name] = place }
@@ -173,7 +172,6 @@ final class ConstraintSolver {
             }
             let keys = try potentialKeys(of: candidate)
             for key in keys { sharers[key, default: []].append(candidate) }
-            wanted += try surroundings.rowsInCycles(with: candidate, keys, besides: candidates)
             for older in order[candidate.name] ?? [] {
                 if let older = candidates[older] { edges[candidate.name, default: []].append(older) }
             }
@@ -182,6 +180,14 @@ final class ConstraintSolver {
             let byAge = group.sorted(by: isOlder)
             for (older, younger) in zip(byAge, byAge.dropFirst()) { edges[younger.name, default: []].append(older) }
         }
+    }
+
+    /// The shown rows that have to be decided with a candidate, because tables refer to each other in circles.
+    func rowsInCycles(
+        with candidate: Candidate, besides candidates: Candidates
+    ) throws -> [(table: TrackedTable, position: Int64)] {
+        guard rules.isInCircle(candidate.table) else { return [] }
+        return try surroundings.rowsInCycles(with: candidate, potentialKeys(of: candidate), besides: candidates)
     }
 
     private func intactKeys(of candidate: Candidate) throws -> [[KeyPart]?]? {

@@ -106,9 +106,17 @@ struct ShownRowsPass {
         return isAny
     }
 
+    // MARK: Deciding
+
     /// Decides, and takes in whatever turns out to have to do with it, until that is all.
+    ///
+    /// Everything is decided anew each time, so what is to be taken in is followed as far as it goes: a long row of rows
+    /// that depend on each other comes in at once.
     private func decide(_ candidates: inout Candidates) throws {
+        var explored = 0
+        var asked = Asked()
         while true {
+            try explore(&candidates, from: &explored)
             do {
                 try ConstraintSolver(candidates, in: StoreSurroundings(store, shownRows: shownRows)).decide()
             } catch let wanted as ConstraintSolver.Wanted {
@@ -121,30 +129,68 @@ struct ShownRowsPass {
                 continue
             }
             // References that nothing depends on follow a folded row too.
-            if candidates.all.contains(where: \.isFolded) { store.hasFolded = true }
-            // What others knew it by is not there any more.
-            let changed = try candidates.all.compactMap { candidate in
-                try candidate.former.flatMap { try candidate.isShown && !isOtherwiseCalled(candidate) ? nil : $0 }
+            if !store.hasFolded, candidates.all.contains(where: \.isFolded) {
+                store.hasFolded = true
+                asked = Asked()
             }
-            let children =
-                try neighbours.children(of: changed)
-                + neighbours.children(of: try foldedUnseen(candidates)) { $0.namesIdentity }
-            // Nor is what others waited for as it was.
-            let waiting = try candidates.all.flatMap { candidate in
-                try HiddenRows(store).waiting(
-                    for: candidate.full.identity, at: candidate.position ?? candidate.former?.integer,
-                    in: candidate.table)
-            }
-            let isMore = try [add(children, to: &candidates), add(waiting, to: &candidates)]
-            guard isMore.contains(true) else { return }
+            guard try addChildren(to: &candidates, &asked) else { return }
         }
     }
 
+    /// Takes in what has to do with a candidate whatever becomes of it: the rows in a circle with it, and the parked rows
+    /// that wait for it.
+    ///
+    /// - Parameter first: how many of the candidates have been explored.
+    private func explore(_ candidates: inout Candidates, from first: inout Int) throws {
+        let solver = ConstraintSolver(Candidates(store), in: StoreSurroundings(store, shownRows: shownRows))
+        while first < candidates.all.count {
+            let candidate = candidates.all[first]
+            first += 1
+            try add(try solver.rowsInCycles(with: candidate, besides: candidates), to: &candidates)
+            let waiting = try HiddenRows(store).waiting(
+                for: candidate.full.identity, at: candidate.position ?? candidate.former?.integer, in: candidate.table)
+            try add(waiting, to: &candidates)
+        }
+    }
+
+    /// The rows whose children have been taken in.
+    private struct Asked {
+        var changed: Set<RowName> = []
+        var unseen: Set<RowName> = []
+    }
+
+    /// Takes in the rows that refer to such as are not there any more by what others knew them by; returns whether there were
+    /// any.
+    private func addChildren(to candidates: inout Candidates, _ asked: inout Asked) throws -> Bool {
+        let first = candidates.all.count
+        var (changed, gone): ([FormerRow], [FormerRow]) = ([], [])
+        for candidate in candidates.all {
+            guard let former = candidate.former, !asked.changed.contains(candidate.name),
+                try !candidate.isShown || isOtherwiseCalled(candidate)
+            else { continue }
+            asked.changed.insert(candidate.name)
+            changed.append(former)
+            if !candidate.isShown, !candidate.isFolded { gone.append(former) }
+        }
+        let unseen = try foldedUnseen(candidates, &asked)
+        // A row that cannot do without one that is gone goes with it, and so on down.
+        while !gone.isEmpty {
+            let place = candidates.all.count
+            try add(try neighbours.children(of: gone) { $0.strength == .hard }, to: &candidates)
+            gone = candidates.all[place...].compactMap(\.former)
+        }
+        try add(try neighbours.children(of: changed), to: &candidates)
+        try add(try neighbours.children(of: unseen) { $0.namesIdentity }, to: &candidates)
+        return candidates.all.count > first
+    }
+
     /// Folded rows that never stood here: others refer to them all the same, by their keys or by promised integers.
-    private func foldedUnseen(_ candidates: Candidates) throws -> [FormerRow] {
+    private func foldedUnseen(_ candidates: Candidates, _ asked: inout Asked) throws -> [FormerRow] {
         guard store.hasFolded else { return [] }
         return try candidates.all.compactMap { candidate in
-            guard candidate.isFolded, candidate.former == nil else { return nil }
+            guard candidate.isFolded, candidate.former == nil, asked.unseen.insert(candidate.name).inserted else {
+                return nil
+            }
             let table = candidate.table
             guard table.localInteger != nil else {
                 return FormerRow(table: table, integer: 0, values: candidate.intact)

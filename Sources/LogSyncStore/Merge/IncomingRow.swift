@@ -72,6 +72,21 @@ struct IncomingRow {
         return keyPart(at: position, in: table)?.value ?? .null
     }
 
+    /// The rows that it refers to, as far as it says by what identity.
+    func parents(_ rules: ReferenceRules) -> [RowIdentity] {
+        var parents: [RowIdentity] = []
+        for column in group.columns {
+            if case .reference(let parent) = column.values[index] { parents.append(parent) }
+        }
+        for case .reference(let parent) in identity.naturalParts ?? [] { parents.append(parent) }
+        guard let table, group.kind != .delete else { return parents }
+        for rule in rules.of(table) where !rule.isByInteger {
+            let values = rule.columns.map { value(at: $0, in: table) }
+            if !values.contains(.null), let parent = rule.named(by: values) { parents.append(parent) }
+        }
+        return parents
+    }
+
     /// The part of the identity that a column of the table's key holds; nil for any other column.
     func keyPart(at position: Int, in table: TrackedTable) -> KeyPart? {
         guard let key = table.key.firstIndex(where: { $0.index == position }) else { return nil }

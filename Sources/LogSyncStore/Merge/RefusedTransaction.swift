@@ -15,6 +15,7 @@ extension RefusedTransaction {
         detail =
             switch unready.need {
             case .identities: "the rows of \(unready.table) have other keys than they can have here"
+            case .withoutTrigger(let name, let reason): "the trigger \(name) fails (\(reason))"
             case .reference(let column, let parent): "\(unready.table).\(column) cannot refer to \(parent) here"
             }
     }

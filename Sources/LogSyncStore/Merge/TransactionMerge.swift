@@ -120,7 +120,8 @@ final class TransactionMerge {
 
     // MARK: Groups
 
-    private func applyGroup(_ group: RowGroup) throws {
+    private func applyGroup(_ given: RowGroup) throws {
+        let group = try named(given)
         try latestTime.check(group)
         // A second insert is refused by the first one's record, many at a time as one by one.
         guard group.kind == .insert || group.rowCount == 1 || Set(group.identities).count == group.rowCount else {
@@ -137,6 +138,21 @@ final class TransactionMerge {
             let row = IncomingRow(group, index, target, stamp)
             if early?.contain(row) != true { try apply(row, mayDefer: true) }
         }
+    }
+
+    /// The group with its table called as this store calls it where only rows of it are here.
+    private func named(_ group: RowGroup) throws -> RowGroup {
+        var names: Set<String> = []
+        for column in group.columns where !names.insert(column.name.folded).inserted {
+            throw LogSyncError(
+                .malformedLog,
+                "transaction \(header.dot) gives two columns of \(group.table) that are the same letters in other bytes, "
+                    + "\(column.name.debugDescription); nothing of it was imported")
+        }
+        guard store.catalog[group.table] == nil else { return group }
+        var named = group
+        named.table = try HiddenRows(store).name(ofAbsent: group.table)
+        return named
     }
 
     /// Applies the changes of a group that nothing contests, and returns the others, by index.
@@ -177,7 +193,7 @@ final class TransactionMerge {
 
     private func applyDeferredRows() throws {
         while !deferred.isEmpty {
-            let waiting = deferred
+            let waiting = parentsFirst(deferred)
             deferred = []
             for row in waiting { try apply(row, mayDefer: true) }
             guard deferred.count == waiting.count else { continue }
@@ -186,6 +202,18 @@ final class TransactionMerge {
             try reserveIntegers(for: left)
             for row in left { try apply(row, mayDefer: false) }
         }
+    }
+
+    /// Rows after those of them that they refer to, but in circles: one by one they would be gone through as often as one
+    /// waits for another.
+    private func parentsFirst(_ rows: [IncomingRow]) -> [IncomingRow] {
+        guard rows.count > 1 else { return rows }
+        var places: [RowIdentity: [Int]] = [:]
+        for (place, row) in rows.enumerated() { places[row.identity, default: []].append(place) }
+        let graph = StrongComponents(count: rows.count) { place in
+            rows[place].parents(store.referenceRules).flatMap { places[$0] ?? [] }
+        }
+        return graph.components.flatMap { $0.sorted().map { rows[$0] } }
     }
 
     /// Rows that refer to each other get their integers before any of them is there.

@@ -32,10 +32,15 @@ struct AppTriggers {
         try remove(on: connection)
         let candidates = try triggers.candidates()
         var unmade: [UnmadeObject] = []
+        let silent = try Self.silent(on: connection)
         if !candidates.isEmpty {
             connection.boundWrites()
             let writes = try triggers.tablesWritten()
             for trigger in candidates {
+                if let (reason, sql) = silent[trigger.name.folded], sql.hasSameBytes(as: trigger.sql) {
+                    unmade.append(UnmadeObject(object: trigger.name, reason: reason))
+                    continue
+                }
                 guard let body = triggers.copiedBody(of: trigger, writing: writes[trigger.name.folded]) else {
                     continue
                 }
@@ -49,6 +54,30 @@ struct AppTriggers {
     }
 
     private static let copyPrefix = "logsync_copy_"
+    private static let silentPrefix = "silent_trigger "
+
+    static func name(ofCopy copy: String) -> String? {
+        copy.hasPrefix(copyPrefix) ? String(copy.dropFirst(copyPrefix.count)) : nil
+    }
+
+    /// Has a trigger that failed not fire any more when logsync writes rows, until it is another.
+    static func silence(_ name: String, _ reason: String, on connection: Connection) throws {
+        let sql = try connection.scalar(
+            "SELECT sql FROM main.sqlite_master WHERE type = 'trigger' AND name = ? COLLATE NOCASE", .text(name))
+        try StoreFacts(connection).set(
+            silentPrefix + name.asciiFolded,
+            .text(Array(try KeyList.encode([reason, sql.map { String(text: $0) } ?? ""]).utf8)[...]))
+    }
+
+    /// Why such triggers do not fire, and what they are, by folded name.
+    private static func silent(on connection: Connection) throws -> [String: (reason: String, sql: String)] {
+        var silent: [String: (reason: String, sql: String)] = [:]
+        for (name, value) in try StoreFacts(connection).values(under: silentPrefix) {
+            let parts = try KeyList.decode(String(text: value))
+            if parts.count == 2 { silent[name.folded] = (parts[0], parts[1]) }
+        }
+        return silent
+    }
 
     /// - Returns: why there can be no copy; nil where it is made.
     private func copy(_ trigger: Trigger, _ body: String) throws -> String? {

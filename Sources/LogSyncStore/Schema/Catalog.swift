@@ -151,13 +151,13 @@ extension Catalog {
         // By bytes: two names may be the same letters.
         var ids: [[UInt8]: Int] = [:]
         for (id, column) in row.columns.enumerated() where !column.isDropped {
-            ids[Array(column.local.folded.utf8)] = id
+            ids[Array(column.local.asciiFolded.utf8)] = id
         }
         let keySet = Set(row.key.map { $0.folded })
         var columns: [TrackedTable.Column] = []
         for column in row.schema.columns where !column.isGenerated {
             if row.kind != .natural && column.name == row.schema.integerKey { continue }
-            guard let id = ids[Array(column.name.folded.utf8)] else { continue }
+            guard let id = ids[Array(column.name.asciiFolded.utf8)] else { continue }
             let name = row.columns[id].name
             let reference = references.of(column.name, id, in: row.schema.name, row.id)
             columns.append(

@@ -12,15 +12,20 @@ import LogSyncSQLite
 /// what each of them is.
 struct Renames {
     private let connection: Connection
+    /// What logs call tables of which only rows are here, by folded name.
+    private let absent: [String: String]
 
-    init(_ connection: Connection) { self.connection = connection }
+    init(_ connection: Connection, absent: [String: String] = [:]) {
+        self.connection = connection
+        self.absent = absent
+    }
 
     func logName(ofTable local: String) throws -> String {
         func isFree(_ name: String) throws -> Bool {
             try connection.integer("SELECT 1 FROM logsync_table WHERE log_name = ? COLLATE NOCASE", .text(name)) == nil
         }
         // What was said of another table that was called so is no more.
-        let name = try setting(local) ?? local
+        let name = try setting(local) ?? absent[local.folded] ?? local
         if try isFree(name) { return name }
         return try isFree(local) ? local : free(local, isFree)
     }
@@ -42,7 +47,7 @@ struct Renames {
     ///
     /// - Parameter table: the name in logs.
     static func target(_ schema: TableSchema, _ table: String) throws -> String {
-        try "\(table) " + KeyList.encode(schema.columns.filter { !$0.isGenerated }.map { $0.name.folded })
+        try "\(table) " + KeyList.encode(schema.columns.filter { !$0.isGenerated }.map { $0.name.asciiFolded })
     }
 
     /// The names in logs of a table's columns, by lower-case name, where they are known of precisely these columns.

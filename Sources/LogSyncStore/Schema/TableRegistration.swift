@@ -6,6 +6,8 @@ import LogSyncSQLite
 struct TableRegistration {
     let connection: Connection
     var plan: InitializePlan
+    /// What logs call tables of which only rows are here, by folded name.
+    var absentNames: [String: String] = [:]
 
     struct Choice {
         var schema: TableSchema
@@ -42,12 +44,9 @@ struct TableRegistration {
                 || AppSchema.notesMigrations(table) && !identified.contains(table.folded)
                     && !skipped.contains(table.folded)
         }
-        var spellings: [String: String] = [:]
+        var seen: Set<String> = []
         let declarations = try TableDeclarations(on: connection)
-        for name in try TableSchema.tableNames(on: connection) {
-            if !isLocal(name), !skipped.contains(name.folded) {
-                try checkSpelling(of: name, among: &spellings, "the tables")
-            }
+        for name in try TableSchema.tableNames(on: connection) where seen.insert(name.folded).inserted {
             if isLocal(name) {
                 choices.left.append((name, "local"))
             } else if skipped.contains(name.folded) {
@@ -184,7 +183,7 @@ struct TableRegistration {
     }
 
     private func columnsChoice(_ schema: TableSchema, _ columns: [String]) throws -> Choice {
-        let names = Renames(connection)
+        let names = Renames(connection, absent: absentNames)
         let table = try names.logName(ofTable: schema.name)
         // A setting has the names in logs.
         let columns = try columns.map { column in
@@ -231,26 +230,36 @@ struct TableRegistration {
     }
 
     /// SQLite tells names apart by their bytes, and most programs and file systems do not: of two that are the same letters
-    /// put together in two ways, one would be taken for the other.
+    /// put together in two ways, one would be taken for the other. In a database that others made one of them stays there.
+    func checkSpellings() throws {
+        let left = Set((plan.skip + plan.local).map { $0.folded })
+        var tables: [String: String] = [:]
+        let declarations = try TableDeclarations(on: connection)
+        for name in try TableSchema.tableNames(on: connection) where !left.contains(name.folded) {
+            try checkSpelling(of: name, among: &tables, "the tables")
+            var columns: [String: String] = [:]
+            for column in try TableSchema.read(name, on: connection, among: declarations)?.columns ?? [] {
+                try checkSpelling(of: column.name, among: &columns, "the columns of \(name)")
+            }
+        }
+    }
+
     private func checkSpelling(
         of name: String, among spellings: inout [String: String], _ what: String
     ) throws {
-        if let other = spellings[name.folded], !other.utf8.elementsEqual(name.folded.utf8) {
+        if let other = spellings.updateValue(name.asciiFolded, forKey: name.folded),
+            !other.hasSameBytes(as: name.asciiFolded)
+        {
             throw LogSyncError(
                 .unsupportedTable,
                 "\(what) \(name.debugDescription) and \(other.debugDescription) have names that are written with other "
                     + "bytes and are the same letters; nothing was changed",
                 help: "Give one of them another name.")
         }
-        spellings[name.folded] = name.folded
     }
 
     /// Functions and collations that the sqlite3 library does not have make a table unwritable for logsync.
     private func checkWritable(_ schema: TableSchema) throws {
-        var spellings: [String: String] = [:]
-        for column in schema.columns {
-            try checkSpelling(of: column.name, among: &spellings, "the columns of \(schema.name)")
-        }
         func foreign(_ what: String) -> RefusedTable {
             refused(
                 schema, "uses the \(what), which only its own program has", besides: [FoundingReport.loading])
@@ -296,7 +305,7 @@ struct TableRegistration {
 
     /// Registers a table: its row and its columns' ids.
     func register(_ choice: Choice) throws {
-        let names = Renames(connection)
+        let names = Renames(connection, absent: absentNames)
         let table = try names.logName(ofTable: choice.schema.name)
         let told = try names.names(of: choice.schema, in: table)
         func logName(_ column: String) throws -> String {
@@ -310,7 +319,10 @@ struct TableRegistration {
         let id = connection.lastInsertedRow
         if choice.kind == .natural && key.isEmpty { try KeyHistory.keepIdentities(of: id, on: connection) }
         var next = 0
+        var seen: Set<String> = []
         for (ordinal, column) in choice.schema.columns.enumerated() where !column.isGenerated {
+            // Of two that are the same letters, the first.
+            guard seen.insert(column.name.folded).inserted else { continue }
             if choice.kind != .natural && column.name == choice.schema.integerKey { continue }
             try connection.run(
                 "INSERT INTO logsync_column(table_id, id, name, log_name, type, ordinal) VALUES(?, ?, ?, ?, ?, ?)",

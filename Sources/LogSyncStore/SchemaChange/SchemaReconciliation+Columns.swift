@@ -36,6 +36,17 @@ extension SchemaReconciliation {
         var present = schema.columns.enumerated().filter { _, column in
             !column.isGenerated && !(table.kind != .natural && column.name == schema.integerKey)
         }
+        // Of two names that are the same letters in other bytes, one would be taken for the other: what is new stays here.
+        let registered = Set(try columns(of: table).map { Array($0.name.asciiFolded.utf8) })
+        func isRegistered(_ name: String) -> Bool { registered.contains(Array(name.asciiFolded.utf8)) }
+        let all = present
+        present.removeAll { column in
+            !isRegistered(column.element.name)
+                && all.contains {
+                    $0.element.name.folded == column.element.name.folded
+                        && ($0.offset < column.offset || isRegistered($0.element.name))
+                }
+        }
         let told = try Renames(connection).names(of: schema, in: table.name)
         var undecided = try decide(present, in: table, told, &changes)
         func leaveOut() {
@@ -64,15 +75,7 @@ extension SchemaReconciliation {
         let known = try columns(of: table)
         let presentNames = Set(present.map { $0.element.name.folded })
         let knownNames = Set(known.map { $0.name.folded })
-        var added = present.filter { new in
-            // Of two names that are the same letters in other bytes, one would be taken for the other: it stays here.
-            !knownNames.contains(new.element.name.folded)
-                && !present.contains {
-                    $0.element.name.folded == new.element.name.folded
-                        && !$0.element.name.utf8.elementsEqual(new.element.name.utf8)
-                        && $0.offset != new.offset
-                }
-        }
+        var added = present.filter { !knownNames.contains($0.element.name.folded) }
         // New columns come last: only a rename puts a new name before a column that was there already, unless the table
         // was rebuilt. As many of them as names are missing, and nothing was dropped.
         let lastKept = present.last { knownNames.contains($0.element.name.folded) }?.offset ?? -1

@@ -140,7 +140,8 @@ struct SchemaReconciliation {
         // What this store left out stays its own choice, whatever settings anybody wrote.
         let own = try AppSchema.leftTables(on: connection).map(\.name)
         let left = Set((plan.skip + plan.local + own).map { $0.folded })
-        let registering = TableRegistration(connection: connection, plan: plan)
+        let registering = TableRegistration(
+            connection: connection, plan: plan, absentNames: try HiddenRows.absentNames(on: connection))
         var added: Set<String> = []
         let declarations = try TableDeclarations(on: connection)
         for name in names where !left.contains(name.folded) {
@@ -153,7 +154,7 @@ struct SchemaReconciliation {
                 added.insert(schema.name)
                 let logName = try Renames(connection).currentLogName(schema.name)
                 // Its own is another table's, which was called so first.
-                if logName.folded != schema.name.folded { try Settings(store).set("rename", schema.name, logName) }
+                if !logName.hasSameBytes(as: schema.name) { try Settings(store).set("rename", schema.name, logName) }
             } catch let error as LogSyncError where error.code == .unsupportedTable || error.code == .usage {
                 // It stays local, and `status` names it: a table without identity must not stop all tables.
                 continue

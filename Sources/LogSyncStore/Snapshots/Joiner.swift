@@ -16,7 +16,7 @@ final class Joiner {
     let blobs: BlobSource?
     private let dangling: DanglingReferences
     private var undecided: [UndecidedRow] = []
-    /// The rows of a store that is being filled that are among them.
+    /// What they are called: the snapshot may have a row twice, and nothing else finds one of these.
     private var undecidedNames: Set<SnapshotRowName> = []
     private var formerRows: [FormerRow] = []
     /// Rows that the snapshot's deletions took though this peer had edited them (`delete-loses`).
@@ -28,14 +28,18 @@ final class Joiner {
     /// The columns of which it has lost values, as it says itself.
     private let listed: Set<ColumnName>
 
-    /// What the cells of keys that the snapshot leaves out add to its digest.
+    /// Whether the store has nothing but settings and what this has put there.
+    private let isFilling: Bool
+
+    /// What the cells of keys that the snapshot leaves out add to its digest, and names that are spelled otherwise here.
     private(set) var completed: UInt64 = 0
 
     private var connection: Connection { store.connection }
 
-    init(_ store: OpenStore, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
+    init(_ store: OpenStore, _ manifest: SnapshotManifest, blobs: BlobSource?, isFilling: Bool = false) throws {
         self.store = store
         self.blobs = blobs
+        self.isFilling = isFilling
         listed = manifest.lost
         shownRows = ShownRows(store)
         dangling = DanglingReferences(store)
@@ -50,22 +54,28 @@ final class Joiner {
     /// - Parameter mayDefer: whether a row that refers to one that is not here is left alone.
     /// - Returns: false where it was left alone.
     @discardableResult
-    func join(_ theirs: RowState, mayDefer: Bool) throws -> Bool {
-        guard let table = store.catalog[theirs.table] else {
-            var theirs = try theirs.whole(blobs)
+    func join(_ given: RowState, mayDefer: Bool) throws -> Bool {
+        var theirs = given
+        guard let table = store.catalog[given.table] else {
+            theirs.table = try HiddenRows(store).name(ofAbsent: given.table)
+            if !theirs.table.hasSameBytes(as: given.table) { count(given, as: theirs) }
+            theirs = try theirs.whole(blobs)
             let key = spellOutKey(of: &theirs)
             try joinHidden(theirs, key, in: nil)
             return true
         }
         try store.checkIdentities([theirs.identity], in: table)
-        var theirs = theirs.named(as: table)
+        let isRenamed = theirs.rename(as: table)
         if table.name == "logsync_setting", let value = theirs.state.cellsByName["value"]?.versions.first?.value {
             try UnreadyTable.check(theirs.identity, value, store.catalog)
         }
         if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
+        if isRenamed { count(given, as: theirs) }
         theirs = try theirs.whole(blobs)
         let key = spellOutKey(of: &theirs)
         if let position = try shownRows.locate(theirs.identity, in: table) {
+            // The content's settings are there before.
+            if isFilling, table.name != "logsync_setting" { throw SnapshotStage.repeatedRow(in: table.name) }
             try joinShown(theirs, key, at: position, in: table)
         } else {
             try joinHidden(theirs, key, in: table)
@@ -77,13 +87,17 @@ final class Joiner {
     private func spellOutKey(of theirs: inout RowState) -> FirstKey? {
         let before = theirs
         guard let key = KeyNames(store).key(of: theirs.table) else { return nil }
-        guard theirs.spellOutKey(key) else { return key }
+        if theirs.spellOutKey(key) { count(before, as: theirs) }
+        return key
+    }
+
+    /// Notes that this store counts a row otherwise than the snapshot's digest does.
+    private func count(_ given: RowState, as own: RowState) {
         let digest = store.stateDigest
-        store.countFull(-1, before)
-        store.countFull(1, theirs)
+        store.countFull(-1, given)
+        store.countFull(1, own)
         completed &+= store.stateDigest &- digest
         store.stateDigest = digest
-        return key
     }
 
     /// Promises integers to rows that others refer to before they are here.
@@ -136,7 +150,7 @@ final class Joiner {
                 if store.referenceRules.to(table).contains(where: { !$0.isByInteger }) { formerRows.append(former) }
             } else {
                 try shownRows.hide(joined, at: position, uniques: record.uniques, in: table)
-                undecided.append(UndecidedRow(full: joined, former: former))
+                try addUndecided(UndecidedRow(full: joined, former: former))
             }
             return
         }
@@ -163,6 +177,9 @@ final class Joiner {
 
     private func joinHidden(_ theirs: RowState, _ key: FirstKey?, in table: TrackedTable?) throws {
         let kept = try HiddenRows(store).row(theirs.table, theirs.identity)
+        if isFilling, kept != nil, theirs.table != "logsync_setting" {
+            throw SnapshotStage.repeatedRow(in: theirs.table)
+        }
         let ours = kept.map {
             RowState(table: $0.table, identity: $0.identity, state: $0.clock, integer: $0.integer)
         }
@@ -185,7 +202,7 @@ final class Joiner {
         } else {
             let wasParked = kept?.state == .parked
             if !wasParked { notes.note(table.name, .insert) }
-            undecided.append(UndecidedRow(full: joined, isCounted: !wasParked))
+            try addUndecided(UndecidedRow(full: joined, isCounted: !wasParked))
         }
     }
 
@@ -213,11 +230,16 @@ final class Joiner {
     ///
     /// - Throws: `malformedLog` where the snapshot had the row before.
     func addUndecided(_ full: RowState, in table: TrackedTable) throws {
-        let name = SnapshotRowName(table: table.name, identity: full.identity)
-        guard undecidedNames.insert(name).inserted, try shownRows.locate(full.identity, in: table) == nil,
+        guard try shownRows.locate(full.identity, in: table) == nil,
             try HiddenRows(store).row(table.name, full.identity) == nil
         else { throw SnapshotStage.repeatedRow(in: table.name) }
-        undecided.append(UndecidedRow(full: try full.whole(blobs), isCounted: false))
+        try addUndecided(UndecidedRow(full: try full.whole(blobs), isCounted: false))
+    }
+
+    private func addUndecided(_ row: UndecidedRow) throws {
+        let name = SnapshotRowName(table: row.full.table, identity: row.full.identity)
+        guard undecidedNames.insert(name).inserted else { throw SnapshotStage.repeatedRow(in: row.full.table) }
+        undecided.append(row)
     }
 
     // MARK: References
@@ -236,16 +258,17 @@ final class Joiner {
 }
 
 extension RowState {
-    /// The row with its table and columns spelled as this store has them.
-    fileprivate func named(as table: TrackedTable) -> RowState {
-        var row = self
-        row.table = table.name
-        for name in state.cellsByName.keys {
+    /// Spells its table and columns as this store has them; returns whether that is otherwise.
+    fileprivate mutating func rename(as table: TrackedTable) -> Bool {
+        var isOther = !table.name.hasSameBytes(as: self.table)
+        self.table = table.name
+        for name in Array(state.cellsByName.keys) {
             guard let position = table.positions[name.folded] else { continue }
             let own = table.columns[position].name
-            guard own != name else { continue }
-            row.state.cellsByName[own] = row.state.cellsByName.removeValue(forKey: name)
+            guard !own.hasSameBytes(as: name) else { continue }
+            state.cellsByName[own] = state.cellsByName.removeValue(forKey: name)
+            isOther = true
         }
-        return row
+        return isOther
     }
 }

@@ -140,7 +140,8 @@ final class SnapshotAgreement {
             try stage.notePresent(position, in: table)
             return try self.row(at: position, in: table)
         }
-        guard let kept = try HiddenRows(store).row(table?.name ?? row.table, row.identity) else { return nil }
+        let name = try table?.name ?? HiddenRows(store).name(ofAbsent: row.table)
+        guard let kept = try HiddenRows(store).row(name, row.identity) else { return nil }
         guard hiddenPresent.insert(SnapshotRowName(table: kept.table, identity: kept.identity)).inserted else {
             throw SnapshotStage.repeatedRow(in: kept.table)
         }

@@ -31,12 +31,13 @@ final class SnapshotComparison {
 
     func compare(_ rows: SnapshotRows) throws {
         let table = store.catalog[rows.table]
+        let name = try table?.name ?? HiddenRows(store).name(ofAbsent: rows.table)
         if case .plain(let plain) = rows, let table, isWhole(plain, table) {
             try compare(plain, rows, table)
         } else {
             try terms.forEachRow(of: rows) { _, full in
                 count { store.countFull(1, full) }
-                try compare(full, table)
+                try compare(full, name, table)
             }
         }
     }
@@ -50,12 +51,13 @@ final class SnapshotComparison {
     /// Most rows are here just as they are there.
     private func compare(_ plain: PlainRows, _ rows: SnapshotRows, _ table: TrackedTable) throws {
         let clock = ClockTable(table: table, connection: store.connection)
-        let digests = plain.columns.map { StateDigest.column($0.name) }
+        // It adds up by the names that it gives, which may be spelled otherwise here.
+        let (tableDigest, digests) = (Digest.of(plain.table), plain.columns.map { StateDigest.column($0.name) })
         var differing: Set<Int> = []
         var cursors = SimpleCursors(plain)
         for index in plain.identities.indices {
             let stamp = terms.stamp(plain.stamps[index])
-            let rowDigest = store.rowDigest(table, plain.identities[index])
+            let rowDigest = StateDigest.row(tableDigest, plain.identities[index])
             var isPlain = true
             count {
                 store.count(1, row: rowDigest, column: StateDigest.insertColumn, stamp)
@@ -76,16 +78,19 @@ final class SnapshotComparison {
         }
         guard !differing.isEmpty else { return }
         try terms.forEachRow(of: rows) { index, full in
-            if differing.contains(index) { try compare(full, table) }
+            if differing.contains(index) { try compare(full, table.name, table) }
         }
     }
 
-    private func compare(_ theirs: RowState, _ table: TrackedTable?) throws {
+    /// - Parameter name: what the table is called here.
+    private func compare(_ full: RowState, _ name: String, _ table: TrackedTable?) throws {
+        var theirs = full
+        theirs.table = name
         var ours = RowState(table: theirs.table, identity: theirs.identity)
         if let table, let position = try shownRows.locate(theirs.identity, in: table) {
             try stage.notePresent(position, in: table)
             if let full = try shownRows.full(at: position, in: table)?.full { ours = full }
-        } else if let kept = try HiddenRows(store).row(table?.name ?? theirs.table, theirs.identity) {
+        } else if let kept = try HiddenRows(store).row(name, theirs.identity) {
             guard hiddenPresent.insert(SnapshotRowName(table: kept.table, identity: kept.identity)).inserted else {
                 throw SnapshotStage.repeatedRow(in: kept.table)
             }

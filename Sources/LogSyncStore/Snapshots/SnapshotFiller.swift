@@ -15,7 +15,7 @@ final class SnapshotFiller {
 
     init(_ store: OpenStore, _ manifest: SnapshotManifest, blobs: BlobSource?) throws {
         self.store = store
-        joiner = try Joiner(store, manifest, blobs: blobs)
+        joiner = try Joiner(store, manifest, blobs: blobs, isFilling: true)
         takesAsGiven = try store.schemaFingerprint() == manifest.schema
     }
 
@@ -38,6 +38,8 @@ final class SnapshotFiller {
             } else {
                 try fill(run, &deferred)
                 run = []
+                // These are looked for.
+                try inserter?.flush()
                 try joiner.terms.forEachRow(of: rows) { index, full in
                     if try !joiner.join(full, mayDefer: true) { deferred[number, default: []].append(index) }
                 }
@@ -49,7 +51,8 @@ final class SnapshotFiller {
 
     private func simpleFrame(_ rows: SnapshotRows, _ number: Int) throws -> SimpleFrame? {
         guard takesAsGiven, case .plain(let plain) = rows, rows.table != "logsync_setting",
-            let table = store.catalog[rows.table], let target = SimpleTarget(plain, table),
+            let table = store.catalog[rows.table], table.name.hasSameBytes(as: rows.table),
+            let target = SimpleTarget(plain, table),
             // Of the same schema, and from a peer of another, which writes other types.
             zip(plain.columns, target.positions).allSatisfy({ table.keeps($0.values ?? [], at: $1) })
         else { return nil }
@@ -70,7 +73,10 @@ final class SnapshotFiller {
             if let inserter, try insert(row.index, token, of: frames[row.frame], with: inserter) { continue }
             left.append(token)
         }
-        if let inserter { left = (left + (try inserter.write())).sorted() }
+        if let inserter {
+            left = (left + (try inserter.write())).sorted()
+            if !left.isEmpty { try inserter.flush() }
+        }
         for token in left {
             let (place, index) = order[token]
             let frame = frames[place]
@@ -182,7 +188,8 @@ final class SnapshotFiller {
             var ids: Set<Int> = []
             for column in rows.columns {
                 guard let position = table.positions[column.name.folded], column.values != nil,
-                    ids.insert(table.columns[position].id).inserted, table.columns[position].name == column.name
+                    ids.insert(table.columns[position].id).inserted,
+                    table.columns[position].name.hasSameBytes(as: column.name)
                 else { return nil }
                 positions.append(position)
             }

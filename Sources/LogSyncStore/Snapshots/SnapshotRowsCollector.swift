@@ -25,6 +25,22 @@ final class SnapshotRowsCollector {
     private struct Key: Hashable {
         var names: [String]
         var isLost: [Bool]
+
+        /// What a reader adds up are the bytes of names.
+        static func == (a: Key, b: Key) -> Bool {
+            a.isLost == b.isLost
+                && (isOneArray(a.names, b.names) || a.names.elementsEqual(b.names) { $0.hasSameBytes(as: $1) })
+        }
+
+        private static func isOneArray(_ a: [String], _ b: [String]) -> Bool {
+            a.count == b.count
+                && a.withUnsafeBufferPointer { a in b.withUnsafeBufferPointer { a.baseAddress == $0.baseAddress } }
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(names)
+            hasher.combine(isLost)
+        }
     }
 
     private final class Group {
@@ -72,7 +88,9 @@ final class SnapshotRowsCollector {
             full.state.inserts.count == 1 && full.state.deletes.isEmpty
             && cells.values.allSatisfy { $0.versions.count == 1 && $0.additions.isEmpty }
         guard isPlain, let insert = full.state.inserts.first else { return try spell(full, cells) }
-        let names = order.filter { cells[$0] != nil } + cells.keys.filter { !order.contains($0) }.sorted()
+        let names =
+            order.compactMap { cells.index(forKey: $0).map { cells[$0].key } }
+            + cells.keys.filter { !order.contains($0) }.sorted()
         let versions = names.compactMap { cells[$0]?.versions.first }
         let group = group(Key(names: names, isLost: versions.map { $0.value == nil }))
         try begin(full.identity, full.integer, insert, in: group)

@@ -71,6 +71,7 @@ extension ImportStep {
         do {
             imported.append(try merge.run(incoming))
         } catch let error as LogSyncError {
+            if let unready = store.withoutFailedTrigger(error) { throw unready }
             throw RefusedTransaction(error, on: store.connection) ?? error
         }
         if let reinserted = merge.reinserted { revived.append(reinserted) }

@@ -81,12 +81,17 @@ extension Store {
     ///   often it came.
     package func prepare(_ unready: UnreadyTable) throws {
         try database.write { store in
+            if case .withoutTrigger(let name, let reason) = unready.need {
+                try AppTriggers.silence(name, reason, on: store.connection)
+                return try store.dropAppTriggerCopies()
+            }
             guard let table = store.catalog[unready.table] else { throw RefusedTransaction(unready) }
             switch unready.need {
             case .identities: try KeyHistory.keepIdentities(of: table.id, on: store.connection)
             case .reference(let column, let parent):
                 // The setting that says so comes with the transaction that waits.
                 try store.facts.set("\(ReferenceHistory.known)\(table.name).\(column)", .text(parent))
+            case .withoutTrigger: return
             }
             try store.reloadCatalog()
             _ = try RecordStep(store, reconciles: true).run()

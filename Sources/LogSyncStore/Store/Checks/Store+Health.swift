@@ -22,6 +22,8 @@ package struct StoreHealth: Sendable {
     package var withoutTriggers: [String] = []
     /// Tables that are neither replicated nor said to be left alone.
     package var untracked: [String] = []
+    /// Tables and columns that are not replicated, because their names are others' in other bytes; with those.
+    package var sameLetters: [(name: String, other: String)] = []
     /// Tables that are left out because they are taken for one that was, under another name.
     package var leftByAnotherName: [(table: String, former: String)] = []
     /// Rows that differ from their clock records, have none, or are gone though their records say they stand; by table.
@@ -78,6 +80,7 @@ extension Store {
                 try health.addReferences(of: table, store)
             }
             health.untracked = try untracked(store)
+            health.sameLetters = try sameLetters(store)
             health.leftByAnotherName = try LeftTables(connection).renamed()
             return health
         }
@@ -99,6 +102,27 @@ extension Store {
             // A table that came or was renamed since the last recording is taken up by the next, where it can be.
             return try !isBehind || !canBeTracked(name, store)
         }.sorted()
+    }
+
+    private func sameLetters(_ store: OpenStore) throws -> [(name: String, other: String)] {
+        var found: [(name: String, other: String)] = []
+        for name in try TableSchema.tableNames(on: store.connection) {
+            guard let other = store.catalog[local: name]?.schema.name,
+                !other.asciiFolded.hasSameBytes(as: name.asciiFolded)
+            else { continue }
+            found.append((name, other))
+        }
+        for table in store.catalog.tables {
+            for column in table.schema.columns
+            where !table.columns.contains(where: { $0.local.asciiFolded.hasSameBytes(as: column.name.asciiFolded) }) {
+                let other = table.schema.columns.first {
+                    $0.name.folded == column.name.folded
+                        && !$0.name.asciiFolded.hasSameBytes(as: column.name.asciiFolded)
+                }
+                if let other { found.append(("\(table.schema.name).\(column.name)", other.name)) }
+            }
+        }
+        return found
     }
 
     private func canBeTracked(_ name: String, _ store: OpenStore) throws -> Bool {

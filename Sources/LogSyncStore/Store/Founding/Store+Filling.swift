@@ -76,30 +76,36 @@ extension Store {
         var next = place
         let isDone = try database.write { store in
             try store.copyAppTriggers()
-            let filler = try SnapshotFiller(store, reader.manifest, blobs: blobs)
-            let deadline = ContinuousClock.now + step
-            var isDone = false
-            repeat {
-                var frames: [SnapshotRows] = []
-                var size = 0
-                while size < Self.portion, ContinuousClock.now < deadline || frames.isEmpty {
-                    guard let rows = try reader.next() else {
-                        isDone = true
-                        break
-                    }
-                    frames.append(rows)
-                    size += Self.size(of: rows)
-                }
-                for (frame, rows) in try filler.fill(frames) { next.deferred[next.frames + frame] = rows }
-                next.frames += frames.count
-            } while !isDone && ContinuousClock.now < deadline
-            try filler.flush()
-            try filler.joiner.settle()
-            next.digestBefore &+= filler.joiner.completed
-            try next.save(store)
-            return isDone
+            return try store.blamingTriggers { try fillStep(reader, &next, store, step, blobs) }
         }
         place = next
+        return isDone
+    }
+
+    private func fillStep(
+        _ reader: SnapshotReader, _ next: inout FillingPlace, _ store: OpenStore, _ step: Duration, _ blobs: BlobSource?
+    ) throws -> Bool {
+        let filler = try SnapshotFiller(store, reader.manifest, blobs: blobs)
+        let deadline = ContinuousClock.now + step
+        var isDone = false
+        repeat {
+            var frames: [SnapshotRows] = []
+            var size = 0
+            while size < Self.portion, ContinuousClock.now < deadline || frames.isEmpty {
+                guard let rows = try reader.next() else {
+                    isDone = true
+                    break
+                }
+                frames.append(rows)
+                size += Self.size(of: rows)
+            }
+            for (frame, rows) in try filler.fill(frames) { next.deferred[next.frames + frame] = rows }
+            next.frames += frames.count
+        } while !isDone && ContinuousClock.now < deadline
+        try filler.flush()
+        try filler.joiner.settle()
+        next.digestBefore &+= filler.joiner.completed
+        try next.save(store)
         return isDone
     }
 
@@ -118,8 +124,10 @@ extension Store {
             try store.copyAppTriggers()
             let filler = try SnapshotFiller(store, reader.manifest, blobs: blobs)
             guard try store.adoptBranches(of: reader.manifest) else { throw Self.anotherDigest }
-            if !place.deferred.isEmpty { try filler.fill(deferred: place.deferred, reader) }
-            try filler.joiner.settle()
+            try store.blamingTriggers {
+                if !place.deferred.isEmpty { try filler.fill(deferred: place.deferred, reader) }
+                try filler.joiner.settle()
+            }
             let digest = store.stateDigest &- place.digestBefore &- filler.joiner.completed
             guard digest == reader.manifest.digest else { throw Self.anotherDigest }
             try store.advance(to: reader.manifest)

@@ -28,6 +28,7 @@ extension Store {
             try database.writeRaw { connection in
                 collisions = try isWhole(connection) ? nil : OwnObjects(connection: connection).collisions()
                 if collisions != nil { throw Undo() }
+                try TableRegistration(connection: connection, plan: plan).checkSpellings()
                 draft = try found(connection, plan: plan, configuration: configuration)
                 throw Undo()
             }
