@@ -8,7 +8,7 @@
 // one of the tables is named after the other, or has no integers but the other's. The integers are too large for chance.
 // Last, both are called `id`, one table is named after the other, nothing in either refers to the other, and all integers of
 // the one are the other's: at once where its name says that it holds more of the same rows (`item_details`), else where
-// they are not simply those that a counter of its own would give.
+// they are not simply what a counter of its own would give.
 //
 // The exception. Two tables that count from 1 have the same integers, and one is often named after the other: `item_types`
 // after `items`. Names and integers are no evidence then; that the items have a column `type` says that they are two.
