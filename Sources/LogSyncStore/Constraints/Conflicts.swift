@@ -96,7 +96,7 @@ struct Conflicts {
 
     func lost() throws -> [StoreConflict] {
         try HiddenRows(store).rows(.dead, of: table.name).flatMap { row in
-            try row.clock.cellsByName.sorted { $0.key < $1.key }.map { name, cell in
+            try row.clock.cellsByName.filter { $0.value.isEdited }.sorted { $0.key < $1.key }.map { name, cell in
                 StoreConflict(
                     table: table.name, identity: row.identity, key: try key(of: row), column: name, shown: nil,
                     versions: try versions(cell, name) + additions(cell),
@@ -203,4 +203,16 @@ struct Conflicts {
             try shownRows.local(part.value, table.columns[key.index].reference) ?? .null
         }
     }
+}
+
+extension HiddenRows {
+    /// How many rows are dead and keep edits that a delete has taken.
+    func lostCount() throws -> Int {
+        try rows(.dead).count { row in row.clock.cellsByName.values.contains(where: \.isEdited) }
+    }
+}
+
+extension CellState {
+    /// Whether a program has written it, where no insert has: what a migration has put into all rows is nobody's edit of one.
+    fileprivate var isEdited: Bool { !additions.isEmpty || versions.contains { $0.stamp.time != .zero } }
 }

@@ -30,7 +30,10 @@ extension TableRecording {
                 if identity == nil { identity = try former ?? newSurrogate(touched, key) }
             }
             captured.update(key) { $0.identity = identity }
-            if table.localInteger != nil, let rowid = key.rowid, identity != former || touched.movedFrom != nil {
+            if table.localInteger != nil, let rowid = key.rowid, identity != former || touched.movedFrom != nil,
+                // A row that was deleted and inserted as itself leaves its integer what it was.
+                identity.map({ tombstones[$0]?.integer != rowid }) ?? true
+            {
                 try takeInteger(rowid, touched, identity, former: former)
             }
         }
@@ -45,12 +48,70 @@ extension TableRecording {
             // A row that is parked is a row already: this one came later.
             return reserved
         }
+        if let rowid = key.rowid, touched.isReinserted, let former = deletedIdentity(at: rowid),
+            try isStillNamed(rowid)
+        {
+            return former
+        }
         if recorder.findings.newTables.contains(table.id), touched.insertMilliseconds == 0,
             let rowid = touched.rowid ?? key.rowid, let row = try reader.row(at: rowid)
         {
             return try recorder.foundIdentity(of: row, rowid, table)
         }
         return surrogates.identity(number: touched.number, milliseconds: touched.insertMilliseconds)
+    }
+
+    /// The identity of the row that was deleted from an integer since the last recording, of a table whose rows have no
+    /// other name.
+    private func deletedIdentity(at integer: Int64) -> RowIdentity? {
+        guard table.kind == .surrogate, table.localInteger != nil, let identity = formerIdentities[integer] ?? nil,
+            tombstones[identity]?.integer == integer
+        else { return nil }
+        return identity
+    }
+
+    /// Whether a row that was there all the time refers to an integer, and did so before: its reference dangled while the
+    /// integer was nobody's, so it names the row that takes it.
+    private func isStillNamed(_ integer: Int64) throws -> Bool {
+        for (child, column) in store.catalog.referrers(of: table) {
+            guard let recording = recorder.recording(of: child) else { continue }
+            for (key, rowid) in try rows(of: child, holding: integer, in: column) {
+                if let rowid, recording.simple?.inserted(at: rowid) ?? false { continue }
+                // Rows are simple where they have rowids, so that one that nobody has touched has its record there.
+                let touched = recording.captured.touched[key]
+                if touched == nil, rowid == nil { return true }
+                // A row that came meanwhile names the one that came with it.
+                guard let place = touched.map(\.origin) ?? rowid, let record = try recording.clock.record(at: place),
+                    let row = try touched.map({ try recording.currentRow(key, $0) }) ?? recording.reader.row(at: place),
+                    let position = child.positions[column.name.folded]
+                else { continue }
+                let wasSame =
+                    !record.digests.indices.contains(column.id)
+                    || record.digests[column.id] == UInt32(truncatingIfNeeded: row.digests[position])
+                if wasSame { return true }
+            }
+        }
+        return false
+    }
+
+    /// The rows of a table that hold an integer in a column.
+    private func rows(
+        of child: TrackedTable, holding integer: Int64, in column: TrackedTable.Column
+    ) throws -> [(key: RowKey, rowid: Int64?)] {
+        let keys = child.capturesKey ? child.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
+        let rowid = child.hasRowid ? child.rowid : "NULL"
+        let statement = try connection.prepare(
+            "SELECT \(rowid)\(keys) FROM \(child.quoted) WHERE \(SQL.name(column.local)) = ?")
+        statement.bind(integer, at: 1)
+        defer { statement.reset() }
+        var found: [(key: RowKey, rowid: Int64?)] = []
+        while try statement.step() {
+            let rowid = statement.isNull(0) ? nil : statement.integer(0)
+            guard let key = CapturedChanges.key(in: child, rowid: rowid, value: { statement.value(1 + $0) })
+            else { continue }
+            found.append((key, rowid))
+        }
+        return found
     }
 
     /// An integer means a row that it did not mean before.
@@ -99,18 +160,9 @@ extension TableRecording {
     private func recordReferences(to integer: Int64) throws {
         for (child, column) in store.catalog.referrers(of: table) {
             guard let recording = recorder.recording(of: child) else { continue }
-            let keys = child.capturesKey ? child.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""
-            let rowid = child.hasRowid ? child.rowid : "NULL"
-            let statement = try connection.prepare(
-                "SELECT \(rowid)\(keys) FROM \(child.quoted) WHERE \(SQL.name(column.local)) = ?")
-            statement.bind(integer, at: 1)
-            defer { statement.reset() }
-            while try statement.step() {
-                let rowid = statement.isNull(0) ? nil : statement.integer(0)
+            for (key, rowid) in try rows(of: child, holding: integer, in: column) {
                 // Such a row is recorded whole in any case.
                 if let rowid, recording.simple?.inserted(at: rowid) ?? false { continue }
-                guard let key = CapturedChanges.key(in: child, rowid: rowid, value: { statement.value(1 + $0) })
-                else { continue }
                 try recording.captured.recordReferences(of: key, rowid: rowid, milliseconds: recorder.milliseconds)
             }
         }

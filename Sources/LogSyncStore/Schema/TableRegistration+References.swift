@@ -36,13 +36,18 @@ extension TableRegistration {
     }
 
     /// The integer keys of which nobody has said whether they are the same everywhere. One that is another table's is asked
-    /// for as such.
+    /// for as such, unless the same has to be said of that one first.
     func undecidedKeys(_ catalog: Catalog, _ references: [ReferenceReport]) throws -> [UndecidedKey] {
         guard plan.settings.isEmpty, !plan.knowsColumns else { return [] }
         let given = Set(plan.identities.keys.map(\.folded))
-        return try MeaningfulKeys(catalog: catalog, connection: connection).found().filter { key in
-            !given.contains(key.table.folded)
-                && !references.contains { ($0.table, $0.column) == (key.table, key.column) }
+        let keys = try MeaningfulKeys(catalog: catalog, connection: connection).found().filter {
+            !given.contains($0.table.folded)
+        }
+        return keys.filter { key in
+            !references.contains { reference in
+                (reference.table, reference.column) == (key.table, key.column)
+                    && !keys.contains { $0.table == reference.parent }
+            }
         }
     }
 

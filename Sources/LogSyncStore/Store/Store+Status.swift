@@ -20,7 +20,7 @@ extension Store {
             let hidden = HiddenRows(store)
             return StoreSummary(
                 pending: pending, vector: store.peers.vector,
-                conflicts: conflicts + (try hidden.count(.dead)),
+                conflicts: conflicts + (try hidden.lostCount()),
                 parked: try hidden.count(.parked) - hidden.foldedCount(),
                 hiddenForUnknownSchema: try hidden.count(.unknownTable),
                 digest: store.digestText, lastImport: try store.facts.lastImport,

@@ -111,6 +111,11 @@ final class ColumnIntegers {
         return spread
     }
 
+    /// How many integers above 0 a table's rows have.
+    func count(of table: TrackedTable) throws -> Int64 { try spread(of: table).count }
+
+    func greatest(of table: TrackedTable) throws -> Int64 { try spread(of: table).greatest }
+
     /// How little likely it has to be that a column holds a table's integers by chance: there are many columns, and many
     /// tables. As a natural logarithm.
     private static let chance = 21.0

@@ -6,6 +6,8 @@ struct JoinedColumns {
     private let catalog: Catalog
     /// By `table.column`, in lower case.
     private var parentsByColumn: [String: [TrackedTable]] = [:]
+    /// Tables whose integer keys are compared with each other.
+    private var shared: [(TrackedTable, TrackedTable)] = []
 
     init(_ catalog: Catalog, _ connection: Connection) throws {
         self.catalog = catalog
@@ -21,6 +23,11 @@ struct JoinedColumns {
         parentsByColumn["\(table.schema.name).\(column)".folded] ?? []
     }
 
+    /// The tables whose integer keys are compared with this one's.
+    func sharing(with table: TrackedTable) -> [TrackedTable] {
+        shared.compactMap { $0.0 === table ? $0.1 : $0.1 === table ? $0.0 : nil }
+    }
+
     /// Notes each `a = b` of which one side is a table's integer key and the other a column of another.
     private mutating func read(_ tokens: SQLTokens, of owner: String) {
         var start = 0
@@ -32,9 +39,14 @@ struct JoinedColumns {
 
     private mutating func read(_ tokens: SQLTokens, _ statement: Range<Int>, of owner: String) {
         let names = Names(tokens, statement, owner: owner, catalog)
+        for index in statement where tokens.word(index) == "USING" && index + 3 < tokens.count {
+            guard tokens.word(index + 1) == "(", tokens.word(index + 3) == ")" else { continue }
+            note(names.columns(at: index + 2), true)
+        }
         for index in statement where tokens.word(index) == "=" {
             let start = index > 3 && tokens.word(index - 2) == "." ? index - 3 : index - 1
             let sides = [names.columns(at: start), names.columns(at: index + 1)]
+            note(sides.flatMap { $0 }, sides.allSatisfy { $0.count == 1 })
             for (child, parent) in [(sides[0], sides[1]), (sides[1], sides[0])] {
                 // Where it cannot be told whose column it is, it says nothing.
                 let keys = parent.filter { $0.table.localInteger?.folded == $0.column }
@@ -47,6 +59,14 @@ struct JoinedColumns {
                 parentsByColumn[name, default: []].append(keys[0].table)
             }
         }
+    }
+
+    /// Notes two tables' integer keys that are compared.
+    private mutating func note(_ columns: [(table: TrackedTable, column: String)], _ areTwo: Bool) {
+        guard areTwo, columns.count == 2, columns[0].table !== columns[1].table,
+            columns.allSatisfy({ $0.table.localInteger?.folded == $0.column })
+        else { return }
+        shared.append((columns[0].table, columns[1].table))
     }
 
     /// What names in one statement may mean.

@@ -24,17 +24,31 @@ struct ReferringName {
             || words.all.suffix(2) == ["assigned", "to"]
     }
     /// Whether it says how one row stands to another, and does not say that it is a reference: `next`, `ancestor`.
-    var isRelative: Bool { !saysSo && !words.all.isEmpty && words.all.allSatisfy(Self.relatives.contains) }
+    ///
+    /// Without what all columns of its table begin with, what may stand before a table's name says that alone: `page_latest`,
+    /// `pl_from`.
+    var isRelative: Bool {
+        !saysSo && !words.all.isEmpty
+            && words.all.allSatisfy { Self.relatives.contains($0) || isBare && Self.relations.contains($0) }
+    }
+    /// Whether it is without what all columns of its table begin with.
+    let isBare: Bool
+    /// Whether it may say of such a column what it is: `rev_id` is a row's own, and `cat_pages` counts.
+    var saysWhat: Bool {
+        guard let last = words.all.last else { return false }
+        return saysSo || !last.hasSuffix("s") || ["ss", "us", "is"].contains { last.hasSuffix($0) }
+    }
     /// Whether it says that it is the row under which this one is: `parent`, and in `comments` also `comment_parent`.
     func isParent(in table: TrackedTable) -> Bool {
         isParent(words, of: table) || unmarked.map { isParent($0, of: table) } ?? false
     }
 
     /// Words before a table's name that leave it a reference to one row.
-    private static let relations: Set = [
+    static let relations: Set = [
         "from", "to", "parent", "source", "target", "src", "dst", "last", "first", "prev", "previous", "next",
         "original", "main", "default", "current", "root", "own", "owner", "old", "new", "other", "fk", "id", "z",
-        "primary", "opener", "referrer", "duplicate", "in", "of", "master", "related", "linked", "sibling", "child",
+        "primary", "latest", "opener", "referrer", "duplicate", "in", "of", "master", "related", "linked", "sibling",
+        "child",
         "head", "leaf", "cover", "dest", "destination",
     ]
     /// Words that are a row as another stands to it.
@@ -66,7 +80,17 @@ struct ReferringName {
     ]
     private static let parents: Set = ["parent", "parents"]
 
-    init(_ name: String) {
+    /// Whether a key of any table may be called so.
+    static func isAnyKey(_ name: String) -> Bool {
+        let any = keys.union(Words.marks).union(relations).union(Words.things)
+            .union(["rec", "obj", "local", "db", "auto", "entry"])
+        return ReferringName(name).words.all.allSatisfy { word in
+            any.contains(word) || word.hasSuffix("id") && any.contains(String(word.dropLast(2)))
+        }
+    }
+
+    init(_ name: String, isBare: Bool = false) {
+        self.isBare = isBare
         words = Words(name)
         whole = words.all.joined()
         while let last = words.all.last, Words.marks.contains(last) || saysSo && last == "row" {
@@ -139,6 +163,8 @@ struct ReferringName {
                 ranked.append((Rank(distance: 3), parent))
             } else if saysSo, words.all.count == 1, Words.things.contains(words.all[0]), named.names(table) {
                 ranked.append((Rank(distance: 3), parent))
+            } else if !isKey, parent !== table, isCalledAsWhatKeyNumbers(of: named) {
+                ranked.append((Rank(distance: 3), parent))
             }
         }
         // A name with words before the table's is sure where it says that it is a reference.
@@ -154,11 +180,21 @@ struct ReferringName {
     /// `user_no` of `users(no)`.
     private func isCalledAsKey(of named: NamedTable) -> Bool {
         guard let key = named.key, key.count > 1 else { return false }
-        if whole == key { return !Self.keys.contains(key) }
+        if whole == key || whole == named.bareKey { return !Self.keys.contains(whole) }
         guard whole.hasSuffix(key), !Words.marks.contains(key) else { return false }
         let table = String(whole.dropLast(key.count))
         return table.count > 2
             && (named.whole?.contains(table) ?? false || named.shortened.contains { $0.contains(table) })
+    }
+
+    /// Whether the column is called as what the table's key numbers, which the table itself is not called:
+    /// `file_source` of `filecache(fileid)`.
+    private func isCalledAsWhatKeyNumbers(of named: NamedTable) -> Bool {
+        guard let key = named.table.localInteger, !Self.isAnyKey(key) else { return false }
+        let name = ReferringName(key)
+        guard let numbered = name.unmarked ?? (name.saysSo ? name.words : nil) else { return false }
+        let own = words.all.filter { !Self.relations.contains($0) }
+        return !own.isEmpty && own == numbered.all
     }
 
     /// `status` is none of `issue_statuses`, but for an issue's; and `version` is a number.
@@ -239,12 +275,15 @@ struct NamedTable {
     let beginnings: [Set<String>]
     /// Its key's name as one word.
     let key: String?
+    /// The same without what all of its columns begin with.
+    let bareKey: String?
 
     init(_ table: TrackedTable) {
         self.table = table
         let name = Words(table.schema.name)
         words = Words.table(table.schema.name)
         key = table.localInteger.map { Words($0).all.joined() }
+        bareKey = table.localInteger.flatMap(ColumnPrefix(table).bare).map { Words($0).all.joined() }
         let own = name.endings.filter { $0.count > 2 }
         let others = words.endings.filter { $0.count > 2 && !own.contains($0) }
         var endings = own.dropFirst() + others

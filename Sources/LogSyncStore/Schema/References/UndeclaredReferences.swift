@@ -19,8 +19,10 @@
 // half of a column's integers have to be a table's, and all of them only where several tables may be meant. Where several
 // fit, all are offered, the likeliest first: but a name that is one table's alone means that.
 //
-// A table's own integer key may be another table's, too (`imageid` of an image's metadata): then its rows go by that
-// table's, and it has no integers of its own. It is never taken for one by a name that may be its own table's.
+// Where all columns of a table begin with one word (`rev_id`, `rev_page`, `rev_actor`), it is no part of their names: what is
+// called so only in its own table says what it is by the rest.
+//
+// A table's own integer key may be another table's, too: see ``SharedKeys``.
 //
 // The exception. Small integers that happen to be there as keys, too, as quantities and years are, are no evidence by
 // themselves, or hardly a column would have to be decided upon less than every other.
@@ -56,7 +58,10 @@ struct UndeclaredReferences {
 
     /// - Returns: one a column and parent, in the order of the tables.
     func found() throws -> [ReferenceReport] {
-        try found { _, _ in true } + foundKeys()
+        let all = ReferredTables(catalog)
+        let joins = try JoinedColumns(catalog, connection)
+        return try found { _, _ in true }
+            + SharedKeys(all: all, joins: joins, integers: integers, hasRecipe: hasRecipe).found()
     }
 
     /// - Parameter isWanted: whether a column is looked at.
@@ -109,39 +114,6 @@ struct UndeclaredReferences {
         }
     }
 
-    /// The tables whose own integers are another table's.
-    private func foundKeys() throws -> [ReferenceReport] {
-        let all = ReferredTables(catalog)
-        return try all.tables.compactMap { table in
-            guard let key = table.localInteger, let (parent, evidence) = try evidence(forKey: key, of: table, all)
-            else { return nil }
-            return ReferenceReport(
-                table: table.schema.name, column: key, parent: parent.schema.name, evidence: evidence, taken: false)
-        }
-    }
-
-    /// Whether a table's own integers are another table's.
-    private func evidence(
-        forKey key: String, of table: TrackedTable, _ all: ReferredTables
-    ) throws -> (TrackedTable, Evidence)? {
-        // Tables of chosen identities have names of their own for their rows.
-        guard table.kind == .surrogate else { return nil }
-        let called = ReferringName(key).candidates(among: all.names, of: table, isKey: true)
-        if let named = called.first, named.isSure, named.parent !== table {
-            guard try integers.holdsValues(key, in: table) else { return (named.parent, .name) }
-            return try integers.isMostlyOf(named.parent, key, in: table) ? (named.parent, .nameAndData) : nil
-        }
-        guard try integers.mayBeLarge(key, in: table) else { return nil }
-        let holding = try all.tables.filter { parent in
-            guard parent !== table, let other = parent.localInteger,
-                try integers.isWhollyOf(parent, key, in: table)
-            else { return false }
-            // Of two tables with the same integers, the one with more to its name adds to the other.
-            return try parent.name.count < table.name.count || !integers.isWhollyOf(table, other, in: parent)
-        }
-        return holding.count == 1 ? (holding[0], .data) : nil
-    }
-
     // MARK: Columns
 
     private func evidence(
@@ -150,9 +122,16 @@ struct UndeclaredReferences {
         let (all, relations) = (surroundings.all, surroundings.relations)
         let affinity = table.schema.affinity(of: column)
         guard affinity != .text && affinity != .real, !ReferredTables.isOwnNumber(column, of: table) else { return [] }
-        let named = ReferringName(column)
+        var named = ReferringName(column)
         let parents = all.tables
-        let called = try missingTable(of: column, in: table, all) ?? named.candidates(among: all.names, of: table)
+        var called = try missingTable(of: column, in: table, all) ?? named.candidates(among: all.names, of: table)
+        if called.isEmpty, !hasRecipe, let name = ColumnPrefix(table).bare(column) {
+            let bare = ReferringName(name, isBare: true)
+            if bare.saysWhat {
+                named = bare
+                called = bare.candidates(among: all.names, of: table)
+            }
+        }
         if called.isEmpty, affinity == .integer, let parent = try keylessParent(named, column, in: table, all) {
             return [(parent, .nameAndData)]
         }
@@ -273,8 +252,10 @@ struct UndeclaredReferences {
     /// The column that is the other end of what this one is an end of. In a wide table, `a` and `b` may be anything.
     private func otherEnd(_ named: ReferringName, in table: TrackedTable) -> String? {
         guard !hasRecipe else { return nil }
+        let prefix = ColumnPrefix(table)
         return table.columns.first { other in
-            named.isEnd(beside: other.local) && (other.local.count > 1 || table.columns.count <= 5)
+            named.isEnd(beside: named.isBare ? prefix.bare(other.local) ?? "" : other.local)
+                && (other.local.count > 1 || table.columns.count <= 5)
                 && [.integer, .blob].contains(table.schema.affinity(of: other.local))
         }?.local
     }
