@@ -20,20 +20,30 @@ extension SchemaReconciliation {
     }
 
     /// Gives new columns their ids, notes dropped and renamed ones; by table id.
-    func reconcileColumns() throws -> [Int64: ColumnChanges] {
+    ///
+    /// - Parameter kinds: tables in which an integer that is not replicated has come or gone, by id.
+    func reconcileColumns(_ kinds: [Int64: FormerKey]) throws -> [Int64: ColumnChanges] {
         var changes: [Int64: ColumnChanges] = [:]
         for table in store.catalog.tables {
             let local = try connection.scalar("SELECT name FROM logsync_table WHERE id = ?", .integer(table.id))
             guard let local, let schema = try TableSchema.read(String(text: local), on: connection) else { continue }
-            changes[table.id] = try reconcileColumns(table, schema)
+            changes[table.id] = try reconcileColumns(table, schema, isOfOtherKind: kinds[table.id] != nil)
         }
         return changes
     }
 
-    private func reconcileColumns(_ table: TrackedTable, _ schema: TableSchema) throws -> ColumnChanges {
+    private func reconcileColumns(
+        _ table: TrackedTable, _ schema: TableSchema, isOfOtherKind: Bool
+    ) throws -> ColumnChanges {
         var changes = ColumnChanges()
-        var present = schema.columns.enumerated().filter { _, column in
+        let places = schema.columns.enumerated().filter { _, column in
             !column.isGenerated && !(table.kind != .natural && column.name == schema.integerKey)
+        }
+        var present = places
+        if isOfOtherKind, try UndecidedColumns(connection).of(table.id).isEmpty {
+            // The integer that has come or gone has moved all that stand after it.
+            try countPlaces(of: table)
+            present = places.enumerated().map { ($0.offset, $0.element.element) }
         }
         let told = try Renames(connection).names(of: schema, in: table.name)
         var undecided = try decide(present, in: table, told, &changes)
@@ -146,7 +156,7 @@ extension SchemaReconciliation {
             else { continue }
             try rename(known, to: column, in: table)
         }
-        for (ordinal, column) in present {
+        for (ordinal, column) in places {
             try connection.run(
                 "UPDATE logsync_column SET ordinal = ?3 WHERE table_id = ?1 AND name = ?2 AND NOT dropped",
                 .integer(table.id), .text(column.name), .integer(Int64(ordinal)))
@@ -164,6 +174,15 @@ extension SchemaReconciliation {
             KnownColumn(
                 id: $0[0].asInteger, name: String(text: $0[1]), type: String(text: $0[2]), ordinal: Int($0[3].asInteger)
             )
+        }
+    }
+
+    /// Notes of each column how many others come before it, in place of where it stands among all that the table has.
+    private func countPlaces(of table: TrackedTable) throws {
+        for (place, column) in try columns(of: table).sorted(by: { $0.ordinal < $1.ordinal }).enumerated() {
+            try connection.run(
+                "UPDATE logsync_column SET ordinal = ?3 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
+                .integer(column.id), .integer(Int64(place)))
         }
     }
 

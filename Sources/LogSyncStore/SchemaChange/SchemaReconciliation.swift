@@ -22,7 +22,7 @@ struct SchemaReconciliation {
         if try reconcileNames() { try store.reloadCatalog() }
         let kinds = try reconcileKinds()
         if !kinds.isEmpty { try store.reloadCatalog() }
-        let columns = try reconcileColumns()
+        let columns = try reconcileColumns(kinds)
         try store.reloadCatalog()
         var keys = try reconcileKeys(kinds)
         if !keys.isEmpty { try store.reloadCatalog() }
