@@ -86,6 +86,16 @@ import Testing
             + "ALTER TABLE n RENAME TO \(table); COMMIT"
     }
 
+    /// As whatever imports does.
+    private func pull(from other: TestPeer, to peer: TestPeer) throws {
+        do {
+            try peer.pull(from: other)
+        } catch let unready as UnreadyTable {
+            try peer.store.prepare(unready)
+            try peer.pull(from: other)
+        }
+    }
+
     /// Its rows are called by identities that their key does not spell.
     @Test(arguments: [(") WITHOUT ROWID", ")"), (")", ") WITHOUT ROWID")])
     func rowsOfAWiderKeyKeepTheirIdentitiesWhereTheRowidComesOrGoes(tails: (first: String, then: String)) throws {
@@ -120,6 +130,24 @@ import Testing
             #expect(try peer.strings("SELECT k, v FROM t ORDER BY 1") == ["2|by b", "3|by a", "4|four"])
         }
         #expect(try a.digest() == b.digest())
+    }
+
+    /// What is UNIQUE beside the new integer says of a new row which one it is, and of these nothing.
+    @Test func rowsThatHadOtherKeysKeepTheirIdentitiesBesideAnIntegerAndAUniqueName() throws {
+        let (a, b) = try pair("CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t(v) VALUES('x'), (NULL)")
+        try a.write(rebuild("t", "v TEXT, uid TEXT PRIMARY KEY NOT NULL)", "v, 'u' || id"))
+        try a.record()
+        try a.write("INSERT INTO t VALUES('z', 'u3')")
+        try a.write(rebuild("t", "id INTEGER PRIMARY KEY, v TEXT, uid TEXT NOT NULL UNIQUE)", "rowid + 5, v, uid"))
+        #expect(try a.recorded() == "t +1")
+        try b.write("UPDATE t SET v = 'by b' WHERE id = 2")
+        try pull(from: a, to: b)
+        try pull(from: b, to: a)
+        #expect(try a.strings("SELECT v, uid FROM t ORDER BY uid") == ["x|u1", "by b|u2", "z|u3"])
+        try a.write("UPDATE t SET uid = 'u4' WHERE uid = 'u1'; UPDATE t SET v = 'by a' WHERE uid = 'u2'")
+        #expect(try a.recorded() == "t +1 ~1 -1")
+        try pull(from: a, to: b)
+        #expect(try b.strings("SELECT v FROM t ORDER BY 1") == ["by a", "x", "z"])
     }
 
     /// They would be deleted and come again, once for each peer that migrates.

@@ -55,6 +55,36 @@ struct LaterReferenceTests {
         }
     }
 
+    @Test("An integer key of a table that came seems to mean something, until it is said that it does not")
+    func keys() throws {
+        let (a, b) = try pair()
+        for (peer, year) in [(a, 2024), (b, 2025)] {
+            try peer.write(
+                """
+                CREATE TABLE budgets(year INTEGER PRIMARY KEY, sum INTEGER); CREATE TABLE spans(span INTEGER PRIMARY KEY, v);
+                CREATE TABLE notes_2(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO budgets VALUES(\(year), 1);
+                INSERT INTO notes_2(v) VALUES('x')
+                """)
+            _ = try peer.record()
+        }
+        try converge(a, b)
+        func undecided(_ peer: TestPeer) throws -> [String] {
+            try peer.store.undecidedKeys().map { "\($0.table).\($0.column) \($0.reason)" }
+        }
+        for peer in [a, b] { #expect(try undecided(peer) == ["budgets.year is called year"]) }
+        // What the first rows hold says it, too.
+        try a.write("INSERT INTO spans VALUES(20240131, 1), (20240229, 2), (20240301, 3)")
+        try converge(a, b)
+        #expect(try undecided(b).last == "spans.span holds days, as 20240131")
+        var decisions = ReferenceDecisions()
+        decisions.surrogates = ["Budgets", "spans"]
+        _ = try a.store.migrate("", renamings: [], references: decisions)
+        try converge(a, b)
+        for peer in [a, b] { #expect(try undecided(peer) == []) }
+        decisions.surrogates = ["logsync_setting"]
+        #expect(throws: LogSyncError.self) { try a.store.migrate("", renamings: [], references: decisions) }
+    }
+
     @Test("What was said before of a table without integers does not stand in its way; what cannot be is refused")
     func prepared() throws {
         let folder = try TestFolder()

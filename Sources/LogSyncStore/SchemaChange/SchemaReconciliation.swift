@@ -29,6 +29,7 @@ struct SchemaReconciliation {
         findings.newColumns = columns.mapValues { Set($0.added) }
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
+        try LaterKeys(connection).note(findings.newTables, in: store.catalog)
         let (references, former) = try ReferenceChange(store: store).note()
         findings.formerReferences = former
         if !references.isEmpty {
