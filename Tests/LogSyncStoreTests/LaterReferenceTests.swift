@@ -85,6 +85,26 @@ struct LaterReferenceTests {
         #expect(throws: LogSyncError.self) { try a.store.migrate("", renamings: [], references: decisions) }
     }
 
+    @Test("A column that held nothing at init, and whose name is no reason to ask, is asked for by what comes to it")
+    func unanswered() throws {
+        let folder = try TestFolder()
+        let schema = """
+            CREATE TABLE books(id INTEGER PRIMARY KEY, title TEXT);
+            CREATE TABLE nodes(id INTEGER PRIMARY KEY, next INTEGER, sequel_id INTEGER, other_id INTEGER, n INTEGER);
+            """
+        let peer = try TestPeer(folder, "a", sql: schema) { $0.notReferences = [("nodes", "other_id")] }
+        #expect(try undecided(peer) == [])
+        for number in 1...4 {
+            try peer.write(
+                """
+                INSERT INTO books(title) VALUES('x');
+                INSERT INTO nodes VALUES(\(number + 4), \(number + 4), \(number), \(number), \(number))
+                """)
+            _ = try peer.record()
+        }
+        #expect(try undecided(peer) == ["nodes.next nodes", "nodes.sequel_id books"])
+    }
+
     @Test("What was said before of a table without integers does not stand in its way; what cannot be is refused")
     func prepared() throws {
         let folder = try TestFolder()

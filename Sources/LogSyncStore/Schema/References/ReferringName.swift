@@ -23,6 +23,8 @@ struct ReferringName {
         return Self.agents.contains(last) || words.all.count > 1 && last == "by"
             || words.all.suffix(2) == ["assigned", "to"]
     }
+    /// Whether what stands before its last word says that it is a row: `parentFolder`, and not `lastOrder`.
+    var isKin: Bool { words.all.count > 1 && words.all.dropLast().allSatisfy(Self.kin.contains) }
     /// Whether it says how one row stands to another, and does not say that it is a reference: `next`, `ancestor`.
     var isRelative: Bool { !saysSo && !words.all.isEmpty && words.all.allSatisfy(Self.relatives.contains) }
     /// Whether it says that it is the row under which this one is: `parent`, and in `comments` also `comment_parent`.
@@ -36,6 +38,12 @@ struct ReferringName {
         "original", "main", "default", "current", "root", "own", "owner", "old", "new", "other", "fk", "id", "z",
         "primary", "opener", "referrer", "duplicate", "in", "of", "master", "related", "linked", "sibling", "child",
         "head", "leaf", "cover", "dest", "destination",
+    ]
+    /// Those of them before a table's name that say of nothing else than of a row, and not of a time or a number of them.
+    private static let kin: Set = [
+        "from", "to", "parent", "source", "target", "src", "dst", "root", "owner", "original", "master", "sibling",
+        "child",
+        "linked", "related", "duplicate", "head", "leaf", "cover", "dest", "destination", "opener", "referrer",
     ]
     /// Words that are a row as another stands to it.
     private static let relatives: Set = [
