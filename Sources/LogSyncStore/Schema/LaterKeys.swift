@@ -17,7 +17,7 @@ struct LaterKeys {
         }
     }
 
-    /// Those that seem to mean something, and of which nobody has said that they are numbers of rows.
+    /// Keys that seem to mean something, and of which nobody has said that they are numbers of rows.
     func undecided(in catalog: Catalog) throws -> [UndecidedKey] {
         let later = Set(try StoreFacts(connection).values(under: Self.prefix).map(\.name))
         guard !later.isEmpty else { return [] }

@@ -1,8 +1,8 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// Columns that a program's migration has added since the store was made, as far as they may hold integers, and those that
-/// held nothing yet: at `init` each column that seems to refer to other rows is decided, and of these nobody was asked.
+/// Columns that a program's migration has added since the store was made, as far as they may hold integers, and columns
+/// that held nothing yet: at `init` each column that seems to refer to other rows is decided, and of these nobody was asked.
 struct LaterColumns {
     private static let prefix = "later column "
     /// The kind of the settings that say that a column refers to nothing, by names in logs.

@@ -4,10 +4,10 @@
 // holds such integers names other rows everywhere else, and nothing can be said of it that would mend that. What can be
 // said is that the rows which it names have the same integers everywhere, or that its table stays where it is.
 //
-// The evidence. The name has to say it, and what the column holds: all of it is decimal, or lists of decimals, and half of
-// these are keys of the table that it is called after (`book_id`, `book_ids`), or, beside a column that says of which table
-// each row is (`item_type`), of those that this names. A name that is just the table's needs three of them: a `book` may be
-// a title. Without values a name is no more than a hint: it may be another program's.
+// The evidence. The name has to say it, and what the column holds: all of it is decimal, or lists of decimals, and
+// half of these are keys of the table that it is called after (`book_id`, `book_ids`), or, beside a column that says
+// of which table each row is (`item_type`), of the tables that this names. A name that is just the table's needs three
+// of them: a `book` may be a title. Without values a name is no more than a hint: it may be another program's.
 
 import LogSyncModel
 import LogSyncSQLite
