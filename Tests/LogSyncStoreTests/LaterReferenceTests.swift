@@ -85,6 +85,38 @@ struct LaterReferenceTests {
         #expect(throws: LogSyncError.self) { try a.store.migrate("", renamings: [], references: decisions) }
     }
 
+    @Test(
+        "An integer key that was a column, and the same everywhere, is named until it is said that it is not",
+        arguments: ["name TEXT PRIMARY KEY NOT NULL", "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE"])
+    func columnsThatBecomeKeys(key: String) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql:
+                "CREATE TABLE t(\(key), num INTEGER NOT NULL UNIQUE); INSERT INTO t(name, num) VALUES('a', 10), ('b', 20)"
+        )
+        func rebuild(_ tail: String) throws {
+            try a.write(
+                """
+                CREATE TABLE n(num INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)\(tail);
+                INSERT INTO n(num, name) SELECT num, name FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;
+                """)
+            _ = try a.record()
+        }
+        try rebuild("")
+        #expect(try a.store.undecidedKeys().map(\.column) == ["num"])
+        #expect(try a.store.undecidedKeys()[0].reason.hasPrefix("was a column that is the same everywhere"))
+        // A key that is no rowid is the same everywhere.
+        try rebuild(" WITHOUT ROWID")
+        #expect(try a.store.undecidedKeys() == [])
+        try rebuild("")
+        #expect(try a.store.undecidedKeys().map(\.column) == ["num"])
+        var decisions = ReferenceDecisions()
+        decisions.surrogates = ["t"]
+        _ = try a.store.migrate("", renamings: [], references: decisions)
+        #expect(try a.store.undecidedKeys() == [])
+    }
+
     @Test("A column that held nothing at init, and whose name is no reason to ask, is asked for by what comes to it")
     func unanswered() throws {
         let folder = try TestFolder()

@@ -22,6 +22,7 @@ struct SchemaReconciliation {
         if try reconcileNames() { try store.reloadCatalog() }
         let kinds = try reconcileKinds()
         if !kinds.isEmpty { try store.reloadCatalog() }
+        try LaterKeys(connection).noteTakenColumns(in: store.catalog)
         let columns = try reconcileColumns(kinds)
         try store.reloadCatalog()
         var keys = try reconcileKeys(kinds)

@@ -20,14 +20,14 @@ package struct ReferenceDecisions: Sendable {
         if try SchemaReconciliation.isNeeded(store) { _ = try RecordStep(store, context: "migration").run() }
         for name in surrogates {
             let table = try self.table(name, in: store)
-            guard table.kind == .surrogate, table.localInteger != nil else {
+            guard table.localInteger != nil else {
                 throw LogSyncError(
                     .usage,
                     "the rows of \(name) have no integers that each machine gives by itself; nothing was changed",
                     help:
                         "logsync migrate --identity TABLE=surrogate says so of a table that has an INTEGER PRIMARY KEY")
             }
-            try Settings(store).set("identity", table.name, TrackedTable.IdentityKind.surrogate.rawValue)
+            try Settings(store).set(LaterKeys.declined, table.name, "1")
         }
         for (table, column) in notReferences {
             let found = try self.column(column, of: table, in: store)
