@@ -118,6 +118,7 @@ public actor Replicator {
         let result = try await round(.everything, .cached)
         try warnOfUncaptured()
         try warnOfUndecided()
+        try warnOfUndecidedKeys()
         return result
     }
 
@@ -141,6 +142,18 @@ public actor Replicator {
                 \(column) in \(path) is new, and seems to hold integers of rows of \(reference.parent), which differ from peer \
                 to peer. `logsync migrate \(path) --reference \(column)=\(reference.parent)` says that it does, and \
                 `--no-reference \(column)` that it does not
+                """)
+        }
+    }
+
+    /// Nor which integer keys of tables that it makes are the same everywhere.
+    private func warnOfUndecidedKeys() throws {
+        for key in try inspect({ try $0.store.undecidedKeys() }) {
+            configuration.logger.warning(
+                """
+                \(key.table).\(key.column) in \(path) is new, and \(key.reason): a row that another peer inserts with the \
+                same gets another number here. `logsync migrate \(path) --identity \(key.table)=surrogate` says that it is a \
+                number of rows; where it means the same everywhere, make the table anew WITHOUT ROWID
                 """)
         }
     }

@@ -80,4 +80,89 @@ import Testing
             #expect(try peer.strings("SELECT note FROM t WHERE name = 'ANN'") == ["by b"])
         }
     }
+
+    private func rebuild(_ table: String, _ declaration: String, _ select: String) -> String {
+        "BEGIN; CREATE TABLE n(\(declaration); INSERT INTO n SELECT \(select) FROM \(table); DROP TABLE \(table); "
+            + "ALTER TABLE n RENAME TO \(table); COMMIT"
+    }
+
+    /// As whatever imports does.
+    private func pull(from other: TestPeer, to peer: TestPeer) throws {
+        do {
+            try peer.pull(from: other)
+        } catch let unready as UnreadyTable {
+            try peer.store.prepare(unready)
+            try peer.pull(from: other)
+        }
+    }
+
+    /// Its rows are called by identities that their key does not spell.
+    @Test(arguments: [(") WITHOUT ROWID", ")"), (")", ") WITHOUT ROWID")])
+    func rowsOfAWiderKeyKeepTheirIdentitiesWhereTheRowidComesOrGoes(tails: (first: String, then: String)) throws {
+        let (a, b) = try pair()
+        let columns = "uid TEXT NOT NULL, note TEXT, grp TEXT NOT NULL DEFAULT 'g', PRIMARY KEY(uid, grp)"
+        try a.write(rebuild("t", columns + tails.first, "uid, note, 'g'"))
+        try a.record()
+        try a.write(rebuild("t", columns + tails.then, "uid, note, grp"))
+        #expect(try a.record() == nil)
+        try b.write("UPDATE t SET note = 'by b' WHERE uid = 'a'")
+        try b.write(rebuild("t", columns + tails.then, "uid, note, 'g'"))
+        try agree(a, b)
+        for peer in [a, b] { #expect(try peer.strings("SELECT note FROM t WHERE uid = 'a'") == ["by b"]) }
+    }
+
+    /// The new integers are those of other rows' names.
+    @Test(arguments: [" UNIQUE", ""])
+    func anIntegerThatWasTheKeyAndIsAColumnNowSaysWhichRowItIs(unique: String) throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: "CREATE TABLE t(k INTEGER PRIMARY KEY, v TEXT); INSERT INTO t VALUES(2, 'two'), (3, 'three')",
+            plan: { $0.identities["t"] = .natural })
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write(
+            rebuild("t", "id INTEGER PRIMARY KEY, k INTEGER NOT NULL\(unique), v TEXT)", "k - 1, k, v"))
+        #expect(try a.recorded() == nil)
+        try b.write("UPDATE t SET v = 'by b' WHERE k = 2; INSERT INTO t VALUES(4, 'four')")
+        try a.write("UPDATE t SET v = 'by a' WHERE k = 3")
+        try b.pull(from: a)
+        try a.pull(from: b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT k, v FROM t ORDER BY 1") == ["2|by b", "3|by a", "4|four"])
+        }
+        #expect(try a.digest() == b.digest())
+    }
+
+    /// What is UNIQUE beside the new integer says of a new row which one it is, and of these nothing.
+    @Test func rowsThatHadOtherKeysKeepTheirIdentitiesBesideAnIntegerAndAUniqueName() throws {
+        let (a, b) = try pair("CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t(v) VALUES('x'), (NULL)")
+        try a.write(rebuild("t", "v TEXT, uid TEXT PRIMARY KEY NOT NULL)", "v, 'u' || id"))
+        try a.record()
+        try a.write("INSERT INTO t VALUES('z', 'u3')")
+        try a.write(rebuild("t", "id INTEGER PRIMARY KEY, v TEXT, uid TEXT NOT NULL UNIQUE)", "rowid + 5, v, uid"))
+        #expect(try a.recorded() == "t +1")
+        try b.write("UPDATE t SET v = 'by b' WHERE id = 2")
+        try pull(from: a, to: b)
+        try pull(from: b, to: a)
+        #expect(try a.strings("SELECT v, uid FROM t ORDER BY uid") == ["x|u1", "by b|u2", "z|u3"])
+        try a.write("UPDATE t SET uid = 'u4' WHERE uid = 'u1'; UPDATE t SET v = 'by a' WHERE uid = 'u2'")
+        #expect(try a.recorded() == "t +1 ~1 -1")
+        try pull(from: a, to: b)
+        #expect(try b.strings("SELECT v FROM t ORDER BY 1") == ["by a", "x", "z"])
+    }
+
+    /// They would be deleted and come again, once for each peer that migrates.
+    @Test func rowsThatHoldTheSameKeepTheirIdentitiesUnderNewKeys() throws {
+        let (a, b) = try pair(
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO t(v) VALUES('x'), ('x'), (NULL)")
+        let migration = rebuild("t", "v TEXT, uid TEXT PRIMARY KEY NOT NULL)", "v, lower(hex(randomblob(8)))")
+        try a.write(migration)
+        try b.write("UPDATE t SET v = 'by b' WHERE id = 2")
+        try b.record()
+        try b.write(migration)
+        try agree(a, b)
+        #expect(try a.strings("SELECT v FROM t ORDER BY uid") == b.strings("SELECT v FROM t ORDER BY uid"))
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT coalesce(v, '-') FROM t ORDER BY 1") == ["-", "by b", "x"])
+        }
+    }
 }

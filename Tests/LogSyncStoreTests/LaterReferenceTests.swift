@@ -55,6 +55,88 @@ struct LaterReferenceTests {
         }
     }
 
+    @Test("An integer key of a table that came seems to mean something, until it is said that it does not")
+    func keys() throws {
+        let (a, b) = try pair()
+        for (peer, year) in [(a, 2024), (b, 2025)] {
+            try peer.write(
+                """
+                CREATE TABLE budgets(year INTEGER PRIMARY KEY, sum INTEGER); CREATE TABLE spans(span INTEGER PRIMARY KEY, v);
+                CREATE TABLE notes_2(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO budgets VALUES(\(year), 1);
+                INSERT INTO notes_2(v) VALUES('x')
+                """)
+            _ = try peer.record()
+        }
+        try converge(a, b)
+        func undecided(_ peer: TestPeer) throws -> [String] {
+            try peer.store.undecidedKeys().map { "\($0.table).\($0.column) \($0.reason)" }
+        }
+        for peer in [a, b] { #expect(try undecided(peer) == ["budgets.year is called year"]) }
+        // What the first rows hold says it, too.
+        try a.write("INSERT INTO spans VALUES(20240131, 1), (20240229, 2), (20240301, 3)")
+        try converge(a, b)
+        #expect(try undecided(b).last == "spans.span holds days, as 20240131")
+        var decisions = ReferenceDecisions()
+        decisions.surrogates = ["Budgets", "spans"]
+        _ = try a.store.migrate("", renamings: [], references: decisions)
+        try converge(a, b)
+        for peer in [a, b] { #expect(try undecided(peer) == []) }
+        decisions.surrogates = ["logsync_setting"]
+        #expect(throws: LogSyncError.self) { try a.store.migrate("", renamings: [], references: decisions) }
+    }
+
+    @Test(
+        "An integer key that was a column, and the same everywhere, is named until it is said that it is not",
+        arguments: ["name TEXT PRIMARY KEY NOT NULL", "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE"])
+    func columnsThatBecomeKeys(key: String) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql:
+                "CREATE TABLE t(\(key), num INTEGER NOT NULL UNIQUE); INSERT INTO t(name, num) VALUES('a', 10), ('b', 20)"
+        )
+        func rebuild(_ tail: String) throws {
+            try a.write(
+                """
+                CREATE TABLE n(num INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)\(tail);
+                INSERT INTO n(num, name) SELECT num, name FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;
+                """)
+            _ = try a.record()
+        }
+        try rebuild("")
+        #expect(try a.store.undecidedKeys().map(\.column) == ["num"])
+        #expect(try a.store.undecidedKeys()[0].reason.hasPrefix("was a column that is the same everywhere"))
+        // A key that is no rowid is the same everywhere.
+        try rebuild(" WITHOUT ROWID")
+        #expect(try a.store.undecidedKeys() == [])
+        try rebuild("")
+        #expect(try a.store.undecidedKeys().map(\.column) == ["num"])
+        var decisions = ReferenceDecisions()
+        decisions.surrogates = ["t"]
+        _ = try a.store.migrate("", renamings: [], references: decisions)
+        #expect(try a.store.undecidedKeys() == [])
+    }
+
+    @Test("A column that held nothing at init, and whose name is no reason to ask, is asked for by what comes to it")
+    func unanswered() throws {
+        let folder = try TestFolder()
+        let schema = """
+            CREATE TABLE books(id INTEGER PRIMARY KEY, title TEXT);
+            CREATE TABLE nodes(id INTEGER PRIMARY KEY, next INTEGER, sequel_id INTEGER, other_id INTEGER, n INTEGER);
+            """
+        let peer = try TestPeer(folder, "a", sql: schema) { $0.notReferences = [("nodes", "other_id")] }
+        #expect(try undecided(peer) == [])
+        for number in 1...4 {
+            try peer.write(
+                """
+                INSERT INTO books(title) VALUES('x');
+                INSERT INTO nodes VALUES(\(number + 4), \(number + 4), \(number), \(number), \(number))
+                """)
+            _ = try peer.record()
+        }
+        #expect(try undecided(peer) == ["nodes.next nodes", "nodes.sequel_id books"])
+    }
+
     @Test("What was said before of a table without integers does not stand in its way; what cannot be is refused")
     func prepared() throws {
         let folder = try TestFolder()

@@ -1,3 +1,4 @@
+import Foundation
 import LogSyncModel
 import LogSyncSQLite
 import Testing
@@ -35,6 +36,69 @@ struct UndeclaredReferenceTests {
         #expect(
             try undeclared(schema + "INSERT INTO t VALUES(1, 1), (2, -1), (3, 0), (4, NULL);")
                 == ["t.\(column) \(parent) name-and-data"])
+    }
+
+    @Test(
+        "A name of a row before a table's is asked for without values, one of a time or a number is not",
+        arguments: [
+            ("parentBook", ["t.parentBook books name"]), ("from_books", ["t.from_books books name"]),
+            ("last_book", []), ("next", []), ("root", []), ("newBook", []),
+        ])
+    func kin(column: String, expected: [String]) throws {
+        #expect(try undeclared(Self.books + "CREATE TABLE t(k TEXT PRIMARY KEY, \(column) INTEGER);") == expected)
+    }
+
+    /// What `init` asks of a column of texts.
+    private func asked(_ sql: String, _ change: (inout InitializePlan) -> Void = { _ in }) throws -> [String] {
+        try folder.examine(Self.books + sql, in: UUID().uuidString, change).undecided.map {
+            "\($0.table).\($0.column) \($0.parent)" + ($0.asText ?? false ? " as text" : "")
+        }
+    }
+
+    @Test(
+        "Integers of rows that are written out as texts are asked for where the name says so",
+        arguments: [
+            ("book_id TEXT", "('1'), ('2'), (''), (NULL)"), ("bookId VARCHAR(9)", "('2')"),
+            ("book_ids TEXT", "('1,2'), ('2')"), ("books TEXT", "('[1,2]'), ('[]'), ('[2, 7]')"),
+        ])
+    func texts(column: String, values: String) throws {
+        let name = column.split(separator: " ")[0]
+        let sql = "CREATE TABLE t(\(column), k TEXT PRIMARY KEY); INSERT INTO t(\(name)) VALUES\(values);"
+        #expect(try asked(sql) == ["t.\(name) books as text"])
+    }
+
+    @Test(
+        "What is no integer of a row, or of another table's, is a text",
+        arguments: [
+            ("book_id TEXT", "('1'), ('x')"), ("book_id TEXT", "('07')"), ("book_id TEXT", "('8'), ('9'), ('1')"),
+            ("books TEXT", "('1')"), ("external_id TEXT", "('1')"), ("code TEXT", "('1'), ('2')"),
+            ("book_id TEXT", "('')"),
+        ])
+    func otherTexts(column: String, values: String) throws {
+        let name = column.split(separator: " ")[0]
+        #expect(
+            try asked("CREATE TABLE t(\(column), k TEXT PRIMARY KEY); INSERT INTO t(\(name)) VALUES\(values);") == [])
+    }
+
+    @Test("A text beside a type is asked for by the tables that this names, and what is said of it decides")
+    func typedTexts() throws {
+        let sql = """
+            CREATE TABLE tags(item_type TEXT, item_id TEXT, k TEXT PRIMARY KEY);
+            INSERT INTO tags VALUES('Book', '1', 'a'), ('AppStory', '3', 'b'), ('Book', '2', 'c');
+            """
+        #expect(try asked(sql) == ["tags.item_id app_stories as text", "tags.item_id books as text"])
+        #expect(try asked(sql) { $0.notReferences = [("tags", "item_id")] } == [])
+        #expect(try asked(sql) { $0.identities = ["books": .natural, "app_stories": .natural] } == [])
+        let report = try folder.examine(Self.books + sql, in: "other")
+        let error = try #require(report.obstacle)
+        #expect(error.message.contains("as text, which nothing translates: tags.item_id (app_stories or books)"))
+        for option in [
+            "--identity app_stories=natural --identity books=natural", "--local tags", "--no-reference tags.item_id",
+        ] {
+            #expect(error.help?.contains(option) ?? false)
+        }
+        let empty = try folder.examine(Self.books + "CREATE TABLE t(book_id TEXT, k TEXT PRIMARY KEY);", in: "empty")
+        #expect(empty.warnings.contains { $0.contains("t.book_id is a text") })
     }
 
     @Test(

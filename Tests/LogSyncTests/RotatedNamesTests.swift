@@ -145,6 +145,41 @@ struct RotatedNamesTests {
             [a, b, try await world.clone("c")])
     }
 
+    @Test(
+        "Tables that rotate their names, by ALTER TABLE or made anew, are what they hold",
+        arguments: [true, false], [true, false])
+    func rotatedTables(isRebuilt: Bool, looksFirst: Bool) async throws {
+        let tables = ["x", "y", "z"]
+        let (world, a, b) = try await pair(
+            tables.map {
+                "CREATE TABLE \($0)(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO \($0)(v) VALUES('\($0)1'), ('\($0)2');"
+            }
+            .joined())
+        let rebuilds = tables.map {
+            "CREATE TABLE n(id INTEGER PRIMARY KEY, v TEXT NOT NULL); INSERT INTO n SELECT * FROM \($0); DROP TABLE \($0);"
+                + "ALTER TABLE n RENAME TO \($0);"
+        }
+        let rotation = "ALTER TABLE x RENAME TO away; ALTER TABLE z RENAME TO x; ALTER TABLE y RENAME TO z;"
+        let migration = (isRebuilt ? rebuilds.joined() : "") + rotation + "ALTER TABLE away RENAME TO y;"
+        func write(_ machine: Machine, _ mark: String) throws {
+            for table in tables { try machine.execute("INSERT INTO \(table)(v) VALUES('\(table) \(mark)')") }
+        }
+        try write(b, "by b")
+        try a.execute(migration)
+        if looksFirst { try await a.sync() }
+        try write(a, "by a")
+        try await settle(a, b)
+        #expect(try b.strings("SELECT v FROM x ORDER BY 1") == ["x by b", "x1", "x2", "y by a"])
+        try write(b, "later")
+        try b.execute(migration)
+        try await settle(a, b)
+        try await expect(
+            ["x by b", "x later", "x1", "x2", "y by a"], "SELECT v FROM y ORDER BY 1",
+            [a, b, try await world.clone("c")])
+        try await expect(["x by a", "z by b", "z later", "z1", "z2"], "SELECT v FROM x ORDER BY 1", [a, b])
+        try await expect(["y by b", "y later", "y1", "y2", "z by a"], "SELECT v FROM z ORDER BY 1", [a, b])
+    }
+
     @Test("A table that is made anew and archived in one go is the archive", arguments: ["", " COLLATE NOCASE"])
     func archivedAfterARebuild(collation: String) async throws {
         let (world, a, b) = try await pair(

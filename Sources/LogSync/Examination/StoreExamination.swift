@@ -17,7 +17,7 @@ struct StoreExamination {
         findings += self.health(health)
         // A database that SQLite calls damaged is not asked further.
         guard health.integrity.isEmpty else { return findings + folder(nil).findings() }
-        findings += try undecidedReferences()
+        findings += try undecidedReferences() + undecidedKeys()
         let scanned = Result { try store.scan() }
         // What cannot be seen of the container is a finding of its own.
         let status = try store.status(try? scanned.get())
@@ -149,6 +149,19 @@ struct StoreExamination {
                 at: "\(path): \(column)", why: "it came with a migration, and no foreign key says what it refers to",
                 help: "logsync migrate STORE --reference \(column)=\(reference.parent) says that it does, "
                     + "--no-reference \(column) that it does not")
+        }
+    }
+
+    /// The keys of tables that came with a migration, which may be the same everywhere.
+    private func undecidedKeys() throws -> [Finding] {
+        try store.store.undecidedKeys().map { key in
+            Finding(
+                "undecided-key", .trouble,
+                "it seems to mean something, and is taken for a number that each machine gives by itself",
+                at: "\(path): \(key.table).\(key.column)", why: "it came with a migration, and \(key.reason)",
+                help: "logsync migrate STORE --identity \(key.table)=surrogate says that it is a number of rows; where "
+                    + "it means the same everywhere, make the table anew WITHOUT ROWID, on each machine "
+                    + "(Documentation/migrations.md)")
         }
     }
 

@@ -41,6 +41,12 @@ struct Migrate: AsyncParsableCommand {
     )
     var noReference: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "A table that a migration has made, whose integers seem to mean something, and do not; may be repeated.",
+            valueName: "table=surrogate"))
+    var identity: [String] = []
+
     @Flag(help: "Only say what would be recorded.")
     var dryRun = false
 
@@ -52,7 +58,8 @@ struct Migrate: AsyncParsableCommand {
             let replicator = try await session.open(store)
             let report = try await Progress.show("Migrating", in: session) { _ in
                 try await replicator.migrate(
-                    script, renames: rename, references: reference, notReferences: noReference, dryRun: dryRun)
+                    script, renames: rename, references: reference, notReferences: noReference, identities: identity,
+                    dryRun: dryRun)
             }
             try session.report(report) { lines(report) }
             return .done
@@ -60,8 +67,8 @@ struct Migrate: AsyncParsableCommand {
     }
 
     func validate() throws {
-        if sql == nil && rename.isEmpty && reference.isEmpty && noReference.isEmpty {
-            throw ValidationError("Give a script with --sql, or --rename, --reference, --no-reference.")
+        if sql == nil && (rename + reference + noReference + identity).isEmpty {
+            throw ValidationError("Give a script with --sql, or --rename, --reference, --no-reference, --identity.")
         }
     }
 

@@ -27,9 +27,12 @@ public struct ReferenceReport: Sendable, Hashable, Codable {
     public var taken: Bool
     /// The column beside it that says of which table each row's integer is one's, as `item_type` beside `item_id`.
     public var type: String?
+    /// True where its integers are written out as texts, or lists of them: nothing translates these. Absent otherwise.
+    public var asText: Bool?
 
     public init(
-        table: String, column: String, parent: String, evidence: Evidence, taken: Bool, type: String? = nil
+        table: String, column: String, parent: String, evidence: Evidence, taken: Bool, type: String? = nil,
+        asText: Bool? = nil
     ) {
         self.table = table
         self.column = column
@@ -37,6 +40,7 @@ public struct ReferenceReport: Sendable, Hashable, Codable {
         self.evidence = evidence
         self.taken = taken
         self.type = type
+        self.asText = asText
     }
 }
 
@@ -47,12 +51,15 @@ public struct UndecidedReference: Sendable, Hashable, Codable {
     public var parent: String
     /// As ``ReferenceReport/type``: then its integers may be several tables', of which one alone can be named.
     public var type: String?
+    /// As ``ReferenceReport/asText``.
+    public var asText: Bool?
 
-    public init(table: String, column: String, parent: String, type: String? = nil) {
+    public init(table: String, column: String, parent: String, type: String? = nil, asText: Bool? = nil) {
         self.table = table
         self.column = column
         self.parent = parent
         self.type = type
+        self.asText = asText
     }
 }
 

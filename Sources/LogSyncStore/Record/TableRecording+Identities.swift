@@ -26,7 +26,8 @@ extension TableRecording {
                 if identity == nil { identity = try newSurrogate(touched, key) }
             case .columns:
                 guard let rowid = key.rowid, let row = try reader.row(at: rowid) else { continue }
-                identity = try reader.naturalIdentity { try recorder.translated(row.values[$0], $0, in: table) }
+                let spelled = try reader.naturalIdentity { try recorder.translated(row.values[$0], $0, in: table) }
+                identity = try keepsKey(row, touched) ? former ?? spelled : spelled
                 if identity == nil { identity = try former ?? newSurrogate(touched, key) }
             }
             captured.update(key) { $0.identity = identity }
@@ -38,6 +39,17 @@ extension TableRecording {
             }
         }
         return isAny
+    }
+
+    /// Whether a row whose identity was given under another key has the key that its record knows.
+    private func keepsKey(_ row: TableReader.Row, _ touched: TouchedRow) throws -> Bool {
+        guard table.keepsIdentities, let record = try touched.origin.flatMap({ try clock.record(at: $0) }) else {
+            return false
+        }
+        return table.key.allSatisfy { key in
+            let id = table.columns[key.index].id
+            return id < record.digests.count && record.digests[id] == UInt32(truncatingIfNeeded: row.digests[key.index])
+        }
     }
 
     private func newSurrogate(_ touched: TouchedRow, _ key: RowKey) throws -> RowIdentity {

@@ -65,6 +65,8 @@ package struct FoundingReport: Sendable {
         var table: String
         var parents: [String]
         var type: String?
+        /// Whether integers are written out as texts, which nothing translates.
+        var isText: Bool
 
         /// The tables that it may be, as far as they are worth a look.
         var candidates: String {
@@ -91,21 +93,25 @@ package struct FoundingReport: Sendable {
                 questions[index].parents.append(column.parent)
             } else {
                 questions.append(
-                    Question(target: target, table: column.table, parents: [column.parent], type: column.type))
+                    Question(
+                        target: target, table: column.table, parents: [column.parent], type: column.type,
+                        isText: column.asText ?? false))
             }
         }
         return questions
     }
 
     private var indecision: LogSyncError {
-        let questions = questions
         var clauses: [String] = []
-        if !questions.isEmpty {
+        for isText in [false, true] {
+            let questions = questions.filter { $0.isText == isText }
+            guard !questions.isEmpty else { continue }
             let named = questions.map { "\($0.target) (\($0.candidates))" }.joined(separator: ", ")
-            let what =
-                questions.count == 1
-                ? "a column seems to hold integers" : "\(questions.count) columns seem to hold integers"
-            clauses.append("\(what) of other tables' rows, which differ from peer to peer: \(named)")
+            let what = questions.count == 1 ? "a column seems to hold" : "\(questions.count) columns seem to hold"
+            clauses.append(
+                isText
+                    ? "\(what) integers of other tables' rows as text, which nothing translates: \(named)"
+                    : "\(what) integers of other tables' rows, which differ from peer to peer: \(named)")
         }
         if !undecidedKeys.isEmpty {
             let named = undecidedKeys.map { "\(key($0)) \($0.reason)" }.joined(separator: ", ")
@@ -122,7 +128,8 @@ package struct FoundingReport: Sendable {
 
     private var decisions: String {
         var sentences: [String] = []
-        let questions = questions
+        let texts = questions.filter(\.isText)
+        let questions = questions.filter { !$0.isText }
         if !questions.isEmpty {
             let yes = questions.map(\.options).joined(separator: " ")
             let no = questions.map { "--no-reference \($0.target)" }.joined(separator: " ")
@@ -136,6 +143,22 @@ package struct FoundingReport: Sendable {
                 "say which keys are the same everywhere, so that two machines that add one mean one row: \(all("natural")), "
                     + "and which are numbers that each machine gives by itself, so that a row that comes gets another where "
                     + "its own is taken: \(all("surrogate")).")
+        }
+        if !texts.isEmpty {
+            func all(_ names: [String], _ option: (String) -> String) -> String {
+                var options: [String] = []
+                for name in names where !options.contains(option(SQL.shell(name))) {
+                    options.append(option(SQL.shell(name)))
+                }
+                return options.joined(separator: " ")
+            }
+            sentences.append(
+                "where texts do, let the rows that they name have the same integers everywhere: "
+                    + all(texts.flatMap(\.parents)) { "--identity \($0)=natural" }
+                    + ", where one machine alone adds some or the integers are drawn by lot; or keep the rows of "
+                    + "what names them to each machine: " + all(texts.map(\.table)) { "--local \($0)" }
+                    + "; where they do not: " + texts.map { "--no-reference \($0.target)" }.joined(separator: " ") + "."
+            )
         }
         let typed = questions.filter { $0.type != nil && $0.parents.count > 1 }
         if !typed.isEmpty {

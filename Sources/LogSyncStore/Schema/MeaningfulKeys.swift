@@ -20,9 +20,11 @@ struct MeaningfulKeys {
     let catalog: Catalog
     let connection: Connection
 
-    func found() throws -> [UndecidedKey] {
+    /// - Parameter isWanted: whether a table is looked at.
+    func found(where isWanted: (TrackedTable) -> Bool = { _ in true }) throws -> [UndecidedKey] {
         try catalog.tables.compactMap { table in
-            guard table.kind == .surrogate, let key = table.localInteger, !table.schema.isAutoincrement,
+            guard table.kind == .surrogate, isWanted(table), let key = table.localInteger,
+                !table.schema.isAutoincrement,
                 let reason = try reason(key, of: table)
             else { return nil }
             return UndecidedKey(table: table.schema.name, column: key, reason: reason)

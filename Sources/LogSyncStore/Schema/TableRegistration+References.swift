@@ -18,6 +18,7 @@ extension TableRegistration {
         return try reports
             + UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: plan.knowsColumns)
             .found()
+            + (plan.knowsColumns ? [] : TextReferences(catalog: catalog, connection: connection).found())
     }
 
     /// The references that nobody has decided upon. A content's founder has, for all who join it.
@@ -26,13 +27,36 @@ extension TableRegistration {
     ///   there is nothing to translate then.
     func undecided(_ references: [ReferenceReport], keys: [UndecidedKey]) -> [UndecidedReference] {
         guard plan.settings.isEmpty else { return [] }
-        let open = references.filter { !$0.taken && !isNoReference($0.column, of: $0.table) }
+        let open = references.filter { reference in
+            !reference.taken && !isNoReference(reference.column, of: reference.table) && !isHint(reference)
+        }
         return open.filter { reference in
             open.contains { other in
                 (other.table, other.column) == (reference.table, reference.column)
                     && !keys.contains { $0.table == other.parent }
             }
-        }.map { UndecidedReference(table: $0.table, column: $0.column, parent: $0.parent, type: $0.type) }
+        }.map {
+            UndecidedReference(
+                table: $0.table, column: $0.column, parent: $0.parent, type: $0.type, asText: $0.asText)
+        }
+    }
+
+    /// A text that is called after a table and has no values yet may be anything.
+    private func isHint(_ reference: ReferenceReport) -> Bool {
+        reference.asText ?? false && reference.evidence == .name
+    }
+
+    /// What may come of columns whose names alone are hints, as sentences.
+    func warnings(_ references: [ReferenceReport]) -> [String] {
+        guard plan.settings.isEmpty else { return [] }
+        let hints = references.filter { isHint($0) && !isNoReference($0.column, of: $0.table) }
+        let parents = Dictionary(grouping: hints) { "\($0.table).\($0.column)" }.mapValues { $0.map(\.parent) }
+        return parents.sorted { $0.key < $1.key }.map { column, parents in
+            let named = parents.count < 4 ? parents.joined(separator: " or ") : "other tables"
+            return
+                "\(column) is a text, and is called as if it named rows of \(named): their integers differ from peer to "
+                + "peer, and are not translated where they are written out in texts"
+        }
     }
 
     /// The integer keys of which nobody has said whether they are the same everywhere. One that is another table's is asked

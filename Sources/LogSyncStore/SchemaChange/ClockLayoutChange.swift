@@ -151,7 +151,7 @@ struct ClockLayoutChange {
             let natural = try spelled(row)
             let found =
                 try former == nil
-                ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid).map { ($0, natural) }
+                ? record(of: natural, rowid: rowid, byDigest: byDigest, byRowid: byRowid, spelledBefore)
                 : origin(of: row, rowid: rowid, byDigest: byDigest, spelledBefore, shownRows)
             guard let found, moved.insert(found.0).inserted else { return left.append((rowid, row)) }
             try move(found.0, found.1, row, natural, rowid)
@@ -182,7 +182,8 @@ struct ClockLayoutChange {
 
     /// The records of rows whose keys spelled something else than their identities, by what they spelled.
     private func keysBefore() throws -> [RowIdentity: Int64] {
-        guard former != nil else { return [:] }
+        // What is kept of a record that shows its own key again counts for nothing.
+        guard former != nil || table.mapsKeys else { return [:] }
         var records: [RowIdentity: Int64] = [:]
         for found in try connection.rows(
             "SELECT identity, row FROM logsync_shown WHERE table_id = ?", .integer(table.id))
@@ -220,7 +221,9 @@ struct ClockLayoutChange {
         guard former.kind != .natural || former.isInteger else { return nil }
         // Records stood under the integers of their rows, which may be texts by now.
         var integer = rowid
-        if table.localInteger == nil {
+        if former.kind == .natural, let position = former.names.first.flatMap({ table.positions[$0.folded] }) {
+            integer = FormerKey.integer(row.values[position])
+        } else if table.localInteger == nil {
             guard table.key.count == 1, let key = table.key.first else { return nil }
             integer = FormerKey.integer(row.values[key.index])
         }
@@ -230,7 +233,7 @@ struct ClockLayoutChange {
 
     /// Matches rows to records where both say the same, once: of the present key, where its columns were there before, of
     /// all columns beside the keys, of the ones among these that refer to nothing, since rows that are referred to may have
-    /// other keys, too, or of columns that are UNIQUE.
+    /// other keys, too, or of columns that are UNIQUE. Rows that hold the same several times are matched in order.
     ///
     /// - Returns: rows' indexes with their records.
     private func matchByContent(
@@ -259,22 +262,27 @@ struct ClockLayoutChange {
                 found.append((index, record))
             }
         }
-        return found
+        return others.isEmpty ? found : found + match.alike(left, records, by: others)
     }
 
-    private func record(of natural: RowIdentity?, rowid: Int64?, byDigest: Bool, byRowid: Bool) throws -> Int64? {
+    /// The record of a row whose key is what it was, with the identity that this spells.
+    private func record(
+        of natural: RowIdentity?, rowid: Int64?, byDigest: Bool, byRowid: Bool, _ spelledBefore: [RowIdentity: Int64]
+    ) throws -> (Int64, RowIdentity?)? {
         if let natural {
+            if let row = spelledBefore[natural] { return (row, nil) }
             if let row = try connection.integer("SELECT row FROM \(old) WHERE identity = ?", .blob(natural.bytes)) {
-                return row
+                return (row, natural)
             }
             if byDigest {
                 return try connection.integer(
-                    "SELECT row FROM \(oldUnique) WHERE digest = ?", .integer(Int64(table.keyDigest(natural))))
+                    "SELECT row FROM \(oldUnique) WHERE digest = ?", .integer(Int64(table.keyDigest(natural)))
+                ).map { ($0, natural) }
             }
             if table.schema.integerKey == nil { return nil }
         }
         guard byRowid, let rowid else { return nil }
-        return try connection.integer("SELECT row FROM \(old) WHERE row = ?", .integer(rowid))
+        return try connection.integer("SELECT row FROM \(old) WHERE row = ?", .integer(rowid)).map { ($0, natural) }
     }
 
     /// A natural key that was an integer is the record's place.

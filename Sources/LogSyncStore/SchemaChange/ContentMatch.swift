@@ -36,4 +36,23 @@ struct ContentMatch {
         let times = Dictionary(grouping: pairs, by: \.row)
         return pairs.filter { times[$0.row]?.count == 1 }.sorted { $0.row < $1.row }
     }
+
+    /// Rows and records of which several hold the same, as many of the one as of the other: nothing tells them apart but
+    /// their order, which a rebuild keeps, and nothing is lost where it did not.
+    func alike<ID: Hashable & Comparable>(
+        _ rows: [ID: [UInt64]], _ records: [Int64: [UInt32]], by columns: [Int]
+    ) -> [(row: ID, record: Int64)] {
+        var found: [[UInt32]: [Int64]] = [:]
+        for (record, digests) in records where columns.allSatisfy({ table.columns[$0].id < digests.count }) {
+            found[columns.map { digests[table.columns[$0].id] }, default: []].append(record)
+        }
+        var indexes: [[UInt32]: [ID]] = [:]
+        for (index, digests) in rows {
+            indexes[columns.map { UInt32(truncatingIfNeeded: digests[$0]) }, default: []].append(index)
+        }
+        return found.flatMap { values, records -> [(row: ID, record: Int64)] in
+            guard let rows = indexes[values], rows.count == records.count else { return [] }
+            return zip(rows.sorted(), records.sorted()).map { ($0, $1) }
+        }
+    }
 }

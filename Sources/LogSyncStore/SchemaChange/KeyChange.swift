@@ -118,6 +118,7 @@ extension SchemaReconciliation {
     /// - Returns: how their records were found until now, by table id.
     func reconcileKinds(areNamesKnown: Bool = false) throws -> [Int64: FormerKey] {
         var changes: [Int64: FormerKey] = [:]
+        let keeping = try KeyHistory(connection).tables
         for table in try registered() where table.logName != "logsync_setting" {
             let kind: TrackedTable.IdentityKind
             var key: [String] = []
@@ -133,9 +134,11 @@ extension SchemaReconciliation {
                 kind = table.schema.integerKey == nil ? .natural : .surrogate
                 if kind == .natural { key = table.schema.keyColumns.map(\.name) }
             case .natural:
-                guard table.schema.integerKey != nil, !table.isIntegerKey, !(table.wasInteger && table.lacksColumns)
+                // Rows whose identities are not their integers cannot go by these.
+                let isTheirs = table.isIntegerKey && (table.wasInteger || !keeping.contains(table.id))
+                guard table.schema.integerKey != nil, !isTheirs, !(table.wasInteger && table.lacksColumns)
                 else { continue }
-                kind = table.isUnique ? .columns : .surrogate
+                kind = table.isUnique && !table.isIntegerKey ? .columns : .surrogate
                 if kind == .columns { key = table.key }
             }
             changes[table.id] = table.former

@@ -22,7 +22,8 @@ struct SchemaReconciliation {
         if try reconcileNames() { try store.reloadCatalog() }
         let kinds = try reconcileKinds()
         if !kinds.isEmpty { try store.reloadCatalog() }
-        let columns = try reconcileColumns()
+        try LaterKeys(connection).noteTakenColumns(in: store.catalog)
+        let columns = try reconcileColumns(kinds)
         try store.reloadCatalog()
         var keys = try reconcileKeys(kinds)
         if !keys.isEmpty { try store.reloadCatalog() }
@@ -30,6 +31,7 @@ struct SchemaReconciliation {
         findings.retypedColumns = columns.mapValues { Set($0.retyped) }.filter { !$0.value.isEmpty }
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
+        try LaterKeys(connection).note(findings.newTables, in: store.catalog)
         let (references, former) = try ReferenceChange(store: store).note()
         findings.formerReferences = former
         if !references.isEmpty {
@@ -76,15 +78,18 @@ struct SchemaReconciliation {
                 WHERE type = 'trigger' AND name LIKE 'logsync\\_insert\\_%' ESCAPE '\\'
                 """
             ).map { (String(text: $0[0]), String(text: $0[1])) }, uniquingKeysWith: { first, _ in first })
-        for row in try connection.rows("SELECT id, name, log_name FROM logsync_table") {
-            let name = String(text: row[1])
-            // A rebuild drops the triggers; a name that differs in case alone is found all the same.
-            let schema = try TableSchema.read(name, on: connection, among: declarations)
-            var bearer = triggers["logsync_insert_\(row[0].asInteger)"]
-            if bearer == nil, let schema {
-                bearer = try archive(of: row[0].asInteger, schema, among: declarations)
-            }
-            guard let renamed = bearer ?? schema?.name, !renamed.utf8.elementsEqual(name.utf8)
+        let tables = try connection.rows("SELECT id, name, log_name FROM logsync_table")
+        // A rebuild drops the triggers; a name that differs in case alone is found all the same.
+        var schemas: [Int64: TableSchema] = [:]
+        for row in tables {
+            schemas[row[0].asInteger] = try TableSchema.read(String(text: row[1]), on: connection, among: declarations)
+        }
+        let lost = schemas.filter { triggers["logsync_insert_\($0.key)"] == nil }
+        let archives = try archives(of: lost, among: declarations)
+        for row in tables {
+            let (id, name) = (row[0].asInteger, String(text: row[1]))
+            let bearer = triggers["logsync_insert_\(id)"] ?? archives[id]
+            guard let renamed = bearer ?? schemas[id]?.name, !renamed.utf8.elementsEqual(name.utf8)
             else { continue }
             // Under a name that none has: two tables may have exchanged theirs.
             try connection.run(

@@ -1,11 +1,13 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// What is said of columns that came with a migration: which refer to other rows, and which do not. Names are those in the
-/// database.
+/// What is said of columns that came with a migration: which refer to other rows, and which do not; and of tables, whose
+/// integers are numbers of rows. Names are those in the database.
 package struct ReferenceDecisions: Sendable {
     package var references: [(table: String, column: String, parent: String)] = []
     package var notReferences: [(table: String, column: String)] = []
+    /// Tables whose integers mean nothing but rows.
+    package var surrogates: [String] = []
 
     package init() {}
 
@@ -13,9 +15,20 @@ package struct ReferenceDecisions: Sendable {
     ///
     /// - Throws: `usage` where there is no such table or column, or a column cannot refer to the table's rows.
     func settle(in store: OpenStore) throws {
-        guard !references.isEmpty || !notReferences.isEmpty else { return }
+        guard !references.isEmpty || !notReferences.isEmpty || !surrogates.isEmpty else { return }
         // What the migration has added is not known yet.
         if try SchemaReconciliation.isNeeded(store) { _ = try RecordStep(store, context: "migration").run() }
+        for name in surrogates {
+            let table = try self.table(name, in: store)
+            guard table.localInteger != nil else {
+                throw LogSyncError(
+                    .usage,
+                    "the rows of \(name) have no integers that each machine gives by itself; nothing was changed",
+                    help:
+                        "logsync migrate --identity TABLE=surrogate says so of a table that has an INTEGER PRIMARY KEY")
+            }
+            try Settings(store).set(LaterKeys.declined, table.name, "1")
+        }
         for (table, column) in notReferences {
             let found = try self.column(column, of: table, in: store)
             try Settings(store).set(LaterColumns.declined, "\(found.table.name).\(found.column.name)", "1")

@@ -145,7 +145,9 @@ struct OracleDecision {
         let table = nodes[node].table
         for key in table.references {
             let values = key.columns.compactMap { nodes[node].values[$0] }
-            guard values.count == key.columns.count, !values.contains(where: \.isNull) else { continue }
+            guard values.count == key.columns.count, !values.contains(where: \.isNull),
+                !isNumber(values, key)
+            else { continue }
             let isKey = key.columns.contains { table.key.contains($0) }
             let target = "\(table.name).\(key.columns.joined(separator: ","))".lowercased()
             let isLoose = !isKey && !key.isDeclared || settings.unenforced.contains(target)
@@ -168,6 +170,12 @@ struct OracleDecision {
                 nodes[node].edges.insert(parent)
             }
         }
+    }
+
+    /// Whether a reference was a number when it was written: nobody has said of it which row it means.
+    private func isNumber(_ values: [Value], _ key: TableModel.Key) -> Bool {
+        guard case .integer = values[0], key.parentColumns == nil else { return false }
+        return schema[key.parent]?.hasLocalInteger ?? false
     }
 
     /// The columns of its parent that a key names; none where that is its integer.

@@ -42,7 +42,10 @@ enum OracleRecording {
             for column in group.columns where column.operation == .set {
                 let own = column.times.isEmpty ? time : column.times[index]
                 let covered = row.cells[column.name]?.versions ?? []
-                guard covered.allSatisfy({ $0.time < own }) else { return "updates, at a time below what it covers," }
+                // What takes the place of fills is of their time.
+                guard covered.allSatisfy({ $0.time < own || own == .zero && $0.time == .zero }) else {
+                    return "updates, at a time below what it covers,"
+                }
             }
             return nil
         }

@@ -9,6 +9,8 @@ struct OracleSettings {
     private(set) var names: [PeerID: String] = [:]
     /// Foreign keys that somebody's data breaks, as `table.column` in lower case.
     private(set) var unenforced: Set<String> = []
+    /// Columns that refer to rows of a table, as `table.column` in lower case.
+    private(set) var references: [String: String] = [:]
 
     init(_ state: OracleState) {
         for (identity, row) in state.rows[Self.table] ?? [:] where row.isAlive {
@@ -20,6 +22,7 @@ struct OracleSettings {
             case "peer": if let peer = PeerID(target) { names[peer] = value }
             case "policy": policies[target.lowercased()] = OraclePolicy(value)
             case "unique-policy": if value == "unique-merge" { mergesUniques.insert(target.lowercased()) }
+            case "reference": references[target.lowercased()] = value
             case "foreign-key": if value == "unenforced" { unenforced.insert(target.lowercased()) }
             default: break
             }

@@ -105,6 +105,8 @@ struct OracleState: Equatable {
         }
         let given = Set(group.columns.map(\.name))
         let key = keys[group.table] ?? []
+        // It was given under another key than the first one.
+        if case .blob(let bytes)? = group.identities[index].naturalParts?.first, bytes.count == 8 { return cells }
         for (name, part) in zip(key, group.identities[index].naturalParts ?? []) where !given.contains(name) {
             cells.append((name, part.value, group.times[index]))
         }

@@ -32,7 +32,7 @@ final class OracleTables {
             try connection.execute(Self.sql(table, isTwin: false))
             for sql in table.indexSQL { try connection.execute(sql) }
             if let key = Self.referringKey(of: table) {
-                try connection.execute("CREATE UNIQUE INDEX \(key.name) ON \(table.name)(\(key.list))")
+                try connection.execute("CREATE UNIQUE INDEX \(key.name) ON \(table.sqlName)(\(key.list))")
             }
             try connection.execute(Self.sql(table, isTwin: true))
         }
@@ -55,7 +55,7 @@ final class OracleTables {
             if table.key.contains(column.name) { column.isNotNull = false }
             return column.sql(isRowid: false)
         }
-        let name = isTwin ? "twin_\(table.name)" : table.name
+        let name = isTwin ? table.twinName : table.sqlName
         let more = isTwin ? ["sim_row INTEGER", "sim_variant INTEGER"] : ["sim_row INTEGER"]
         return
             "CREATE TABLE \(name)(\((more + columns).joined(separator: ", ")))\(table.isStrict && !isTwin ? " STRICT" : "")"
@@ -64,7 +64,8 @@ final class OracleTables {
     /// A key with references in it, which may become another row's where they follow a folded row.
     private static func referringKey(of table: TableModel) -> UniqueModel? {
         guard table.identity == .natural, table.key.contains(where: { table[$0]?.reference != nil }) else { return nil }
-        return UniqueModel(name: "\(table.name)_key", parts: table.key.map { UniqueModel.Part(sql: $0) })
+        return UniqueModel(
+            name: table.name.replacing(" ", with: "_") + "_key", parts: table.key.map { UniqueModel.Part(sql: $0) })
     }
 
     func begin() throws { try connection.execute("BEGIN") }
@@ -77,14 +78,14 @@ final class OracleTables {
 
     /// Puts a row into its table. Returns false where a constraint refuses it.
     func stand(_ table: TableModel, row: Int, _ values: [String: Value]) throws -> Bool {
-        try insert(table, into: table.name, ["sim_row"], [.integer(Int64(row))], values)
+        try insert(table, into: table.sqlName, ["sim_row"], [.integer(Int64(row))], values)
     }
 
     /// The rows of a table as it returns them.
     func rows(_ table: TableModel) throws -> [(row: Int, values: [String: Value])] {
         let columns = table.replicated
         let list = (["sim_row"] + columns.map(\.name)).joined(separator: ", ")
-        return try connection.rows("SELECT \(list) FROM \(table.name)").map { row in
+        return try connection.rows("SELECT \(list) FROM \(table.sqlName)").map { row in
             var values: [String: Value] = [:]
             for (index, column) in columns.enumerated() {
                 values[column.name] = identity(row[index + 1], table.name, column.name)
@@ -99,13 +100,13 @@ final class OracleTables {
     /// Adds one way in which a row might stand.
     func imagine(_ table: TableModel, row: Int, variant: Int, _ values: [String: Value]) throws {
         _ = try insert(
-            table, into: "twin_\(table.name)", ["sim_row", "sim_variant"],
+            table, into: table.twinName, ["sim_row", "sim_variant"],
             [.integer(Int64(row)), .integer(Int64(variant))], values)
     }
 
     /// Pairs of rows of which some variants share a tuple of some UNIQUE index.
     func sharers(_ table: TableModel) throws -> [(Int, Int)] {
-        let twin = "twin_\(table.name)"
+        let twin = table.twinName
         return try table.uniques.flatMap { unique in
             try pairs(table, unique, twin, twin).filter { $0.0 < $0.1 }
         }
@@ -113,11 +114,11 @@ final class OracleTables {
 
     /// The standing rows with which a row that has these values shares a tuple.
     func sharers(of values: [String: Value], row: Int, _ table: TableModel) throws -> Set<Int> {
-        let twin = "twin_\(table.name)"
+        let twin = table.twinName
         try connection.execute("SAVEPOINT asked; DELETE FROM \(twin)")
         try imagine(table, row: row, variant: 0, values)
         let uniques = table.uniques + [Self.referringKey(of: table)].compactMap { $0 }
-        let found = try uniques.flatMap { try pairs(table, $0, twin, table.name).map(\.1) }
+        let found = try uniques.flatMap { try pairs(table, $0, twin, table.sqlName).map(\.1) }
         try connection.execute("ROLLBACK TO asked; RELEASE asked")
         return Set(found)
     }
@@ -172,7 +173,8 @@ final class OracleTables {
     private func integer(_ value: Value, _ table: String, _ column: String) -> Value {
         guard case .reference(let identity) = value, let parent = referenced["\(table).\(column)"] else { return value }
         if let known = integers[parent]?[identity] { return .integer(known) }
-        let next = Int64((integers[parent]?.count ?? 0) + 1)
+        // Above all that programs write: a number may stand in such a column, too.
+        let next = Int64((integers[parent]?.count ?? 0) + 1) + 1_000_000
         integers[parent, default: [:]][identity] = next
         identities[parent, default: [:]][next] = identity
         return .integer(next)
@@ -183,5 +185,39 @@ final class OracleTables {
             let identity = identities[parent]?[integer]
         else { return value }
         return .reference(identity)
+    }
+}
+
+extension TableModel {
+    /// The same without any constraint.
+    fileprivate var twinName: String { "\"twin_\(name)\"" }
+}
+
+extension SchemaModel {
+    /// With each natural key as the constraint that it is: rows keep identities that were given under another key.
+    var withKeysAsConstraints: SchemaModel {
+        var schema = self
+        for index in tables.indices where tables[index].identity == .natural {
+            schema.tables[index].uniques.append(
+                UniqueModel(
+                    name: tables[index].name.replacing(" ", with: "_") + "_primary",
+                    parts: tables[index].key.map { UniqueModel.Part(sql: $0) }))
+        }
+        return schema
+    }
+
+    /// With what the content has come to know of columns that were numbers: they refer to rows, whether or not this
+    /// schema says so.
+    func withReferences(_ references: [String: String]) -> SchemaModel {
+        guard !references.isEmpty else { return self }
+        var schema = self
+        for table in tables.indices {
+            for column in tables[table].columns.indices where tables[table].columns[column].reference == nil {
+                let target = "\(tables[table].name).\(tables[table].columns[column].name)".lowercased()
+                guard let parent = references[target], self[parent] != nil else { continue }
+                schema.tables[table].columns[column].reference = ReferenceModel(parent: parent, isDeclared: false)
+            }
+        }
+        return schema
     }
 }

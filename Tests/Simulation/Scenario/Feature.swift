@@ -17,6 +17,8 @@ enum Feature: String, CaseIterable, Sendable {
     case migrations
     /// Somebody writes nonsense into the folder. Only where it is asked for: what is shown then, the oracle does not know.
     case lies
+    /// Migrations touch keys and names. Only where it is asked for, so that other seeds stay what they are.
+    case keyMigrations
 }
 
 typealias Features = Set<Feature>

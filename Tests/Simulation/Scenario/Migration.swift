@@ -10,6 +10,13 @@ enum Migration: Sendable {
     case renameTable(from: String, to: String)
     /// Numbers the rows of tables without INTEGER PRIMARY KEY anew.
     case vacuum
+    /// A table comes to have another key, or references where it had numbers.
+    case remake(Remake)
+    case renameKey(table: String, from: String, to: String)
+    /// Each table takes the next one's name, the last the first's.
+    case rotate([String])
+    /// A table goes under another name, and a new one takes its own.
+    case takeOver(table: String, archive: String)
 }
 
 /// What else happens to a table while another takes its place.
@@ -66,12 +73,21 @@ extension Migration {
             schema.tables[index].loggedAs = schema.tables[index].logName
             schema.tables[index].name = to
         case .vacuum: break
+        case .remake(let remake):
+            guard let index = place(remake.from.name), !schema.hasTriggers(remake.from.name),
+                schema.tables[index].fingerprint == remake.from.fingerprint
+            else { return nil }
+            schema.tables[index] = remake.to
+            return schema.isSound ? schema : nil
+        case .renameKey(let table, let from, let to): return schema.renamingKey(of: table, from: from, to: to)
+        case .rotate(let names): return schema.rotating(names)
+        case .takeOver(let table, let archive): return schema.takingOver(table, archive: archive)
         }
         return schema
     }
 
     /// Whether it is the values that tell it from something else: a column under a new name holds what the former held.
-    var isGuessed: Bool { if case .renameColumn = self { true } else { false } }
+    var isGuessed: Bool { if case .renameColumn = self { true } else { keepsRows } }
 
     /// Whether it and one before it make of a table another: one that is both renamed and rebuilt between two looks.
     func tangles(with others: [Migration]) -> Bool {
@@ -102,6 +118,16 @@ extension Migration {
         case .dropTable(let table): return ["DROP TABLE \(table)"]
         case .renameTable(let from, let to): return ["ALTER TABLE \(from) RENAME TO \(to)"]
         case .vacuum: return ["VACUUM"]
+        case .remake(let remake): return remake.sql()
+        case .renameKey(let table, let from, let to): return ["ALTER TABLE \(table) RENAME COLUMN \(from) TO \(to)"]
+        case .rotate(let names):
+            let last = names.count - 1
+            return ["BEGIN", "ALTER TABLE \(names[last]) RENAME TO away"]
+                + (0..<last).reversed().map { "ALTER TABLE \(names[$0]) RENAME TO \(names[$0 + 1])" }
+                + ["ALTER TABLE away RENAME TO \(names[0])", "COMMIT"]
+        case .takeOver(let table, let archive):
+            guard let made = applied(to: schema)?[table] else { return [] }
+            return ["BEGIN", "ALTER TABLE \(table) RENAME TO \(archive)", made.sql] + made.indexSQL + ["COMMIT"]
         }
     }
 }
@@ -136,6 +162,13 @@ extension SchemaModel {
                 guard let parent = tables[index].columns[column].reference?.parent else { continue }
                 named.tables[index].columns[column].reference?.parent = name(parent)
             }
+            named.tables[index].key = tables[index].key.map { tables[index][$0]?.logName ?? $0 }
+            for unique in tables[index].uniques.indices {
+                for part in tables[index].uniques[unique].parts.indices {
+                    let name = tables[index].uniques[unique].parts[part].sql
+                    named.tables[index].uniques[unique].parts[part].sql = tables[index][name]?.logName ?? name
+                }
+            }
             for key in named.tables[index].composites.indices {
                 named.tables[index].composites[key].parent = name(tables[index].composites[key].parent)
             }
@@ -144,9 +177,12 @@ extension SchemaModel {
     }
 
     /// What tells one schema from another.
-    var fingerprint: String {
-        (sql + tables.flatMap { table in [table.logName] + table.columns.map(\.logName) }).joined(separator: ";")
-    }
+    var fingerprint: String { (tables.map(\.fingerprint) + extras).joined(separator: ";") }
+}
+
+extension TableModel {
+    /// What tells one table from another.
+    var fingerprint: String { ([sql] + indexSQL + [logName] + columns.map(\.logName)).joined(separator: ";") }
 }
 
 extension Migration: CustomStringConvertible {
@@ -163,6 +199,10 @@ extension Migration: CustomStringConvertible {
         case .dropTable(let table): "drops \(table)"
         case .renameTable(let from, let to): "renames \(from) to \(to)"
         case .vacuum: "vacuums"
+        case .remake(let remake): "makes \(remake.from.name) anew: \(remake.sql().joined(separator: "; "))"
+        case .renameKey(let table, let from, let to): "renames the key \(table).\(from) to \(to)"
+        case .rotate(let names): "rotates the names of \(names.joined(separator: ", "))"
+        case .takeOver(let table, let archive): "renames \(table) to \(archive) and makes it anew"
         }
     }
 }

@@ -14,7 +14,9 @@ struct MigrationGenerator {
             ColumnModel(name: "c0", type: "INTEGER", domain: .integers),
         ])
 
-    init(_ schema: SchemaModel, peers: Int, random: inout Random) {
+    private var keys: KeyMigrationGenerator?
+
+    init(_ schema: SchemaModel, peers: Int, features: Features, random: inout Random) {
         schemas = Array(repeating: schema, count: peers)
         for table in schema.tables + [Self.later] {
             additions[table.name] = (0..<2).map { number in
@@ -30,6 +32,7 @@ struct MigrationGenerator {
                 return column
             }
         }
+        if features.contains(.keyMigrations) { keys = KeyMigrationGenerator(schema, random: &random) }
     }
 
     /// What a peer's program does next; nil where what was thought of cannot be done.
@@ -37,6 +40,12 @@ struct MigrationGenerator {
         of peer: Int, random: inout Random, programs: inout ProgramGenerator
     ) -> Migration? {
         let schema = schemas[peer]
+        if let keys, random.chance(60) {
+            let migration = keys.migration(of: schema, random: &random)
+            guard let migration, let after = migration.applied(to: schema) else { return nil }
+            schemas[peer] = after
+            return migration
+        }
         let table = random.pick(schema.tables)
         let column = random.pick(table.replicated).name
         let migration: Migration
@@ -73,7 +82,8 @@ struct MigrationGenerator {
             migration = .createTable(Self.later)
         case 9: migration = random.chance(50) ? .vacuum : .renameTable(from: table.name, to: "new_\(table.name)")
         default:
-            guard schema.tables.count > 1 else { return nil }
+            // Another peer may refer to it by then.
+            guard schema.tables.count > 1, keys == nil else { return nil }
             migration = .dropTable(table.name)
         }
         // What has gone does not come back: nobody here knows its values any more.

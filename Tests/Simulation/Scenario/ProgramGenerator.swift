@@ -47,6 +47,7 @@ struct ProgramGenerator {
     }
 
     private mutating func change(_ table: TableModel) -> [String] {
+        if has(.keyMigrations, 12), let renewal = renewal() { return renewal }
         switch random.number(100) {
         case ...34: return [insert(table, verb: insertVerb())]
         case ...40 where features.contains(.upsert): return [upsert(table)]
@@ -121,6 +122,28 @@ struct ProgramGenerator {
         }
         guard let column = table[random.pick(table.key)] else { return "SELECT 1" }
         return "\(updateVerb(table)) \(table.name) SET \(column.name) = \(value(column)) WHERE \(selection(table))"
+    }
+
+    /// A row is deleted and comes back under its integer, and one that refers to it with it: what is saved as a whole.
+    private mutating func renewal() -> [String]? {
+        let pairs = schema.tables.flatMap { child in
+            child.columns.compactMap { column -> (TableModel, TableModel, String)? in
+                guard let reference = column.reference, let parent = schema[reference.parent], parent.hasLocalInteger,
+                    reference.parentColumn == nil, parent.name != child.name
+                else { return nil }
+                return (parent, child, column.name)
+            }
+        }
+        guard !pairs.isEmpty else { return nil }
+        let (parent, child, column) = random.pick(pairs)
+        let integer = "\(random.number(4))"
+        func row(_ table: TableModel, _ name: String) -> String {
+            let others = table.replicated.filter { $0.name != name }
+            let values = others.map { value($0, in: table) }
+            return "INSERT OR IGNORE INTO \(table.name)(\(([name] + others.map(\.name)).joined(separator: ", "))) "
+                + "VALUES(\(([integer] + values).joined(separator: ", ")))"
+        }
+        return ["DELETE FROM \(parent.name) WHERE id = \(integer)", row(parent, "id"), row(child, column)]
     }
 
     /// Two rows exchange their values of a unique column.

@@ -36,7 +36,7 @@ struct ScenarioGenerator {
         scenario.policies = policies(schema, features)
         addCommonRows(to: &scenario, &programs)
         if features.contains(.migrations) {
-            migrations = MigrationGenerator(schema, peers: count, random: &random)
+            migrations = MigrationGenerator(schema, peers: count, features: features, random: &random)
         }
         let rounds = random.number(isBig ? 6 : 4)
         for _ in 0..<rounds { addRound(to: &scenario, &programs) }
@@ -55,7 +55,8 @@ struct ScenarioGenerator {
         scenario.policies = policies(schema, features)
         programs.chooseHotTable()
         if features.contains(.migrations) {
-            migrations = MigrationGenerator(schema, peers: scenario.peers.count, random: &random)
+            migrations = MigrationGenerator(
+                schema, peers: scenario.peers.count, features: features, random: &random)
         }
         for peer in scenario.peers.indices { addChange(by: peer, to: &scenario, &programs) }
         for _ in 0..<2 { addExchange(to: &scenario, without: nil) }
@@ -72,9 +73,18 @@ struct ScenarioGenerator {
         for feature in Feature.allCases where allowed.contains(feature) {
             switch feature {
             case .folders: if random.chance(15) { chosen.insert(feature) }
-            case .lies: continue
+            case .lies, .keyMigrations: continue
             default: if random.chance(share) { chosen.insert(feature) }
             }
+        }
+        if chosen.contains(.keyMigrations) {
+            // What is folded, and what is referred to by other columns than a key, has a key of its own to keep. A store
+            // that another takes the place of has another schema than its program.
+            chosen.subtract([
+                .uniqueMerge, .uniqueParents, .compositeReferences, .restoredStores, .copiedStores, .retirement,
+                .faults,
+            ])
+            chosen.insert(.migrations)
         }
         // A liar can say all of these things himself; what a death or a restored store may lose is another question.
         return chosen.contains(.lies)
@@ -161,7 +171,7 @@ struct ScenarioGenerator {
     }
 
     private mutating func addChange(by peer: Int, to scenario: inout Scenario, _ programs: inout ProgramGenerator) {
-        if migrations != nil, random.chance(25),
+        if migrations != nil, random.chance(scenario.features.contains(.keyMigrations) ? 45 : 25),
             let migration = migrations?.migration(of: peer, random: &random, programs: &programs)
         {
             if migration.drops, scenario.features.contains(.collection) { addAcquaintance(to: &scenario) }

@@ -150,7 +150,7 @@ extension TableModel {
 
     var indexSQL: [String] {
         uniques.map {
-            "CREATE UNIQUE INDEX \($0.name) ON \(name)(\($0.list))\($0.condition.map { " WHERE " + $0 } ?? "")"
+            "CREATE UNIQUE INDEX \($0.name) ON \(sqlName)(\($0.list))\($0.condition.map { " WHERE " + $0 } ?? "")"
         }
     }
 }
@@ -220,6 +220,8 @@ extension SchemaModel {
 
 extension TableModel {
     var logName: String { loggedAs ?? name }
+    /// A numbered name in logs has a space in it.
+    var sqlName: String { name.contains(" ") ? "\"\(name)\"" : name }
 }
 
 extension ColumnModel {

@@ -20,8 +20,8 @@ final class Checks {
         let schema: SchemaModel
         let tables: OracleTables
 
-        init(_ local: SchemaModel) throws {
-            schema = local.inLogNames.withSettings
+        init(_ named: SchemaModel) throws {
+            schema = named.withSettings
             tables = try OracleTables(schema)
         }
     }
@@ -40,10 +40,17 @@ final class Checks {
     /// Transactions of the vector that was looked at last are forgotten, and others may be called so.
     func forget() { known = nil }
 
-    private func view(_ local: SchemaModel) throws -> View {
-        let fingerprint = local.fingerprint
+    private func view(_ local: SchemaModel, _ oracle: OracleState) throws -> View {
+        var named = local.inLogNames
+        if scenario.features.contains(.keyMigrations) {
+            named = named.withKeysAsConstraints.withReferences(OracleSettings(oracle).references)
+        }
+        let references = named.tables.flatMap { table in
+            table.columns.compactMap { column in column.reference.map { "\(table.name).\(column.name) \($0.parent)" } }
+        }
+        let fingerprint = ([local.fingerprint] + references).joined(separator: ";")
         if let view = views[fingerprint] { return view }
-        let view = try View(local)
+        let view = try View(named)
         views[fingerprint] = view
         return view
     }
@@ -63,7 +70,7 @@ final class Checks {
                 .audit,
                 "\(name): \(problem)\(audit.problems.count > 1 ? " (and \(audit.problems.count - 1) more)" : "")")
         }
-        let view = try view(peer.schema)
+        let view = try view(peer.schema, oracle)
         let shown = try shown(oracle, view)
         try compare(audit.shown, shown, view.schema, name)
         try compareKept(peer.app, shown, view.schema, name)
@@ -233,7 +240,9 @@ final class Checks {
         for row in try app.rows("PRAGMA foreign_key_check") {
             let table = row[0].string
             let keys = try app.rows("SELECT id, \"from\" FROM pragma_foreign_key_list('\(table)') ORDER BY id, seq")
-            let column = keys.filter { $0[0] == row[3] }.map { $0[1].string }.joined(separator: ",")
+            let column = keys.filter { $0[0] == row[3] }.map { key in
+                peer.schema[table]?[key[1].string]?.logName ?? key[1].string
+            }.joined(separator: ",")
             guard
                 !(known?.shown.unenforced.contains("\(peer.schema[table]?.logName ?? table).\(column)".lowercased())
                     ?? false)

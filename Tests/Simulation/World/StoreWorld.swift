@@ -111,7 +111,13 @@ final class StoreWorld: World {
         case .migrate(let peer, let migration):
             peers[peer].awake(now)
             // What was written before it may still wait for being recorded, as may what it writes.
-            if migration.isGuessed || random.chance(70) || migration.tangles(with: peers[peer].unseen) {
+            let isAlone: Bool
+            if migration.keepsRows {
+                isAlone = !peers[peer].unseen.isEmpty || random.chance(60)
+            } else {
+                isAlone = migration.isGuessed || random.chance(70) || migration.tangles(with: peers[peer].unseen)
+            }
+            if isAlone {
                 _ = try peers[peer].store.record()
                 try harvest(peer)
                 peers[peer].unseen = []
@@ -124,7 +130,9 @@ final class StoreWorld: World {
             if random.chance(30) { try peers[peer].reopen() }
             if !migration.isGuessed, random.chance(30) { return peers[peer].unseen.append(migration) }
             _ = try peers[peer].store.record()
-            try harvest(peer)
+            if case let recorded = try harvest(peer), isAlone, let fault = migration.fault(of: recorded) {
+                throw Failure(.recording, "\(peers[peer].model.name): \(fault)")
+            }
             try check(peer)
         case .retire(let peer, let other):
             peers[peer].awake(now)
@@ -138,10 +146,12 @@ final class StoreWorld: World {
     }
 
     /// Takes what a peer has recorded into the ledger, and brings its oracle to where it stands.
-    private func harvest(_ index: Int) throws {
+    @discardableResult
+    private func harvest(_ index: Int) throws -> [OracleTransaction] {
         let peer = peers[index]
-        _ = try ledger.harvest(peer.store)
+        let found = try ledger.harvest(peer.store)
         try ledger.advance(&peer.oracle, of: peer.id, to: peer.store.vector())
+        return found
     }
 
     private func check(_ index: Int) throws {

@@ -15,18 +15,29 @@ extension Replicator {
     ///   - renames: `TABLE.OLD=NEW` for a column, `OLD=NEW` for a table.
     ///   - references: `CHILD.COLUMN=PARENT` for a column that has come since the store was made and refers to rows.
     ///   - notReferences: `TABLE.COLUMN` for one that seems to, and does not.
+    ///   - identities: `TABLE=surrogate` for a table that has come since the store was made, and whose integers seem to mean
+    ///     something, and do not.
     ///   - dryRun: whether to undo everything, and only say what would be.
     /// - Throws: `invalidScript` where a statement fails or rows would lose their parents; `usage` where a rename names
     ///   what is not there; `locked`. Nothing is then changed.
     public func migrate(
         _ sql: String, renames: [String] = [], references: [String] = [], notReferences: [String] = [],
-        dryRun: Bool = false
+        identities: [String] = [], dryRun: Bool = false
     ) async throws -> MigrationReport {
         let renamings = try renames.map(Renaming.init(argument:))
         var options = InitializeOptions()
         for argument in references { try options.addReference(argument) }
         for argument in notReferences { try options.addNoReference(argument) }
+        for argument in identities { try options.addIdentity(argument) }
+        if let (table, _) = options.identities.first(where: { $0.value != .surrogate }) {
+            throw LogSyncError(
+                .usage, "the identities of the rows of \(table) cannot be chosen any more; nothing was changed",
+                help:
+                    "Where its integers mean the same everywhere, make it anew WITHOUT ROWID, with --sql or by its program"
+            )
+        }
         var decided = ReferenceDecisions()
+        decided.surrogates = options.identities.keys.sorted()
         decided.references = options.references.map { ($0.table, $0.column, $0.parent) }
         decided.notReferences = options.notReferences
         let decisions = decided

@@ -1,6 +1,6 @@
 public import LogSyncModel
 
-/// What ``Replicator/migrate(_:renames:references:notReferences:dryRun:)`` did.
+/// What ``Replicator/migrate(_:renames:references:notReferences:identities:dryRun:)`` did.
 public struct MigrationReport: Sendable, Encodable {
     /// A column or table with its names before and after.
     public struct Renamed: Hashable, Sendable, Encodable {

@@ -1,8 +1,8 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// Columns that a program's migration has added since the store was made, as far as they may hold integers: at `init` each
-/// column that seems to refer to other rows is decided, and of these nobody was asked.
+/// Columns that a program's migration has added since the store was made, as far as they may hold integers, and columns
+/// that held nothing yet: at `init` each column that seems to refer to other rows is decided, and of these nobody was asked.
 struct LaterColumns {
     private static let prefix = "later column "
     /// The kind of the settings that say that a column refers to nothing, by names in logs.
@@ -25,6 +25,17 @@ struct LaterColumns {
                 guard column.reference == nil, affinity != .text, affinity != .real else { continue }
                 try StoreFacts(connection).set(Self.prefix + key(column, of: table), .integer(1))
             }
+        }
+    }
+
+    /// - Parameter plan: what `init` was told.
+    func noteUnanswered(in catalog: Catalog, _ plan: InitializePlan) throws {
+        let search = UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: plan.knowsColumns)
+        for (table, column) in try search.unanswered() {
+            let isDeclined = plan.notReferences.contains {
+                $0.table.folded == table.schema.name.folded && $0.column.folded == column.local.folded
+            }
+            if !isDeclined { try StoreFacts(connection).set(Self.prefix + key(column, of: table), .integer(1)) }
         }
     }
 

@@ -23,6 +23,8 @@ struct ReferringName {
         return Self.agents.contains(last) || words.all.count > 1 && last == "by"
             || words.all.suffix(2) == ["assigned", "to"]
     }
+    /// Whether what stands before its last word says that it is a row: `parentFolder`, and not `lastOrder`.
+    var isKin: Bool { words.all.count > 1 && words.all.dropLast().allSatisfy(Self.kin.contains) }
     /// Whether it says how one row stands to another, and does not say that it is a reference: `next`, `ancestor`.
     ///
     /// Without what all columns of its table begin with, what may stand before a table's name says that alone: `page_latest`,
@@ -50,6 +52,12 @@ struct ReferringName {
         "primary", "latest", "opener", "referrer", "duplicate", "in", "of", "master", "related", "linked", "sibling",
         "child",
         "head", "leaf", "cover", "dest", "destination",
+    ]
+    /// Those of them before a table's name that say of nothing else than of a row, and not of a time or a number of them.
+    private static let kin: Set = [
+        "from", "to", "parent", "source", "target", "src", "dst", "root", "owner", "original", "master", "sibling",
+        "child",
+        "linked", "related", "duplicate", "head", "leaf", "cover", "dest", "destination", "opener", "referrer",
     ]
     /// Words that are a row as another stands to it.
     private static let relatives: Set = [

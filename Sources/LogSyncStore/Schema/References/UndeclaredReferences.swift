@@ -91,6 +91,22 @@ struct UndeclaredReferences {
         return reports
     }
 
+    /// Columns without values, of which the name alone is no reason to ask, and three of a table's integers would be: that
+    /// has to be seen when they come.
+    func unanswered() throws -> [(table: TrackedTable, column: TrackedTable.Column)] {
+        guard !ReferredTables(catalog).isEmpty else { return [] }
+        return try catalog.tables.filter { $0.name != "logsync_setting" }.flatMap { table in
+            try table.columns.filter { column in
+                let named = ReferringName(column.local)
+                guard column.reference == nil, column.local != table.schema.integerKey,
+                    [.integer, .blob].contains(table.schema.affinity(of: column.local)),
+                    named.isAnyReference || mayBeUnnamed(named) || mayBeRelative(named, in: table)
+                else { return false }
+                return try !isDeclared(column, in: table) && !integers.holdsValues(column.local, in: table)
+            }.map { (table, $0) }
+        }
+    }
+
     /// Whether a foreign key says what a column refers to: to what has no local integers, where it is no reference. One to a
     /// table that is not there says nothing, nor one that no row keeps to: SQLite takes both as long as keys are not enforced.
     /// Nor does one of integers to texts.
@@ -158,6 +174,8 @@ struct UndeclaredReferences {
             guard affinity == .integer || affinity == .blob && named.saysOwner else { return [] }
             let sure = likeliest(called.filter(\.isSure), named.isParent(in: table), hasValues: false)
             if !sure.isEmpty { return sure.map { ($0.parent, .name) } }
+            let kin = named.isKin && !hasRecipe ? called.filter { $0.rank.distance == 2 } : []
+            if !kin.isEmpty { return likeliest(kin, false, hasValues: false).map { ($0.parent, .name) } }
             if isOfSeveral { return parents.filter { $0 !== table }.map { ($0, .name) } }
             if isRelation { return parents.filter(relations.isEntity).map { ($0, .index) } }
             return named.isAgent && !hasRecipe ? all.people.map { ($0, .name) } : []

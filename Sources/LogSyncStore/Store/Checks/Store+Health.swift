@@ -145,6 +145,12 @@ extension Store {
         try database.read { store in try LaterColumns(store.connection).undecided(in: store.catalog) }
     }
 
+    /// The integer keys of tables that came with migrations since, which seem to mean something, and of which nobody has said
+    /// that they are numbers of rows.
+    package func undecidedKeys() throws -> [UndecidedKey] {
+        try database.read { store in try LaterKeys(store.connection).undecided(in: store.catalog) }
+    }
+
     /// Tables with rows that no trigger has noted, or without some that were there: their program turns triggers off. Of a
     /// large table only rows at the end are seen so, and of one without rowids none; it takes a moment, however many there
     /// are.

@@ -23,6 +23,7 @@ extension Store {
                 } + Store.leftReports(left)
             guard withReferences else { return report }
             report.references = try registering.references(store.catalog)
+            report.warnings += registering.warnings(report.references)
             report.undecidedKeys = try registering.undecidedKeys(store.catalog, report.references)
             report.undecided = registering.undecided(report.references, keys: report.undecidedKeys)
             return report
@@ -105,6 +106,7 @@ extension Store {
             report.counters = try ProgramCounters(catalog, on: connection).found(in: tables)
                 .filter { !known.contains($0.target.folded) }
             try writeAllocators(report.counters, connection)
+            if records { try LaterColumns(connection).noteUnanswered(in: catalog, plan) }
         }
         try Capture.equip(catalog.tables, on: connection)
         let store = try OpenStore(connection, configuration: configuration)
