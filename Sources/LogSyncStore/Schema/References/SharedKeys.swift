@@ -54,7 +54,10 @@ struct SharedKeys {
         if !hasRecipe {
             let same = all.names.filter { $0.key == named.key && $0.table !== table }
             if isDistinct(key, same) {
-                if let parent = try best(same, for: named) {
+                // `meta_id` of `commentmeta` is its own, whatever `postmeta` has.
+                let isOwn = !ReferringName(key).candidates(among: [named], of: table, isKey: true).isEmpty
+                let parents = isOwn ? same.filter { $0.addition(in: named) != nil } : same
+                if let parent = try best(parents, for: named) {
                     return (parent, try integers.holdsValues(key, in: table) ? .nameAndData : .name)
                 }
             } else if let parent = try same.first(where: { try isMore(named, of: $0) }) {
@@ -109,7 +112,7 @@ struct SharedKeys {
     /// Whether a table's rows are another's, though its key is called as all keys are.
     private func isMore(_ table: NamedTable, of parent: NamedTable) throws -> Bool {
         guard let addition = parent.addition(in: table), let key = table.table.localInteger,
-            !refers(table, to: parent), !refers(parent, to: table)
+            !refers(table, to: parent), !refers(parent, to: table), !hasUnnamed(table)
         else { return false }
         let count = try integers.count(of: table.table)
         guard count > 1, try integers.isWhollyOf(parent.table, key, in: table.table) else { return false }
@@ -124,6 +127,16 @@ struct SharedKeys {
 
     /// How many rows two tables have to have that it is no chance that they are as many.
     private static let many: Int64 = 10
+
+    /// Whether a column says that it is a reference and not of what, so that it may be the one to the other table.
+    private func hasUnnamed(_ child: NamedTable) -> Bool {
+        child.table.columns.contains { column in
+            let affinity = child.table.schema.affinity(of: column.local)
+            guard column.reference == nil, affinity == .integer else { return false }
+            let name = ReferringName(column.local)
+            return name.saysOurs && name.candidates(among: all.names, of: child.table).isEmpty
+        }
+    }
 
     /// Whether a column of a table refers to another's rows, or is called so.
     private func refers(_ child: NamedTable, to parent: NamedTable) -> Bool {
