@@ -21,7 +21,7 @@ package final class Connection {
     /// nil where this connection prepares its statements itself.
     private let source: (any StatementSource)?
     /// What a statement that writes rows may cost; nil where it may cost anything.
-    var budget: WriteBudget?
+    @usableFromInline var budget: WriteBudget?
     /// The widths of which there is a function for ``RowsParameter``.
     package var rowWidths: Set<Int> = []
 
@@ -63,8 +63,6 @@ package final class Connection {
     package func run(_ sql: String, _ arguments: Value...) throws {
         let statement = try prepare(sql)
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
-        budget?.begin(WriteBudget.table)
-        defer { budget?.end() }
         while try statement.step() {}
         statement.reset()
     }

@@ -49,7 +49,7 @@ package final class Statement {
     /// Steps once; true where there is a row. The statement is reset before an error is thrown.
     @inlinable package func step() throws -> Bool {
         if refusedArgument != SQLITE_OK { throw argumentFailure() }
-        switch sqlite3_step(handle) {
+        switch connection.budget?.step(handle) ?? sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         case let code: throw failure(code)

@@ -8,6 +8,7 @@ import LogSyncModel
 ///
 /// In instructions of SQLite's virtual machine, which counts a few for each row and column. Sources:
 /// <https://www.sqlite.org/c3ref/progress_handler.html>, <https://www.sqlite.org/c3ref/trace_v2.html>.
+@usableFromInline
 final class WriteBudget {
     /// Of one row, or of a few that are written together, and of each time that a trigger fires: about two seconds.
     static let rows = 200_000_000
@@ -78,6 +79,15 @@ final class WriteBudget {
     }
 
     func end() { left = nil }
+
+    /// One step of a statement that may write a whole table, if it writes anything.
+    @usableFromInline
+    func step(_ statement: OpaquePointer) -> Int32 {
+        guard sqlite3_stmt_readonly(statement) == 0 else { return sqlite3_step(statement) }
+        begin(Self.table)
+        defer { end() }
+        return sqlite3_step(statement)
+    }
 
     fileprivate func fail() {
         let name = String(decoding: fired.map { UInt8(bitPattern: $0) }, as: UTF8.self)

@@ -1,5 +1,4 @@
 import LogSyncModel
-import LogSyncSQLite
 
 /// A row came that a table is not ready for: its author's schema means something else by the table. Nothing was changed;
 /// ``Store/prepare(_:)`` makes the table ready, or says that it cannot be.
@@ -50,25 +49,6 @@ extension UnreadyTable {
             for column in table.columns where "\(table.name).\(column.name)".folded == name {
                 try check(column, in: table, refersTo: String(decoding: parent, as: UTF8.self), catalog)
             }
-        }
-    }
-}
-
-extension OpenStore {
-    /// What merging threw, where a trigger is at fault that may be left out: nobody has relied on it here yet.
-    func withoutFailedTrigger(_ error: LogSyncError) -> UnreadyTable? {
-        guard isBeingFilled, let copy = connection.failedTrigger, let name = AppTriggers.name(ofCopy: copy),
-            RefusedTransaction(error, on: connection) != nil
-        else { return nil }
-        return UnreadyTable(table: "", need: .withoutTrigger(name, reason: error.message))
-    }
-
-    /// Runs `body`, which writes rows of a snapshot.
-    func blamingTriggers<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as LogSyncError {
-            throw withoutFailedTrigger(error) ?? error
         }
     }
 }
