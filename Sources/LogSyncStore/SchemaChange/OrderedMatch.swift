@@ -19,7 +19,7 @@ struct OrderedMatch {
 
     /// - Parameters:
     ///   - rows: in order; with the digests of all columns.
-    ///   - records: in order; with those that they know.
+    ///   - records: in order; with the digests of the columns that they know.
     ///   - columns: the ids of the columns that the table has now.
     init(_ rows: [Side], _ records: [Side], columns: [Int]) {
         var rowOfRecord = Self.same(rows, records, columns)

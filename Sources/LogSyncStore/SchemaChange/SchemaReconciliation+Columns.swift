@@ -351,14 +351,14 @@ extension SchemaReconciliation {
         }
         let match = OrderedMatch(rows.sorted { $0.number < $1.number }, records, columns: table.columns.map(\.id))
         let moved = match.pairs.filter { $0.record != $0.row }
-        try followCaptured(moved, in: table)
+        try moveCaptured(moved, in: table)
         return (
             try moved.map { ($0.record, $0.row, try clock.record(at: $0.record)?.uniques ?? []) }, match.orphans
         )
     }
 
     /// Lets what was captured of rows name them by the numbers that they have now.
-    private func followCaptured(_ moved: [(record: Int64, row: Int64)], in table: TrackedTable) throws {
+    private func moveCaptured(_ moved: [(record: Int64, row: Int64)], in table: TrackedTable) throws {
         let places = Dictionary(moved.map { ($0.record, $0.row) }) { first, _ in first }
         let condition = "number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue)"
         guard !moved.isEmpty else { return }
