@@ -21,8 +21,8 @@ public struct SyncConfiguration: Sendable {
     package var receiptDelay: Duration = .milliseconds(500)
     /// How far ahead of this machine's clock a transaction's time may lie before it is held.
     public var maximumDrift: Duration = .seconds(24 * 3600)
-    /// How many peers of which nothing is known may come a day, by UTC; transactions of more are held as `too-large`. Each
-    /// peer is an entry in every receipt from then on.
+    /// How many peers of which nothing is known may come a day, by UTC; transactions of more, and snapshots that stand for
+    /// more, are held as `too-large`. Each peer is an entry in every receipt from then on.
     public var maximumNewPeers = 1000
     /// How long to wait for another logsync or a long writer before ``LogSyncError/Code/locked`` is thrown.
     public var wait: Duration = .seconds(10)

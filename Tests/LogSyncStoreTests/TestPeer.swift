@@ -131,6 +131,13 @@ final class TestPeer {
 
     deinit { Self.close(app) }
 
+    /// Waits until the clock that the triggers read has moved on.
+    func awaitAnotherMillisecond() throws {
+        let now = "SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+        let before = try app.integer(now)
+        while try app.integer(now) == before {}
+    }
+
     private func settings() throws -> [(kind: String, target: String, value: String)] {
         try app.rows("SELECT kind, target, value FROM logsync_setting").map {
             (String(text: $0[0]), String(text: $0[1]), String(text: $0[2]))

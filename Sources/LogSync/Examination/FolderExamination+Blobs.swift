@@ -5,27 +5,27 @@ import LogSyncModel
 /// What there is to say of blob files.
 extension FolderExamination {
     /// Reads every blob file, and compares what is there with what is named.
-    func blobs(_ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
+    ///
+    /// - Parameter collected: up to where snapshots stand for log files.
+    func blobs(_ scan: ContainerScan, _ library: ContentLibrary, _ collected: VersionVector) -> [Finding] {
         let (index, blobs) = (library.blobIndex, library.blobs)
         blobs.update(scan, forgetsDoubts: true)
         let named = scan.peers.mapValues { index.names($0).blobs }
+        let lengths = Dictionary(
+            named.values.joined().map { (BlobName($0), UInt64($0.length)) }, uniquingKeysWith: max)
+        // A peer may lend another what that one's own folder has no more.
+        let lacking = Set(
+            named.flatMap { id, ids in ids.filter { !blobs.isListed($0, of: id) } }.map { BlobName($0) })
         var findings: [Finding] = []
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
-            let own = named[peer.id] ?? []
+            let own = Set((named[peer.id] ?? []).map { BlobName($0) })
             // What a snapshot stands for need not be read any more.
-            let collected = collected(library.snapshots, peer.id, scan)
-            let read = index.names(peer, logs: { $0.last > collected }).blobs
+            let read = index.names(peer, logs: { $0.last > collected[peer.id] }).blobs
             findings += read.sorted().compactMap { missing($0, of: peer.id, blobs) }
-            let lengths = Dictionary(
-                named.values.joined().map { (BlobName($0), UInt64($0.length)) }, uniquingKeysWith: max)
-            let lacking = named.filter { $0.key != peer.id }.map { other, ids in
-                ids.filter { !blobs.isListed($0, of: other) }
-            }
-            let needed = Set((Array(own) + lacking.joined()).map { BlobName($0) })
             for file in peer.blobs {
                 if let finding = harm(file, of: peer.id, expected: lengths[file.name]) {
                     findings.append(finding)
-                } else if !needed.contains(file.name) {
+                } else if !own.contains(file.name), !lacking.contains(file.name) {
                     findings.append(orphan(file, of: peer.id))
                 }
             }

@@ -11,6 +11,7 @@ extension FolderExamination {
     private func harm(_ snapshot: SnapshotName, of peer: PeerID) -> Finding? {
         let name = names[peer].name
         let place = folder.peer(peer)
+        var why = "its bytes do not have the hash that its name says"
         do {
             guard try place.find(snapshot) != nil else { return nil }
             let hash = try SnapshotReader(FileSource(place.open(snapshot))).verify()
@@ -22,13 +23,14 @@ extension FolderExamination {
                 "incomplete-file", .trouble, "a snapshot of \(name) is not all here", at: place.path(snapshot),
                 why: "it does not end as a snapshot does",
                 help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)")
+        } catch LogFileError.damaged(let what, _) {
+            why = what
         } catch let error where !(error is LogFileError) {
             return Self.unavailable(LogSyncError(wrapping: error, at: place.path), at: place.path)
         } catch {}
         return Finding(
             "damaged-file", .damage, "a snapshot of \(name) is damaged", at: place.path(snapshot),
-            why: "its bytes do not have the hash that its name says",
-            help: "run logsync sync on the store of \(name), which writes one anew")
+            why: why, help: "run logsync sync on the store of \(name), which writes one anew")
     }
 
     /// Snapshots of right hashes that `clone` passes over, because they do not add up or the folder itself contradicts them.

@@ -53,12 +53,13 @@ struct FolderExamination {
         findings += examination.temporaries(scan.strange.filter { $0.kind == .temporary })
         findings += scan.failures.map(examination.failure)
         findings += examination.copies() + examination.fileSystem()
+        let collected = examination.collected(library.snapshots, scan)
         for peer in scan.peers.values.sorted(by: { $0.id < $1.id }) {
-            findings += examination.documents(peer) + examination.files(peer, scan, library)
+            findings += examination.documents(peer) + examination.files(peer, library, collected)
             findings += examination.snapshots(peer)
             findings += examination.silence(peer) + examination.complaints(peer, scan) + examination.schemas(peer)
         }
-        findings += examination.doubtfulSnapshots(scan, library) + examination.blobs(scan, library)
+        findings += examination.doubtfulSnapshots(scan, library) + examination.blobs(scan, library, collected)
         findings += examination.absentPeers(scan, library)
         return findings
     }
@@ -76,8 +77,9 @@ struct FolderExamination {
         }
         imported = imported.filter { $0.value > 0 }
         guard !imported.isEmpty else { return [] }
-        let snapshots = library.snapshots.found(scan).filter { !$0.isPartial }
-        return imported.filter { id, sequence in !snapshots.contains { $0.vector[id] >= sequence } }
+        var covered = VersionVector()
+        for snapshot in library.snapshots.found(scan) where !snapshot.isPartial { covered.formUnion(snapshot.vector) }
+        return imported.filter { id, sequence in covered[id] < sequence }
             .sorted { $0.key < $1.key }.map { id, sequence in
                 let name = names[id].name
                 return Finding(
@@ -228,7 +230,7 @@ struct FolderExamination {
         return findings
     }
 
-    private func files(_ peer: PeerScan, _ scan: ContainerScan, _ library: ContentLibrary) -> [Finding] {
+    private func files(_ peer: PeerScan, _ library: ContentLibrary, _ collected: VersionVector) -> [Finding] {
         var findings: [Finding] = []
         var sound: [LogFileName] = []
         let name = names[peer.id].name
@@ -263,17 +265,14 @@ struct FolderExamination {
                 findings.append(failure(LogSyncError(wrapping: error, at: path)))
             }
         }
-        return findings + gaps(peer, LogFileSet(sound), scan, library)
+        return findings + gaps(peer, LogFileSet(sound), collected)
     }
 
-    private func gaps(
-        _ peer: PeerScan, _ files: LogFileSet, _ scan: ContainerScan, _ library: ContentLibrary
-    ) -> [Finding] {
+    private func gaps(_ peer: PeerScan, _ files: LogFileSet, _ collected: VersionVector) -> [Finding] {
         let reach = max(files.reach, peer.said?.published ?? 0)
         // What a snapshot stands for may have been collected.
-        let collected = collected(library.snapshots, peer.id, scan)
         let name = names[peer.id].name
-        let missing = files.missing(upTo: reach).beyond(collected)
+        let missing = files.missing(upTo: reach).beyond(collected[peer.id])
         return missing.map { range in
             let which = range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound) to \(range.upperBound)"
             return Finding(
@@ -284,9 +283,11 @@ struct FolderExamination {
         }
     }
 
-    /// Up to which sequence of a peer a whole snapshot stands for its log files.
-    func collected(_ snapshots: SnapshotLibrary, _ peer: PeerID, _ scan: ContainerScan) -> UInt64 {
-        snapshots.found(scan) { shown }.filter { !$0.isPartial }.map { $0.vector[peer] }.max() ?? 0
+    /// Up to which sequence of each peer a whole snapshot stands for its log files.
+    private func collected(_ snapshots: SnapshotLibrary, _ scan: ContainerScan) -> VersionVector {
+        snapshots.found(scan) { shown }.filter { !$0.isPartial }.reduce(into: VersionVector()) {
+            $0.formUnion($1.vector)
+        }
     }
 
     private func silence(_ peer: PeerScan) -> [Finding] {

@@ -268,16 +268,16 @@ struct Replay {
         let vector = try replica.store.vector()
         if vector == limit { return false }
         for snapshot in try replica.coverage.snapshots(scan) where orPartial || !snapshot.isPartial {
-            guard !vector.includes(snapshot.vector), limit?.includes(snapshot.vector) ?? true,
-                case .ready = try replica.store.joinability(of: snapshot.manifest),
-                try library.snapshots.isIntact(snapshot.name, of: snapshot.peer)
-            else { continue }
+            guard !vector.includes(snapshot.vector), limit?.includes(snapshot.vector) ?? true else { continue }
             do {
+                guard case .ready = try replica.store.joinability(of: snapshot.manifest),
+                    try library.snapshots.isIntact(snapshot.name, of: snapshot.peer)
+                else { continue }
                 _ = try replica.store.join(blobs: { [blobs = library.blobs] in try blobs.read($0) }) {
                     try library.snapshots.reader(snapshot.name, of: snapshot.peer)
                 }
             } catch let error as LogSyncError where error.code == .malformedLog {
-                // A blob that it names is not here; the examination of the folder says so.
+                // A blob that it names is not here, which the examination of the folder says; or its branches are none.
                 continue
             }
             let now = try replica.store.vector()

@@ -23,13 +23,22 @@ extension Inbox {
         heldSnapshots = []
         try forgetWaiting(scan)
         for snapshot in try owner.coverage.snapshots(scan) where try brings(snapshot, beyond: vector, plan, scan) {
-            switch try store.joinability(of: snapshot.manifest) {
-            case .ready: break
-            case .ahead(let sequence):
-                // Others have what this store never recorded: it is an older state of itself.
-                owner.identity.noteSeenByOthers(sequence)
+            if let item = try bringsManyPeers(snapshot, beyond: vector) {
+                heldSnapshots.append(item)
                 continue
-            case .nothingNew, .fork: continue
+            }
+            do {
+                switch try store.joinability(of: snapshot.manifest) {
+                case .ready: break
+                case .ahead(let sequence):
+                    // Others have what this store never recorded: it is an older state of itself.
+                    owner.identity.noteSeenByOthers(sequence)
+                    continue
+                case .nothingNew, .fork: continue
+                }
+            } catch let error as LogSyncError where error.code == .malformedLog {
+                heldSnapshots.append(try held(snapshot, .refused, error.message))
+                continue
             }
             guard try library.snapshots.isIntact(snapshot.name, of: snapshot.peer) else { continue }
             if snapshot.isPartial, let item = try waits(snapshot) {
@@ -57,6 +66,25 @@ extension Inbox {
             }
         }
         return nil
+    }
+
+    /// What keeps a snapshot from being joined, where it is the peers of which nothing is known: each is an entry in every
+    /// receipt for good, by whichever way it came.
+    private func bringsManyPeers(_ snapshot: FoundSnapshot, beyond vector: VersionVector) throws -> HeldItem? {
+        guard !library.logs.acceptsSize.contains(snapshot.peer) else { return nil }
+        let unknown = snapshot.vector.sequences.keys.count { vector[$0] == 0 }
+        let today = try store.newPeersToday()
+        guard unknown > 0, today + unknown > owner.configuration.maximumNewPeers else { return nil }
+        return try held(
+            snapshot, .tooLarge,
+            "it stands for \(unknown) peers of which nothing is known, and \(today) such peers have come today: they may be "
+                + "made up")
+    }
+
+    private func held(_ snapshot: FoundSnapshot, _ reason: HeldItem.Reason, _ detail: String) throws -> HeldItem {
+        HeldItem(
+            peer: try owner.names()[snapshot.peer], sequence: snapshot.name.sequence, file: snapshot.name.description,
+            reason: reason, detail: detail)
     }
 
     /// What keeps a snapshot from being joined, where it is a blob.

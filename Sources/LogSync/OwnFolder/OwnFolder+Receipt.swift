@@ -40,6 +40,8 @@ extension OwnFolder {
         for (id, other) in scan?.peers ?? [:] where id != peer {
             if let epoch = other.said?.collectionEpoch, epoch > 0 { said.epochsSeen[id] = epoch }
         }
+        said.fit(after: standing?.content, of: peer)
+        let isWhole = said.imported == vector
         let identity = owner.identity
         guard let state = identity.state else { return try describe() }
         let next = Receipt.counter(after: state.receiptCounter, standing: standing?.counter)
@@ -48,7 +50,7 @@ extension OwnFolder {
         {
             return
         }
-        said.digest = digest
+        said.digest = isWhole ? digest : ""
         try describe()
         // Before the folder: a receipt there of which the state file does not know is taken for another process's.
         let nonce = owner.nonce

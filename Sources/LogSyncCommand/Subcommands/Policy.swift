@@ -61,7 +61,8 @@ struct PolicySet: AsyncParsableCommand {
         abstract: "Set a merge policy; it is in force on every peer that has imported it.",
         discussion: """
             By column: last-writer, first-writer, prefer NAME,NAME…, max, min, sum, union, manual; by table also
-            last-writer-row, delete-wins, delete-loses, unique-park, unique-merge.
+            last-writer-row, delete-wins, delete-loses, unique-park, unique-merge. References and keys take no max, min
+            and sum.
 
             EXAMPLE
               logsync policy set music.db Track.Milliseconds max
@@ -81,10 +82,11 @@ struct PolicySet: AsyncParsableCommand {
     func run() async throws {
         try await common.run { session in
             let replicator = try await session.open(store)
-            try await replicator.setPolicy(policy, for: target)
+            let left = try await replicator.setPolicy(policy, for: target)
             let entry = PolicyEntry(target: target, policy: policy)
             try session.report(PolicyReport(store: replicator.path, policies: [entry])) {
                 ["\(target) is merged by \(policy) from now on; other peers learn of it with the next sync."]
+                    + (left.map { [$0 + "."] } ?? [])
             }
             return .done
         }

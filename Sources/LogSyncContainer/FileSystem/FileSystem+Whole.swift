@@ -60,17 +60,22 @@ extension FileSystem {
             try file.write(bytes)
             try file.synchronize()
             try file.close()
-            do throws(FileSystemError) {
-                try rename(staging, to: path)
-            } catch let error where [EISDIR, ENOTEMPTY, EEXIST].contains(error.number) {
-                try moveAside(path, as: "directory")
-                try rename(staging, to: path)
-            }
+            try place(staging, at: path)
         } catch {
             removeIfPresent(staging)
             throw error
         }
         try synchronizeDirectory(path.parentDirectory)
+    }
+
+    /// Renames a file to its place. A directory that is there goes where it is empty, and is renamed where it is not.
+    func place(_ staged: String, at path: String) throws(FileSystemError) {
+        do throws(FileSystemError) {
+            try rename(staged, to: path)
+        } catch let error where [EISDIR, ENOTEMPTY, EEXIST].contains(error.number) {
+            do throws(FileSystemError) { try removeDirectory(path) } catch { try moveAside(path, as: "directory") }
+            try rename(staged, to: path)
+        }
     }
 
     /// Tidies up after a failure, where a second failure would only hide the first.

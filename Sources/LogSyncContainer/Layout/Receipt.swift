@@ -58,6 +58,34 @@ package struct Receipt: Hashable, Sendable {
         }
 
         package static let maximumHeld = 1000
+        /// How many bytes `imported` and `epochsSeen` may take, and how many entries the latter has: with the held files that
+        /// leaves a receipt within ``Receipt/maximumLength``.
+        private static let vectorBytes = 3_700_000
+        private static let maximumEpochs = 36_000
+        /// The longest entry of each: 32 digits in quotes, a colon, a number and a comma.
+        private static let (importedBytes, epochBytes) = (48, 52)
+
+        /// Leaves out the peers for which a receipt has no room, such as did not stand in the last one first: who reads it
+        /// takes it that nothing of theirs was imported, and nothing of theirs goes.
+        ///
+        /// - Parameter own: always stands there.
+        package mutating func fit(after standing: Content?, of own: PeerID) {
+            func first(_ count: Int, of ids: some Sequence<PeerID>, _ isNamed: (PeerID) -> Bool) -> ArraySlice<PeerID> {
+                let ranked = ids.map { (rank: $0 == own ? 0 : isNamed($0) ? 1 : 2, id: $0) }
+                return ranked.sorted { ($0.rank, $0.id) < ($1.rank, $1.id) }.map(\.id).prefix(count)
+            }
+            if epochsSeen.count > Self.maximumEpochs {
+                let kept = Set(first(Self.maximumEpochs, of: epochsSeen.keys) { standing?.epochsSeen[$0] != nil })
+                epochsSeen = epochsSeen.filter { kept.contains($0.key) }
+            }
+            let room = (Self.vectorBytes - epochsSeen.count * Self.epochBytes) / Self.importedBytes
+            if imported.sequences.count > room {
+                let kept = first(room, of: imported.sequences.keys) { standing?.imported[$0] ?? 0 > 0 }
+                imported = VersionVector(Dictionary(uniqueKeysWithValues: kept.map { ($0, imported[$0]) }))
+                // It is that of a state which is not said here.
+                digest = ""
+            }
+        }
     }
 
     /// One file or transaction that cannot be imported yet.
@@ -84,7 +112,8 @@ package struct Receipt: Hashable, Sendable {
 
 extension Receipt {
     static let currentFormat = 1
-    /// Longer documents are no receipts. A thousand peers and a thousand held files take a quarter of this.
+    /// Longer documents are no receipts. ``Content/fit(after:of:)`` keeps them from becoming so long; a held file takes some
+    /// 200 bytes.
     static let maximumLength = 4 << 20
 
     private struct Document: Codable {

@@ -170,11 +170,11 @@ package final class StagedFile<Name: PublishedName> {
             fileSystem.removeIfPresent(path)
         } else {
             do throws(FileSystemError) {
-                try fileSystem.rename(path, to: target)
+                try fileSystem.place(path, at: target)
             } catch let error where error.number == EXDEV {
                 // Two mounts may share one device number, as bind mounts do.
                 try copyBeside(target)
-                try fileSystem.rename(path, to: target)
+                try fileSystem.place(path, at: target)
             }
         }
         isOpen = false

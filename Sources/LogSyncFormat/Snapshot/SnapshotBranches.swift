@@ -35,10 +35,7 @@ extension SnapshotManifest {
             }
             branches.append(branch)
         }
-        let known = Set(branches.flatMap { [$0.id, $0.origin] })
-        guard branches.allSatisfy({ known.contains($0.parent) }) else {
-            throw reader.damaged("a branch off a peer that has none")
-        }
+        try check(branches, reader)
         var marks: [Marks] = []
         for _ in 0..<(try reader.count(of: "runs of marks", size: 18)) {
             let peer = try reader.peer()
@@ -51,5 +48,18 @@ extension SnapshotManifest {
                     marks: try (0..<count).map { _ in ChainMark(rawValue: try reader.word()) }))
         }
         return (branches, marks)
+    }
+
+    /// Each goes off from its origin, or from a branch of that which begins earlier: so none goes off from itself, by however
+    /// many others.
+    private static func check(_ branches: [Branch], _ reader: ByteReader) throws {
+        let known = Dictionary(branches.map { ($0.id, $0) }) { first, _ in first }
+        for branch in branches {
+            guard known[branch.origin] == nil else { throw reader.damaged("a branch of a branch") }
+            guard branch.parent != branch.origin else { continue }
+            guard let parent = known[branch.parent], parent.origin == branch.origin, parent.start < branch.start else {
+                throw reader.damaged("a branch of \(branch.origin) cannot go off from \(branch.parent)")
+            }
+        }
     }
 }

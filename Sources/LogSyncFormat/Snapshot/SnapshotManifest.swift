@@ -10,7 +10,9 @@ package struct SnapshotManifest: Hashable, Sendable {
     /// The app's schema as its author has it.
     package var schemaText: String
     /// Everybody in the version vector, by ascending id.
-    package var peers: [Peer]
+    package var peers: [Peer] { didSet { vector = Self.vector(peers) } }
+    /// The same as a vector. There may be very many, and it is asked for each of them.
+    package private(set) var vector: VersionVector
     /// The greatest number that each AUTOINCREMENT table gave out at the author, by the table's name in logs; read only where
     /// it is within ``Limits/rowNumbers``.
     package var sequences: [String: Int64]
@@ -77,18 +79,19 @@ package struct SnapshotManifest: Hashable, Sendable {
         self.schema = schema
         self.schemaText = schemaText
         self.peers = peers.sorted { $0.id < $1.id }
+        vector = Self.vector(peers)
         self.sequences = sequences
         self.branches = branches.sorted { $0.id < $1.id }
         self.marks = marks
         self.lost = lost
     }
-
-    package var vector: VersionVector {
-        VersionVector(Dictionary(peers.map { ($0.id, $0.sequence) }, uniquingKeysWith: max))
-    }
 }
 
 extension SnapshotManifest {
+    private static func vector(_ peers: [Peer]) -> VersionVector {
+        VersionVector(Dictionary(peers.map { ($0.id, $0.sequence) }, uniquingKeysWith: max))
+    }
+
     private static func places(_ peers: [Peer]) -> [PeerID: Int] {
         Dictionary(peers.enumerated().map { ($1.id, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -96,7 +99,6 @@ extension SnapshotManifest {
     /// - Throws: `LogSyncError.Code.malformedLog` where it could not be read back.
     func encode(to out: ByteWriter) throws {
         let places = Self.places(peers)
-        let vector = vector
         guard places.count == peers.count, (0...HybridTime.maximumMilliseconds).contains(taken),
             peers.allSatisfy({ peer in
                 (1...Limits.sequence).contains(peer.sequence) && peer.dependencies[peer.id] == 0

@@ -98,7 +98,7 @@ final class OpenStore {
             try connection.integer("SELECT EXISTS(SELECT 1 FROM \(table.clock) WHERE conflict >= 2)") == 1
         }
         hasReserved = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_reserved)") == 1
-        policies = try Policies(on: connection, custom: configuration.policies)
+        policies = try Policies(on: connection, custom: configuration.policies, catalog)
         schemaVersion = try facts.value("schema_version")?.asInteger ?? -1
         absentKeys = try KeyNames.read(on: connection)
         isBeingFilled = try facts.value(StoreFacts.isBeingFilled) == .integer(1)
@@ -113,6 +113,7 @@ final class OpenStore {
         connection.finalizeStatements()
         defaults = [:]
         catalog = try Catalog.load(on: connection)
+        policies.fit(catalog)
         uniqueKeys = [:]
         batchings = [:]
         tombstones = [:]
@@ -130,7 +131,7 @@ final class OpenStore {
 
     /// Reads the merge policies again; returns whether they changed.
     func reloadPolicies() throws -> Bool {
-        let read = try Policies(on: connection, custom: configuration.policies)
+        let read = try Policies(on: connection, custom: configuration.policies, catalog)
         defer {
             policies = read
             batchings = [:]

@@ -84,8 +84,15 @@ struct BranchAdoption {
     // MARK: From a snapshot
 
     /// False where it cannot be told whether what was imported here is that branch.
+    ///
+    /// - Throws: `malformedLog` where what has the branch's id here is another thing.
     func adopt(_ branch: Branch, _ manifest: SnapshotManifest) throws -> Bool {
-        if store.branches.contains(branch) { return true }
+        if let known = store.branches.first(where: { $0.id == branch.id }) {
+            if known == branch { return true }
+            guard known.start == branch.start else { throw contradiction(branch) }
+        } else if peers[branch.id].map({ $0.sequence > 0 }) ?? false {
+            throw contradiction(branch)
+        }
         let parent = try peers.number(of: branch.parent, on: connection)
         let offset = peers.branches.offset(of: parent)
         guard branch.start > offset, peers.branches.origin(of: parent) == origin else { return false }
@@ -94,6 +101,13 @@ struct BranchAdoption {
             try fork(after: node, into: known.union([branch.kept, branch.mark]), before: nil, manifest)
         else { return false }
         return true
+    }
+
+    private func contradiction(_ branch: Branch) -> LogSyncError {
+        LogSyncError(
+            .malformedLog,
+            "what a snapshot says of a branch of \(branch.origin) contradicts what is known of it here; nothing of it was "
+                + "imported", help: "Another snapshot or the log files are used instead.")
     }
 
     // MARK: One fork
@@ -124,6 +138,8 @@ struct BranchAdoption {
         for mark in marks.sorted() where mark != lowest && !siblings.contains(where: { $0.mark == mark }) {
             let id = Branch.id(of: mark, origin: peers.id(origin))
             let number = try peers.number(of: id, on: connection)
+            // It goes off from somewhere else here.
+            guard peers.branches.entries[number] == nil else { return false }
             try peers.add(
                 Branches.Entry(
                     number: number, origin: origin, start: start, mark: mark, parent: node.number, kept: lowest),

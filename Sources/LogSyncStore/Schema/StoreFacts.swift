@@ -11,6 +11,8 @@ struct StoreFacts {
     static let unsynchronized = "unsynchronized"
     /// The key of the names of the policies in code that decided every contested cell, a line each.
     static let policiesInCode = "policies_in_code"
+    /// The key of the columns at which policies were passed over when every contested cell was decided, a line each.
+    static let policiesPassedOver = "policies_passed_over"
     /// The key of when transactions of other peers were last imported, in Unix milliseconds.
     private static let lastImport = "last_import"
 

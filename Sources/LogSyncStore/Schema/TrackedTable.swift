@@ -24,6 +24,9 @@ final class TrackedTable {
         var declaredReference: String?
         var collation: Collation
         var isKey: Bool
+
+        /// Whether its values say which row is meant: this one, or another.
+        var namesRows: Bool { isKey || reference != nil || declaredReference != nil }
     }
 
     /// One part of a natural key.

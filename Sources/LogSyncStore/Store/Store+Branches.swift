@@ -70,16 +70,24 @@ extension Store {
 
     /// Takes over what a snapshot says of branches. False where it cannot be told what they are here, or where more is
     /// known here than its author knew, so that its names mean something else: it cannot be joined then.
+    ///
+    /// - Throws: `malformedLog` where they contradict each other or what is known.
     func adoptBranches(of manifest: SnapshotManifest) throws -> Bool {
         let known = try branches()
         if !manifest.branches.allSatisfy(known.contains) {
-            let isDone = try database.write { store in
-                try !manifest.branches.contains { $0.origin == store.ownID } && store.adoptBranches(of: manifest)
-            }
-            guard isDone else { return false }
+            do {
+                try database.write { store in
+                    guard try !manifest.branches.contains(where: { $0.origin == store.ownID }),
+                        try store.adoptBranches(of: manifest)
+                    else { throw UnknownBranch() }
+                }
+            } catch is UnknownBranch { return false }
         }
         return manifest.knows(try branches())
     }
+
+    /// Undoes what was adopted of a manifest's branches before one that cannot be.
+    private struct UnknownBranch: Error {}
 
     /// How far log files reach on each line of a forked history.
     ///

@@ -29,8 +29,10 @@ package struct JoinedSnapshot: Sendable {
 /// Joining snapshots that other peers have taken (Documentation/model.md, joining a snapshot).
 extension Store {
     /// What the snapshot says of branches is taken over first.
+    ///
+    /// - Throws: `malformedLog` where that contradicts itself or what is known here.
     package func joinability(of manifest: SnapshotManifest) throws -> Joinability {
-        guard try adoptBranches(of: manifest) else {
+        guard try blamingSnapshot({ try adoptBranches(of: manifest) }) else {
             return .fork(manifest.branches.first?.origin ?? manifest.peers.first?.id ?? PeerID(high: 0, low: 0))
         }
         return try database.read { try Self.joinability(of: manifest, $0) }
@@ -201,6 +203,7 @@ extension OpenStore {
                 try note(mark, of: number, at: run.first + UInt64(index))
             }
         }
+        try NewPeers(store: self).add(manifest.peers.count { peers[$0.id]?.sequence ?? 0 == 0 })
         for peer in manifest.peers {
             let number = try peers.number(of: peer.id, on: connection)
             guard peer.sequence > peers.entries[number]?.sequence ?? 0 else { continue }

@@ -30,13 +30,19 @@ extension Store {
 
     /// Sets a policy of the content.
     ///
-    /// - Throws: `usage` for a policy, table or column that is not known.
-    package func setPolicy(_ target: String, _ policy: String) throws {
+    /// - Returns: which columns of a table it leaves out, as a sentence without its end; nil where there are none.
+    /// - Throws: `usage` for a policy, table or column that is not known, and for one that cannot be the column's.
+    @discardableResult
+    package func setPolicy(_ target: String, _ policy: String) throws -> String? {
         try database.write { store in
             try Store.checkPolicies(
                 [(target, policy)], on: store.connection, configuration: store.configuration)
+            // Which columns refer to rows the schema says as it is now.
+            if try RecordStep.isSchemaOpen(store) { _ = try RecordStep(store).run() }
+            let left = try Store.checkAmounts(target, policy, store.catalog)
             try Settings(store).set(Policies.kind(of: policy), Self.logTarget(target, store), policy)
             _ = try RecordStep(store).run()
+            return left
         }
     }
 

@@ -110,7 +110,16 @@ extension Store {
 
     /// What of the content's schema this store does not have, or does not run.
     package func unmadeObjects() throws -> [UnmadeObject] {
-        try database.read { store in try UnmadeObjects(store.connection).all() + store.unmadeTriggersNow() }
+        try database.read { store in
+            let unfollowed = store.policies.unfollowed.map { target, policy in
+                UnmadeObject(
+                    object: target,
+                    reason:
+                        "the policy \(policy) is passed over: the column says which row is meant, which is no amount; "
+                        + "`logsync policy set` gives it another")
+            }
+            return try UnmadeObjects(store.connection).all() + store.unmadeTriggersNow() + unfollowed
+        }
     }
 
     /// That there are virtual tables which nothing keeps up to date as rows come; nil where there are none.

@@ -192,14 +192,13 @@ extension Founder {
         _ progress: @Sendable (SyncProgress) -> Void
     ) throws {
         // A store whose filling was interrupted later has been filled from the snapshot.
-        guard try store.store.fillingHash() != nil || store.store.vector().sequences.count <= 1,
-            case .ready = try store.store.joinability(of: snapshot.manifest)
-        else { return }
+        guard try store.store.fillingHash() != nil || store.store.vector().sequences.count <= 1 else { return }
         guard try !store.coverage.shownColumns(scan).show(snapshot.manifest.lost, besides: snapshot.peer) else {
             throw UnusableSnapshot(reason: "\(snapshot.name) lacks values that are shown")
         }
         let library = store.library
         do {
+            guard case .ready = try store.store.joinability(of: snapshot.manifest) else { return }
             guard try library.snapshots.isIntact(snapshot.name, of: snapshot.peer) else {
                 throw LogFileError.damaged("its bytes do not have the hash that its name says", offset: 0)
             }

@@ -13,9 +13,10 @@ struct NewPeers {
 
     private var today: Int64 { store.configuration.clock.now() / Self.dayLength }
 
-    /// Notes that the first transaction of a peer was merged.
-    func add() throws {
-        try store.facts.set(Self.fact, .text("\(today) \(try count() + 1)"))
+    /// Notes that the first transactions of so many peers were merged, or a snapshot joined that stands for them.
+    func add(_ number: Int = 1) throws {
+        guard number > 0 else { return }
+        try store.facts.set(Self.fact, .text("\(today) \(try count() + number)"))
     }
 
     /// How many came today; 0 where the store itself came today.

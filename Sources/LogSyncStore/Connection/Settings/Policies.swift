@@ -17,9 +17,16 @@ struct Policies {
     private var reinserting: Set<String> = []
     /// The foreign keys that a peer's own data broke, as ``ReferenceRule/target`` in lower case.
     private(set) var unenforced: Set<String> = []
+    /// The columns that name rows and would have one of ``ofAmounts``, which is passed over there: `table.column` by names in
+    /// logs, in lower case and in order.
+    private(set) var passedOver: [String] = []
 
     /// What is said of whole tables, beside the policies of their columns.
     static let tablePolicies: Set<String> = ["delete-wins", "delete-loses", "unique-park", "unique-merge"]
+
+    /// The policies that take values for amounts. Those of references and keys are none: they say which row is meant, and the
+    /// integers there are others in each store.
+    static let ofAmounts: Set<String> = [MergePolicy.sum.name, MergePolicy.max.name, MergePolicy.min.name]
 
     /// Whether a policy cannot be that of one column.
     static func isOfTables(_ policy: String) -> Bool {
@@ -35,7 +42,7 @@ struct Policies {
         }
     }
 
-    init(on connection: Connection, custom: [String: MergePolicy]) throws {
+    init(on connection: Connection, custom: [String: MergePolicy], _ catalog: Catalog) throws {
         rows = try connection.rows(
             """
             SELECT kind, target, value FROM logsync_setting
@@ -69,6 +76,26 @@ struct Policies {
             default: continue
             }
         }
+        fit(catalog)
+    }
+
+    /// Finds the columns that name rows as the tables are now, where policies of amounts are passed over.
+    mutating func fit(_ catalog: Catalog) {
+        passedOver = []
+        guard hasAny else { return }
+        for table in catalog.tables {
+            for column in table.columns where column.namesRows {
+                let policy = setPolicy(table.name, column.name)
+                if Self.ofAmounts.contains(policy.name) { passedOver.append("\(table.name).\(column.name)".folded) }
+            }
+        }
+        passedOver.sort()
+    }
+
+    /// The settings of single columns that are passed over.
+    var unfollowed: [(target: String, policy: String)] {
+        rows.filter { String(text: $0[0]) == "policy" && passedOver.contains(String(text: $0[1]).folded) }
+            .map { (String(text: $0[1]), String(text: $0[2])) }
     }
 
     /// Whether a row whose unique key an older one has is folded into it (`unique-merge`).
@@ -79,7 +106,12 @@ struct Policies {
 
     func policy(_ table: String, _ column: String) -> MergePolicy {
         guard hasAny else { return .lastWriter }
-        return byColumn["\(table).\(column)".folded] ?? byTable[table.folded] ?? .lastWriter
+        if !passedOver.isEmpty, passedOver.contains("\(table).\(column)".folded) { return .lastWriter }
+        return setPolicy(table, column)
+    }
+
+    private func setPolicy(_ table: String, _ column: String) -> MergePolicy {
+        byColumn["\(table).\(column)".folded] ?? byTable[table.folded] ?? .lastWriter
     }
 
     /// Whether some column or table has another policy than the default.

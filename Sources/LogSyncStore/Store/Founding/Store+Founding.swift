@@ -110,6 +110,9 @@ extension Store {
         }
         try Capture.equip(catalog.tables, on: connection)
         let store = try OpenStore(connection, configuration: configuration)
+        for (target, policy) in plan.policies {
+            report.warnings += try checkAmounts(target, policy, store.catalog).map { [$0] } ?? []
+        }
         try checkKeys(store.catalog)
         try ReferenceHistory.note(store.catalog, on: connection)
         try store.acceptSchemaVersion()
@@ -204,6 +207,30 @@ extension Store {
                 "INSERT OR REPLACE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)",
                 .text(ProgramAllocator.setting), .text(allocator.target), .text(allocator.text()))
         }
+    }
+
+    /// Refuses a policy of amounts for a column that names rows, and says which columns of a table it leaves out.
+    ///
+    /// - Parameter target: as in the database.
+    static func checkAmounts(_ target: String, _ policy: String, _ catalog: Catalog) throws -> String? {
+        guard Policies.ofAmounts.contains(policy) else { return nil }
+        if let table = catalog.tables.first(where: { $0.schema.name.folded == target.folded }) {
+            let left = table.columns.filter(\.namesRows).map(\.local)
+            guard !left.isEmpty else { return nil }
+            return "\(policy) leaves out what says which row is meant, where the last writer's shows: "
+                + "\(left.joined(separator: ", ")) of \(table.schema.name)"
+        }
+        for table in catalog.tables {
+            for column in table.columns where column.namesRows {
+                guard "\(table.schema.name).\(column.local)".folded == target.folded else { continue }
+                throw LogSyncError(
+                    .usage,
+                    "\(target) says which row is meant, by integers that are others in each store or as a key: that is no "
+                        + "amount, and \(policy) cannot be its policy; nothing was changed",
+                    help: "first-writer, last-writer, prefer NAME,… and manual pick one peer's row.")
+            }
+        }
+        return nil
     }
 
     static func checkPolicies(
