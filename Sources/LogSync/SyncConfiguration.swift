@@ -62,7 +62,7 @@ public struct SyncConfiguration: Sendable {
     package var didChangeFile: (@Sendable (String) -> Void)?
 
     /// How often a running replicator looks at everything, whatever it was told of.
-    var fullLookInterval: Duration = .seconds(60)
+    var fullScanInterval: Duration = .seconds(60)
 
     /// How much of a database SQLite keeps in memory, in bytes.
     var pageCache = StoreConfiguration().pageCache

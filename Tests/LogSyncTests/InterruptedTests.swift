@@ -113,7 +113,7 @@ struct InterruptedTests {
         #expect(peers.first { $0.id == former }?.retired == true)
     }
 
-    @Test("A clone whose store is in its place already goes on with it and says so; any other store is named as what it is")
+    @Test("A clone goes on with a store that an interrupted one has put in its place; any other is named as what it is")
     func clone() async throws {
         var b = try world.machine("b")
         let (path, states) = (b.path, b.configuration.stateDirectory + "/stores/")

@@ -144,7 +144,7 @@ struct LostStateTests {
         await daemon.close()
     }
 
-    @Test("What may not be written there is a matter of permissions, and not of space", arguments: [EACCES, EPERM, EROFS])
+    @Test("What may not be written there is a matter of permissions, not of space", arguments: [EACCES, EPERM, EROFS])
     func permissions(number: CInt) async throws {
         let error = DurableFile.failure("/state/stores/1.json", "made", number)
         #expect(error.code == .noPermission && error.help?.contains("space") == false)

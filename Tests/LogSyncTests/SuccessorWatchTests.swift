@@ -37,7 +37,7 @@ struct SuccessorWatchTests {
         var copy = a
         copy.configuration.events = events
         // Nothing else is to look.
-        copy.configuration.fullLookInterval = .seconds(3600)
+        copy.configuration.fullScanInterval = .seconds(3600)
         // The first round waits until the folder is watched.
         let directory = StateDirectory(a.configuration.stateDirectory)
         let lock = try StoreLock(path: "\(directory.locks)/\(StoreLocks.name(path)).step")

@@ -144,8 +144,8 @@ struct StateDirectory: Equatable {
     /// These peers.
     func peers(at path: String) throws -> [PeerID] { try all(at: path).map(\.peer) }
 
-    /// Writes a state file so that it survives a power loss, whole or not at all. The directories are made where somebody has
-    /// removed them.
+    /// Writes a state file so that it survives a power loss, whole or not at all. The directories are made where they were
+    /// removed.
     ///
     /// - Parameter mayBeUndone: whether a power loss may leave the former one.
     /// - Throws: `ioError`, `noPermission`, `cannotCreate`.

@@ -16,7 +16,7 @@ extension Replicator {
         guard let locks else { throw CancellationError() }
         try await locks.step.acquire(wait: configuration.wait, of: path)
         defer { locks.step.release() }
-        // Somebody has removed the state directory, or restored it: who comes now takes the locks that are there.
+        // Where the state directory was removed, other processes take the locks of the one that was made since.
         if access == .shared, !locks.step.isInPlace {
             self.locks = try madeLocks(for: store)
             return try await step(settles: settles, body)

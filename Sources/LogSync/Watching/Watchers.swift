@@ -27,7 +27,7 @@ struct Watchers: Sendable {
         ) { _ in wakes.wake(.local) }
     }
 
-    /// Files that arrive in the content folder, also those that this peer itself puts there: which peer it is may change.
+    /// Files that arrive in the content folder, this peer's own as well: which peer it is may change.
     ///
     /// - Parameter folder: is asked when a watch begins.
     func watchContainer(_ folder: @escaping @Sendable () async -> String?) async {
@@ -78,7 +78,7 @@ struct Watchers: Sendable {
     /// A full look once a minute, whatever events have said.
     func watchTime() async {
         // A sleep fails when the task is cancelled, and only then.
-        while (try? await Task.sleep(for: configuration.fullLookInterval)) != nil { wakes.wake(.full) }
+        while (try? await Task.sleep(for: configuration.fullScanInterval)) != nil { wakes.wake(.full) }
     }
 
     /// How long the folder may take to answer before that is said.

@@ -141,8 +141,8 @@ extension Store {
         try finishLeaving(database)
     }
 
-    /// Puts the journal mode back, and then removes the facts, which say what it was: whoever goes on after this process died
-    /// has to know it.
+    /// Puts the journal mode back, and then removes the facts, which say what it was: a process that goes on after this one
+    /// died has to know it.
     private static func finishLeaving(_ database: StoreConnection) throws {
         // It cannot be changed while others have the database open; then it stays WAL, which any SQLite reads.
         try? database.withConnection { connection in
