@@ -93,7 +93,7 @@ struct StoreExamination {
             do throws(FileSystemError) {
                 try store.configuration.fileSystem.checkWritable(place)
             } catch {
-                // A directory that is not there is made by whoever needs it.
+                // A directory that is not there is made when it is needed.
                 guard [ENOSPC, EDQUOT, EROFS, EACCES, EPERM].contains(error.number), !others.contains(error.number)
                 else { continue }
                 return unwritable(error, what, kept: kept, help: StateDirectory.permissionHelp)
