@@ -61,6 +61,9 @@ public struct SyncConfiguration: Sendable {
     /// Is given the path of each file that a replicator has put into the container or removed from it.
     package var didChangeFile: (@Sendable (String) -> Void)?
 
+    /// How often a running replicator looks at everything, whatever it was told of.
+    var fullScanInterval: Duration = .seconds(60)
+
     /// How much of a database SQLite keeps in memory, in bytes.
     var pageCache = StoreConfiguration().pageCache
 

@@ -46,4 +46,39 @@ struct WakeTests {
         #expect(wakes.take().peers == nil)
         #expect(wakes.take().peers == [])
     }
+
+    @Test("What the peer that the store is at the time has published itself is no news, and all else is")
+    func own() {
+        var wake = Wake(reasons: [.folder, .local], peers: [id])
+        wake.leaveOut(PeerID(high: 3, low: 4))
+        #expect(wake.reasons == [.folder, .local] && wake.peers == [id])
+        wake.leaveOut(id)
+        #expect(wake.reasons == .local)
+        wake = Wake(reasons: .folder, peers: [id, PeerID(high: 3, low: 4)])
+        wake.leaveOut(id)
+        #expect(wake.reasons == .folder && wake.peers == [PeerID(high: 3, low: 4)])
+        wake = Wake(reasons: [.folder, .full], peers: nil)
+        wake.leaveOut(id)
+        #expect(wake.reasons == [.folder, .full] && wake.peers == nil)
+    }
+
+    @Test("After a failure only a full look says that all is well, and what succeeds before has it come soon")
+    func afterFailure() async throws {
+        let wakes = WakeQueue()
+        var state = DaemonState(wakes: wakes, receiptDelay: .zero)
+        var said = [state.succeed(.local)]
+        state.trouble = .ioError
+        // Many failures, after which it would be tried again in half a minute.
+        for _ in 0..<8 {
+            state.fail(retryAfter: .seconds(3600))
+            said += [state.succeed([.local, .commit]), state.succeed(.folder)]
+        }
+        #expect(said == [true] + Array(repeating: false, count: 16))
+        for await _ in wakes.signals { break }
+        #expect(wakes.take().reasons == .full)
+        state.schedule(.full)
+        let isWell = state.succeed([.full, .folder])
+        #expect(isWell)
+        state.stop()
+    }
 }

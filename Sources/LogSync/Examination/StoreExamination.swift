@@ -12,7 +12,8 @@ struct StoreExamination {
     private var path: String { store.place.path }
 
     func findings() throws -> [Finding] {
-        var findings = place() + disks()
+        let disks = disks()
+        var findings = place() + disks
         let health = try store.store.health()
         findings += self.health(health)
         // A database that SQLite calls damaged is not asked further.
@@ -23,7 +24,7 @@ struct StoreExamination {
         let status = try store.status(try? scanned.get())
         let obstacle = obstacle(scanned)
         if let obstacle { findings.append(obstacle) }
-        findings += inside(status, mayPublish: obstacle == nil)
+        findings += inside(status, mayPublish: obstacle == nil && disks.isEmpty)
         guard case .success(let scan) = scanned else { return findings }
         findings += try strangers(scan)
         findings += status.schemas.map { other in
@@ -73,26 +74,37 @@ struct StoreExamination {
     /// What keeps this machine's own files from being written.
     private func disks() -> [Finding] {
         let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
-        let places = [
-            (directory, "the database cannot be written to", "what programs have committed stays as it is"),
-            (store.stateDirectory.path, "the state directory cannot be written to", "nothing is recorded or imported"),
-        ]
-        return places.compactMap { place, what, kept in
+        // SQLite says for itself who may not write.
+        let database = disk(
+            [directory.isEmpty ? "/" : directory], "the database cannot be written to",
+            kept: "what programs have committed stays as it is", but: [EACCES, EPERM])
+        let state = store.stateDirectory
+        return [
+            database,
+            disk(
+                [state.path, state.stores, state.locks], "the state directory cannot be written to",
+                kept: "nothing is published or imported"),
+        ].compactMap(\.self)
+    }
+
+    /// - Parameter others: what is said elsewhere.
+    private func disk(_ places: [String], _ what: String, kept: String, but others: [CInt] = []) -> Finding? {
+        for place in places {
             do throws(FileSystemError) {
-                try store.configuration.fileSystem.checkWritable(place.isEmpty ? "/" : place)
-                return nil
-            } catch  where [ENOSPC, EDQUOT, EROFS].contains(error.number) {
-                return unwritable(error, what, kept: kept)
+                try store.configuration.fileSystem.checkWritable(place)
             } catch {
-                // SQLite and the locks say for themselves who may not write.
-                return nil
+                // A directory that is not there is made when it is needed.
+                guard [ENOSPC, EDQUOT, EROFS, EACCES, EPERM].contains(error.number), !others.contains(error.number)
+                else { continue }
+                return unwritable(error, what, kept: kept, help: StateDirectory.permissionHelp)
             }
         }
+        return nil
     }
 
     private func unwritable(
         _ error: FileSystemError, _ what: String = "the content folder cannot be written to",
-        kept: String = "recorded changes stay in the store's outbox"
+        kept: String = "recorded changes stay in the store's outbox", help: String? = nil
     ) -> Finding {
         let code =
             switch error.number {
@@ -104,7 +116,7 @@ struct StoreExamination {
         let explained = error.explained(kept: kept)
         return Finding(
             code, .trouble, what, at: error.path, why: explained.message,
-            help: explained.help)
+            help: explained.code == .noPermission ? help ?? explained.help : explained.help)
     }
 
     /// Whether the folder holds only peers of which this store has never heard.
@@ -288,7 +300,7 @@ struct StoreExamination {
             "outbox", .trouble, waiting.isEmpty ? 0 : status.outbox, "transactions are not published yet",
             why: mayPublish
                 ? "the container was not there or could not be written to, or no logsync has run since"
-                : "they wait until the content folder can be used",
+                : "they wait until the content folder can be used, and this machine's own files be written",
             help: "run logsync sync or logsync watch on the store")
         add(
             "conflicts", .note, status.conflicts, "cells were written on two peers at once",

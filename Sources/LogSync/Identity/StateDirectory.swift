@@ -11,6 +11,10 @@ struct StateDirectory: Equatable {
     /// Where files are staged before they are published, where it is on the container's file system.
     var staging: String { path + "/staging" }
 
+    /// What helps where this user may not write there.
+    static let permissionHelp =
+        "Let this user write that directory and what is in it, or mount its disk read-write; then run the command again"
+
     init(_ path: String) {
         self.path = StorePlace.absolute(path)
     }
@@ -132,16 +136,21 @@ struct StateDirectory: Equatable {
             .compactMap { try? load($0) }
     }
 
-    /// The peers that a path has been the store of, as far as this machine knows.
+    /// Of each peer that a path has been the store of, as far as this machine knows.
     ///
     /// - Throws: as ``all()``.
-    func peers(at path: String) throws -> [PeerID] { try all().filter { $0.path == path }.map(\.peer) }
+    func all(at path: String) throws -> [StateFile] { try all().filter { $0.path == path } }
 
-    /// Writes a state file so that it survives a power loss, whole or not at all.
+    /// These peers.
+    func peers(at path: String) throws -> [PeerID] { try all(at: path).map(\.peer) }
+
+    /// Writes a state file so that it survives a power loss, whole or not at all. The directories are made where they were
+    /// removed.
     ///
     /// - Parameter mayBeUndone: whether a power loss may leave the former one.
-    /// - Throws: `ioError`.
+    /// - Throws: `ioError`, `noPermission`, `cannotCreate`.
     func save(_ state: StateFile, mayBeUndone: Bool = false) throws {
+        if access(stores, F_OK) != 0 { try create() }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys]
         try DurableFile.write(try encoder.encode(state), to: path(of: state.peer), mayBeUndone: mayBeUndone)

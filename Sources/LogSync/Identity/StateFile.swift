@@ -32,6 +32,11 @@ struct StateFile: Equatable, Codable {
     var claim: IdentityTrouble?
     /// Whether what the folder says is to be believed the next time, because a person said so.
     var acceptsClaim: Bool?
+    /// Whether a clone made the store and has not said so yet: it was killed, or is about to.
+    var isCloning: Bool?
+    /// Whether the database at the path was found to be no store any more, by a `leave` that went on where one was killed. An
+    /// `init` of it wants to know which peer it was.
+    var hasLeft: Bool?
 
     static let currentFormat = 1
     /// As many runs may pass before another process's receipt could be taken for one of ours come back.

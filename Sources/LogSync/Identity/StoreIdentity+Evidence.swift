@@ -5,12 +5,14 @@ import LogSyncStore
 
 /// What is known of which peer a store is: by the store, this machine, and the folder.
 extension StoreIdentity {
-    /// - Parameter scan: what the container holds; nil where it is not available or was not looked at.
-    func evidence(_ scan: ContainerScan?) throws -> IdentityEvidence {
+    /// - Parameters:
+    ///   - scan: what the container holds; nil where it is not available or was not looked at.
+    ///   - folder: what that tells of this peer.
+    func evidence(_ scan: ContainerScan?, _ folder: FolderEvidence?) throws -> IdentityEvidence {
         IdentityEvidence(
             registration: owner.registration, place: owner.place, machine: owner.configuration.machineID, state: state,
             original: try pathOfOriginal(), sequence: try store.vector()[peer],
-            chain: try store.chain(of: peer).description, folder: try scan.map { try folderEvidence($0) },
+            chain: try store.chain(of: peer).description, folder: folder,
             isContradicted: try scan.map(isContradicted) ?? false, now: owner.configuration.clock.now())
     }
 
@@ -35,7 +37,7 @@ extension StoreIdentity {
         return nil
     }
 
-    private func folderEvidence(_ scan: ContainerScan) throws -> FolderEvidence {
+    func folderEvidence(_ scan: ContainerScan) throws -> FolderEvidence {
         // Without a state file it is worth reading what others have made of transactions that this store never had.
         if state == nil { try findDependents(scan) }
         var evidence = FolderEvidence(highest: seenByOthers)

@@ -15,8 +15,10 @@ final class StoreIdentity {
     let peer: PeerID
     /// The state file as it was last read or written; nil until the identity is settled.
     private(set) var state: StateFile?
-    /// Of the state file as it was then.
+    /// Of the state file as it was then; nil where there is none, and ``state`` is what this process knows all the same.
     private var version: StateDirectory.Version?
+    /// Whether the state file was lost while this process went by it, and the folder has not been asked since.
+    private var isLost = false
     /// Whether the identity was compared with what the container says, by this process.
     private(set) var isSettledWithFolder = false
     /// The highest sequence of this peer on which another peer's transaction depends.
@@ -42,7 +44,9 @@ final class StoreIdentity {
     /// - Throws: `containerUnavailable` where only the container could tell.
     func settle(_ scan: ContainerScan?) throws -> Succession? {
         if try isUnchanged(scan) { return nil }
-        let evidence = try evidence(scan)
+        let folder = try scan.map(folderEvidence)
+        if isLost, let receipt = folder?.receipt { own(receipt) }
+        let evidence = try evidence(scan, folder)
         func succession(_ kind: IdentityTrouble.Kind, _ detail: String) -> Succession {
             Succession(kind: kind, detail: detail, restsOnFolder: evidence.restsOnFolder)
         }
@@ -75,6 +79,7 @@ final class StoreIdentity {
                 help: "Mount the container and run the command again")
         }
         isSettledWithFolder = isSettledWithFolder || scan != nil
+        isLost = isLost && scan == nil
         return nil
     }
 
@@ -94,8 +99,8 @@ final class StoreIdentity {
     /// Whether nothing has changed since the identity was settled: so it is at every step but the first.
     private func isUnchanged(_ scan: ContainerScan?) throws -> Bool {
         try load()
-        guard let state, state.path == place.path, state.inode == place.inode, state.machine == machineID,
-            scan == nil, isSettledWithFolder || owner.registration.path == place.path,
+        guard let state, version != nil, state.hasLeft != true, state.path == place.path, state.inode == place.inode,
+            state.machine == machineID, scan == nil, isSettledWithFolder || owner.registration.path == place.path,
             owner.registration.stateDirectory == owner.stateDirectory.path
         else { return false }
         let sequence = try store.vector()[peer]
@@ -120,18 +125,30 @@ final class StoreIdentity {
 
     // MARK: Remembering
 
+    /// What this process knows of a state file that is lost holds: it is written anew.
     private func load() throws {
         version = owner.stateDirectory.version(of: peer)
-        state = try owner.stateDirectory.load(peer)
+        if let found = try owner.stateDirectory.load(peer) {
+            state = found
+        } else if state != nil {
+            (version, isLost, isSettledWithFolder) = (nil, true, false)
+        }
+    }
+
+    /// Counts the receipt in the folder among this store's own. Which runs have written receipts since this process last read
+    /// the state file nobody can say any more, and one of these is not another store's.
+    private func own(_ receipt: (counter: UInt64, nonce: String)) {
+        guard var known = state else { return }
+        known.receiptCounter = max(known.receiptCounter, receipt.counter)
+        if !known.nonces.contains(receipt.nonce) { known.nonces.insert(receipt.nonce, at: 0) }
+        state = known
     }
 
     /// Reads the state file again where another process has written it since: what is noted in it from here on would undo
     /// that, and the receipt of which it told would be taken for another store's.
     func refresh() throws {
-        guard let known = state, version != owner.stateDirectory.version(of: peer) else { return }
+        guard state != nil, version != owner.stateDirectory.version(of: peer) else { return }
         try load()
-        // One that is lost is written anew.
-        state = state ?? known
     }
 
     /// Notes who and where this store is, in the state file and in the store.
@@ -150,6 +167,7 @@ final class StoreIdentity {
         next.machine = machineID
         next.sequence = try store.vector()[peer]
         next.chain = try chain
+        next.hasLeft = nil
         if let claim, next.claim == nil { owner.logger.warning("\(place.path): \(claim.detail)") }
         // What was looked at without the folder says nothing of what that claims.
         if folder != nil { next.claim = claim }
@@ -180,7 +198,7 @@ final class StoreIdentity {
     }
 
     private func save(_ next: StateFile, mayBeUndone: Bool = false) throws {
-        guard next != state else { return }
+        guard next != state || version == nil else { return }
         try owner.stateDirectory.save(next, mayBeUndone: mayBeUndone)
         version = owner.stateDirectory.version(of: peer)
         state = next

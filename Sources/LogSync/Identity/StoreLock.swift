@@ -37,6 +37,13 @@ final class StoreLock {
 
     deinit { close(descriptor) }
 
+    /// Whether the path still leads to this lock; otherwise others take another one.
+    var isInPlace: Bool {
+        var (here, there) = (stat(), stat())
+        return fstat(descriptor, &here) == 0 && stat(path, &there) == 0 && here.st_ino == there.st_ino
+            && here.st_dev == there.st_dev
+    }
+
     private func tryAcquire(_ kind: CInt) throws -> Bool {
         if flock(descriptor, kind | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK || errno == EINTR else {

@@ -16,6 +16,11 @@ extension Replicator {
         guard let locks else { throw CancellationError() }
         try await locks.step.acquire(wait: configuration.wait, of: path)
         defer { locks.step.release() }
+        // Where the state directory was removed, other processes take the locks of the one that was made since.
+        if access == .shared, !locks.step.isInPlace {
+            self.locks = try madeLocks(for: store)
+            return try await step(settles: settles, body)
+        }
         // Files that were replaced are not to be read either.
         let isCurrent = store.isCurrent
         if isCurrent {
@@ -77,13 +82,17 @@ extension Replicator {
         try awaitReturn()
         let store = try openedStore()
         stateDirectory = store.stateDirectory
-        try stateDirectory.create()
-        locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
+        locks = try madeLocks(for: store)
         opened = store
         storeReturn = nil
         // What others import from now on is news, also before the first step.
         if seenToken == nil { seenToken = try store.store.lastToken() }
         return store
+    }
+
+    private func madeLocks(for store: ReplicatedStore) throws -> StoreLocks {
+        try store.stateDirectory.create()
+        return try StoreLocks(store.stateDirectory, store: store.place.path, wait: configuration.wait)
     }
 
     private func openedStore() throws -> ReplicatedStore {

@@ -60,9 +60,10 @@ extension Replicator {
         background = nil
     }
 
-    /// Watches the content folder, and anew from when the content was found to be elsewhere or this to be another peer.
+    /// Watches the content folder, and looks at it anew from when the content was found to be elsewhere or this to be another
+    /// peer.
     private nonisolated func watchContainer(_ watchers: Watchers, anewAfter moves: AsyncStream<Void>) async {
-        func watch() -> Task<Void, Never> { Task { await watchers.watchContainer { await self.contentPaths() } } }
+        func watch() -> Task<Void, Never> { Task { await watchers.watchContainer { await self.contentPath() } } }
         var watching = watch()
         for await _ in moves {
             watching.cancel()
@@ -84,11 +85,11 @@ extension Replicator {
     /// Where other processes ask for the store; nil before it has been opened, which tells where that is.
     private func requestsPath() -> String? { locks == nil && access != .lettingGo ? nil : stateDirectory.locks }
 
-    /// Where the content folder is, and this peer's own folder; nil where the store cannot be asked.
-    private func contentPaths() -> (path: String, own: String)? {
+    /// Where the content folder is; nil where the store cannot be asked.
+    private func contentPath() -> String? {
         guard opened?.store.isResting == false || KernelLocks.shared.holder(of: path) == nil else { return nil }
         // The round says why the store cannot be opened.
-        return try? inspect { ($0.content.path, $0.content.peer($0.peer).path) }
+        return try? inspect { $0.content.path }
     }
 
     // MARK: The loop
@@ -99,7 +100,10 @@ extension Replicator {
         for await _ in wakes.signals {
             if Task.isCancelled { break }
             let start = ContinuousClock.now
-            let wake = wakes.take()
+            var wake = wakes.take()
+            // Which peer this is, is asked anew each time: what it publishes itself is no news to it.
+            if let opened { wake.leaveOut(opened.peer) }
+            if wake.reasons.isEmpty { continue }
             var isAtWork = false
             defer {
                 if isAtWork { endWork() }
@@ -125,7 +129,7 @@ extension Replicator {
                 state.noteReceipt(
                     isWritten: !wake.reasons.isDisjoint(with: [.acknowledge, .full]), isOwed: result != nil)
                 guard let result else { continue }
-                announce(result, &state)
+                announce(result, of: wake, &state)
                 if wake.reasons.contains(.full) { try await upkeep(compacts: state.isTimeToCompact()) }
                 endWork()
                 isAtWork = false
@@ -156,8 +160,9 @@ extension Replicator {
     /// Does what a wake calls for. Returns nil where there was nothing to do.
     private func respond(to wake: Wake, _ state: inout DaemonState) async throws -> SyncResult? {
         if wake.reasons.contains(.full) { return try await round(.everything) }
-        if wake.reasons.contains(.folder) {
-            return try await round([.scan, .publish, .import], .changes(in: wake.peers))
+        if !wake.reasons.isDisjoint(with: [.folder, .maintenance]) {
+            let own = try wake.reasons.contains(.maintenance) ? [store().peer] : []
+            return try await round([.scan, .publish, .import], .changes(in: wake.peers?.union(own)))
         }
         let (version, isPending) = try inspect { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
         guard isPending || version != state.version else { return nil }
@@ -241,9 +246,8 @@ extension Replicator {
 
     // MARK: Announcing
 
-    private func announce(_ result: SyncResult, _ state: inout DaemonState) {
-        state.succeed()
-        if state.trouble != nil || !state.hasBegun {
+    private func announce(_ result: SyncResult, of wake: Wake, _ state: inout DaemonState) {
+        if state.succeed(wake.reasons), state.trouble != nil || !state.hasBegun {
             if state.trouble != nil { configuration.logger.notice("\(path) is in step again") }
             state.trouble = nil
             state.hasBegun = true
@@ -252,7 +256,7 @@ extension Replicator {
         state.published += result.published
         if state.published >= Self.maintenanceInterval {
             state.published = 0
-            state.wakes.wake(.folder, in: opened?.peer)
+            state.wakes.wake(.maintenance)
         }
         guard result.held != state.held else { return }
         state.held = result.held

@@ -22,6 +22,8 @@ struct DaemonState {
     private var retry: Task<Void, Never>?
     /// How long after the next failure the round is tried again.
     private var delay = DaemonState.firstDelay
+    /// Whether the retry is to come soon, because something succeeded since the last failure.
+    private var isHastened = false
     private var lastCompaction: ContinuousClock.Instant?
 
     /// The wake at which the store's files are let go of, where nothing happens before.
@@ -73,7 +75,7 @@ struct DaemonState {
     mutating func schedule(_ reasons: WakeReasons) {
         if reasons.contains(.full) {
             retry?.cancel()
-            retry = nil
+            (retry, isHastened) = (nil, false)
         }
         if reasons.contains(.local) { pausesLeft = Self.scanPauses[...] }
         guard reasons.contains(.local) || reasons.contains(.commit) else { return }
@@ -89,11 +91,27 @@ struct DaemonState {
         return true
     }
 
-    mutating func succeed() {
+    /// Notes that a round has succeeded.
+    ///
+    /// What arrived while rounds failed may have been looked at in vain, so after a failure only a full one says that all is
+    /// well; where another succeeds, that comes soon.
+    ///
+    /// - Parameter reasons: what the round was for.
+    /// - Returns: whether nothing is left to be made up for.
+    mutating func succeed(_ reasons: WakeReasons) -> Bool {
+        guard reasons.contains(.full) || trouble == nil else {
+            if !isHastened {
+                isHastened = true
+                retry?.cancel()
+                retry = wakes.wake(.full, after: Self.firstDelay)
+            }
+            return false
+        }
         absence = nil
         delay = Self.firstDelay
         retry?.cancel()
         retry = nil
+        return true
     }
 
     /// Whether it is time to say once more that the store is not there: soon after the start, so that a path that is wrong is

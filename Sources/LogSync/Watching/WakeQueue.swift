@@ -18,6 +18,8 @@ struct WakeReasons: OptionSet {
     static let acknowledge = WakeReasons(rawValue: 32)
     /// Nothing has happened for a while: the store's files may be let go of.
     static let rest = WakeReasons(rawValue: 64)
+    /// So much was published that the own folder is to be maintained.
+    static let maintenance = WakeReasons(rawValue: 128)
 }
 
 /// What a running replicator was woken for, and where.
@@ -25,6 +27,12 @@ struct Wake {
     var reasons = WakeReasons()
     /// The peers in whose folders something changed; nil where it may be anywhere.
     var peers: Set<PeerID>? = []
+
+    /// Leaves out what happened in the folder of one peer.
+    mutating func leaveOut(_ peer: PeerID) {
+        guard peers?.remove(peer) != nil, peers?.isEmpty ?? false else { return }
+        reasons.remove(.folder)
+    }
 }
 
 /// Gathers wakes, however many, until the running replicator takes them as one.

@@ -27,15 +27,15 @@ struct Watchers: Sendable {
         ) { _ in wakes.wake(.local) }
     }
 
-    /// Files that arrive in the content folder, save the ones that this peer itself puts there.
+    /// Files that arrive in the content folder, this peer's own as well: which peer it is may change.
     ///
     /// - Parameter folder: is asked when a watch begins.
-    func watchContainer(_ folder: @escaping @Sendable () async -> (path: String, own: String)?) async {
-        var watched: (path: String, own: String)?
+    func watchContainer(_ folder: @escaping @Sendable () async -> String?) async {
+        var watched: String?
         await watch(
             {
                 watched = await folder()
-                return watched?.path
+                return watched
             }, recursive: true, only: nil,
             polling: configuration.pollInterval ?? Self.folderPolling, polls: configuration.pollInterval != nil
         ) { hint in
@@ -44,9 +44,8 @@ struct Watchers: Sendable {
             case .overflow: wakes.wake(.full)
             case .changed(let directory, let name):
                 guard let watched else { return wakes.wake(.folder) }
-                if directory == watched.own || directory.hasPrefix(watched.own + "/") { return }
                 if let name, Self.isOnItsWay(name) { return }
-                wakes.wake(.folder, in: Self.peer(directory, name, content: watched.path))
+                wakes.wake(.folder, in: Self.peer(directory, name, content: watched))
             }
         }
     }
@@ -79,7 +78,7 @@ struct Watchers: Sendable {
     /// A full look once a minute, whatever events have said.
     func watchTime() async {
         // A sleep fails when the task is cancelled, and only then.
-        while (try? await Task.sleep(for: .seconds(60))) != nil { wakes.wake(.full) }
+        while (try? await Task.sleep(for: configuration.fullScanInterval)) != nil { wakes.wake(.full) }
     }
 
     /// How long the folder may take to answer before that is said.

@@ -40,7 +40,10 @@ struct Clone: AsyncParsableCommand {
             for warning in report.warnings { session.logger.warning("\(warning)") }
             try session.report(report) {
                 let place = "\(report.content) in \(report.container)"
-                let headline = "\(report.store) is now a store of \(place) as \(report.peer.label)."
+                let headline =
+                    report.resumed
+                    ? "\(report.store) is a store of \(place) as \(report.peer.label): a clone that was interrupted had made it."
+                    : "\(report.store) is now a store of \(place) as \(report.peer.label)."
                 return [Terminal.printable(headline), "Transactions: \(report.imported) imported."]
                     + report.held.map(\.line) + report.unmade.map(\.line) + report.leftOut.map(\.line)
             }

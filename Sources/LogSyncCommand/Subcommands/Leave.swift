@@ -32,9 +32,11 @@ struct Leave: AsyncParsableCommand {
         var published: Bool
         /// What was left of a store whose tables another program had dropped, or whose `init` or `leave` was interrupted.
         var leftovers: [String] = []
+        /// A `leave` that was interrupted when the tables were gone was brought to its end: the store is on no list any more.
+        var finished = false
 
         private enum CodingKeys: String, CodingKey {
-            case format, store, content, peer, dryRun, published, leftovers
+            case format, store, content, peer, dryRun, published, leftovers, finished
         }
     }
 
@@ -42,8 +44,11 @@ struct Leave: AsyncParsableCommand {
         try await common.run { session in
             let configuration = session.configuration()
             let leftovers = try await Replicator.removeLeftovers(store, dryRun: dryRun, configuration: configuration)
-            guard leftovers.isEmpty else {
-                let report = Report(store: store, dryRun: dryRun, published: false, leftovers: leftovers)
+            let content = try await Replicator.finishLeaving(store, dryRun: dryRun, configuration: configuration)
+            guard leftovers.isEmpty, content == nil else {
+                let report = Report(
+                    store: store, content: content, dryRun: dryRun, published: false, leftovers: leftovers,
+                    finished: content != nil)
                 try session.report(report) { lines(report) }
                 return .done
             }
@@ -59,10 +64,11 @@ struct Leave: AsyncParsableCommand {
     }
 
     private func lines(_ report: Report) -> [String] {
-        guard let content = report.content else {
+        guard let content = report.content, report.leftovers.isEmpty, !report.finished else {
+            let left = report.leftovers + (report.finished ? ["its place in logsync list"] : [])
             return [
                 "\(report.store) is no store: another program had dropped tables of it, or its init or leave was interrupted. "
-                    + "What was left \(dryRun ? "would be" : "is") removed: \(report.leftovers.joined(separator: ", "))."
+                    + "What was left \(dryRun ? "would be" : "is") removed: \(left.joined(separator: ", "))."
             ].map(Terminal.printable)
         }
         var lines = [

@@ -10,9 +10,11 @@ enum StoreSchema {
     /// transactions. To an older logsync it is a newer one's, which it leaves alone.
     static let unfinishedFormat = Int64.max
 
+    static let facts = "CREATE TABLE logsync_store(key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;"
+
     static let sql = """
         -- Facts about this store: who it is, where its container is.
-        CREATE TABLE logsync_store(key TEXT PRIMARY KEY NOT NULL, value) WITHOUT ROWID;
+        \(facts)
         -- Every peer known here. Clock records name peers by number.
         CREATE TABLE logsync_peer(
             number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE,

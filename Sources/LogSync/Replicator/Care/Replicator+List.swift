@@ -1,3 +1,4 @@
+import Foundation
 import LogSyncModel
 import Logging
 
@@ -10,7 +11,9 @@ extension Replicator {
     /// - Throws: `ioError` where the state directory cannot be read.
     public static func list(configuration: SyncConfiguration) async throws -> ListReport {
         var stores: [String: ListedStore] = [:]
-        for file in try StateDirectory(configuration.stateDirectory).all() {
+        for file in try StateDirectory(configuration.stateDirectory).all() where file.hasLeft != true {
+            // A clone that was killed may not have come to that.
+            if file.isCloning ?? false, !FileManager.default.fileExists(atPath: file.path) { continue }
             // A store that became another peer has left the former one's state file behind.
             if let known = stores[file.path], known.state != .missing { continue }
             stores[file.path] = try await listed(file, configuration)

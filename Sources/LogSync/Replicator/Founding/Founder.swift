@@ -21,13 +21,16 @@ actor Founder {
 
     func open(_ store: String) throws -> Replicator { try Replicator(store: store, configuration: configuration) }
 
-    func saveState(of store: Store, at place: StorePlace, in stateDirectory: StateDirectory) throws {
+    /// - Parameter isCloning: whether a clone is about to put the store in its place.
+    func saveState(
+        of store: Store, at place: StorePlace, in stateDirectory: StateDirectory, isCloning: Bool? = nil
+    ) throws {
         let registration = try store.registration()
         try stateDirectory.save(
             StateFile(
                 peer: registration.peer, content: registration.content, path: place.path, inode: place.inode,
                 machine: configuration.machineID, sequence: try store.vector()[registration.peer],
-                chain: try store.chain(of: registration.peer).description))
+                chain: try store.chain(of: registration.peer).description, isCloning: isCloning))
     }
 
     /// Sees to it that a peer which is to be made can publish: what is refused leaves nothing behind.

@@ -9,7 +9,8 @@ extension Replicator {
     /// Makes a new store from the container.
     ///
     /// The store is made beside its place and put there when everything that can be imported is in it; one that was
-    /// killed leaves nothing at the place, and the next one clears up behind it.
+    /// killed before leaves nothing at the place, and the next one goes on where it was. So it does with one that was killed
+    /// after, and says so (``CloneReport/resumed``).
     ///
     /// Triggers, views and indexes that call functions which SQLite does not hold harmless are not made, nor what needs a
     /// module that is not here; the report names them, and the tables that the content's settings leave out.
@@ -26,6 +27,7 @@ extension Replicator {
     ) async throws -> CloneReport {
         let founder = Founder(configuration: configuration, container: container, content: content)
         var report = try await founder.clone(to: store, peerName: peerName, functions, progress)
+        let peer = report.peer.id
         // Tells the others that there is one more, and takes what has come meanwhile.
         let replicator = try await founder.open(report.store)
         do {
@@ -37,6 +39,8 @@ extension Replicator {
                 "\(report.store) is made, and the others do not know of it yet: \(error). Then run logsync sync on it")
         }
         await replicator.close()
+        // Nothing comes after it: until here another clone goes on with what this one has made.
+        try await founder.noteCloned(peer, at: report.store)
         return report
     }
 }
@@ -57,13 +61,14 @@ extension Founder {
         let locks = try StoreLocks(stateDirectory, store: target, wait: configuration.wait)
         try await locks.step.acquire(wait: configuration.wait, of: target)
         defer { locks.step.release() }
+        if let made = try made(at: target, asked: peerName, stateDirectory) { return made }
         try refuseExisting(target)
 
         let scan = try ContainerScanner(content: folder).scan(full: true)
         let name = try self.peerName(peerName, scan)
         let settings = try contentSettings(scan, folder)
         let plan = try plan(InitializeOptions(), name: name, settings)
-        let temporary = target + ".logsync-clone"
+        let temporary = Self.temporary(target)
         // From the newest whole snapshot that proves sound, else from the logs alone. What only a partial one has, the new
         // store waits for like any other; whether one is, shows when there is a store to ask.
         let snapshots: [FoundSnapshot?] = SnapshotLibrary(content: folder).found(scan).filter { !$0.isPartial }
@@ -76,7 +81,7 @@ extension Founder {
             do {
                 let resumes = try resumes(temporary, plan, asked: peerName, snapshot)
                 if !resumes {
-                    Self.removeStore(temporary)
+                    try discard(temporary, target, stateDirectory)
                     let schema = try schema(in: folder, scan, snapshot)
                     closeQuietly(
                         try Store.create(
@@ -85,29 +90,63 @@ extension Founder {
                 }
                 let filled = try await fill(temporary, target, scan, snapshot, stateDirectory, progress)
                 try Self.putInPlace(temporary, target)
-                let store = try Store.open(target, configuration: configuration.storeConfiguration)
-                defer { closeQuietly(store) }
-                try saveState(of: store, at: StorePlace(target), in: stateDirectory)
-                return CloneReport(
-                    store: target, content: content, container: container,
-                    peer: PeerName(id: filled.peer, name: try store.registration().name), imported: filled.imported,
-                    unmade: try store.unmadeObjects(),
-                    leftOut: try store.tablesLeftOut().map { LeftOutTable(table: $0.table, setting: $0.setting) },
-                    warnings: [try store.untendedTables()].compactMap(\.self))
+                return try report(of: target, imported: filled)
             } catch let error as CancellationError {
                 // The next clone goes on from here.
                 throw error
             } catch let error as UnusableSnapshot {
-                Self.removeStore(temporary)
+                try discard(temporary, target, stateDirectory)
                 configuration.logger.warning("A snapshot was passed over: \(error.reason)")
             } catch {
-                Self.removeStore(temporary)
+                // What went wrong first says more than that its traces could not be removed.
+                try? discard(temporary, target, stateDirectory)
                 throw error
             }
         }
         throw LogSyncError(
             .containerUnavailable, "\(folder.path) has nothing to make a store of; nothing was done",
             help: "Wait for the sync engine to deliver it; logsync doctor \(folder.path) says what is there")
+    }
+
+    private func report(of target: String, imported: Int) throws -> CloneReport {
+        let store = try Store.open(target, configuration: configuration.storeConfiguration)
+        defer { closeQuietly(store) }
+        let registration = try store.registration()
+        return CloneReport(
+            store: target, content: content, container: container,
+            peer: PeerName(id: registration.peer, name: registration.name), imported: imported,
+            unmade: try store.unmadeObjects(),
+            leftOut: try store.tablesLeftOut().map { LeftOutTable(table: $0.table, setting: $0.setting) },
+            warnings: [try store.untendedTables()].compactMap(\.self))
+    }
+
+    /// What a clone made that was killed before it said so; nil where there is nothing of the kind.
+    ///
+    /// It is known by the state file, which that clone wrote before it put the store in its place.
+    private func made(at target: String, asked: String?, _ stateDirectory: StateDirectory) throws -> CloneReport? {
+        // What is at the place and no store is refused as that.
+        guard let place = try? StorePlace(target), let registration = try? registration(of: place),
+            registration.content == content, Self.isSame(registration.container, container),
+            asked == nil || asked == registration.name, let state = try stateDirectory.load(registration.peer),
+            state.isCloning ?? false, state.path == place.path, state.inode == place.inode
+        else { return nil }
+        let temporary = Self.temporary(target)
+        // The other name of the same file.
+        if (try? StorePlace(temporary))?.inode == place.inode { Self.removeStore(temporary) }
+        var report = try report(of: target, imported: 0)
+        report.resumed = true
+        return report
+    }
+
+    /// Notes that a clone has come to its end.
+    fileprivate func noteCloned(_ peer: PeerID, at target: String) async throws {
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        let locks = try StoreLocks(stateDirectory, store: target, wait: configuration.wait)
+        try await locks.step.acquire(wait: configuration.wait, of: target)
+        defer { locks.step.release() }
+        guard var state = try stateDirectory.load(peer) else { return }
+        state.isCloning = nil
+        try stateDirectory.save(state, mayBeUndone: true)
     }
 
     /// What the folder says against a snapshot. One that cannot be read shows so when a store is filled from it.
@@ -155,11 +194,13 @@ extension Founder {
         return true
     }
 
-    /// Imports everything there is, and says where the store is going to be.
+    /// Imports everything there is, and says in the store and beside it where that is going to be.
+    ///
+    /// - Returns: how many transactions were imported.
     private func fill(
         _ temporary: String, _ target: String, _ scan: ContainerScan, _ snapshot: FoundSnapshot?,
         _ stateDirectory: StateDirectory, _ progress: @Sendable (SyncProgress) -> Void
-    ) async throws -> (peer: PeerID, imported: Int) {
+    ) async throws -> Int {
         let store = try ReplicatedStore(
             path: temporary, configuration: configuration, stateDirectory: stateDirectory, nonce: "clone")
         defer { closeQuietly(store.store) }
@@ -184,7 +225,11 @@ extension Founder {
         try store.store.setLocation(
             path: target, inode: store.place.inode, machineID: configuration.machineID,
             stateDirectory: stateDirectory.path)
-        return (store.peer, imported)
+        // Before it is in its place, so that a process killed in between leaves a store that is at home there.
+        var place = store.place
+        place.path = target
+        try saveState(of: store.store, at: place, in: stateDirectory, isCloning: true)
+        return imported
     }
 
     private func fill(
@@ -226,11 +271,18 @@ extension Founder {
     private func refuseExisting(_ target: String) throws {
         // A symbolic link that leads nowhere exists too.
         var status = stat()
-        guard lstat(target, &status) != 0 else {
+        guard lstat(target, &status) == 0 else { return }
+        // What cannot be opened is no store to speak of.
+        if let place = try? StorePlace(target), let registration = try? registration(of: place) {
             throw LogSyncError(
-                .cannotCreate, "\(target) exists; nothing was overwritten",
-                help: "Choose another name, or make it a store with logsync init")
+                .cannotCreate,
+                "\(target) is a store of \(registration.content) in \(registration.container) already, as "
+                    + "\(registration.name.debugDescription); nothing was overwritten",
+                help: "logsync sync brings it up to date; choose another name for one more store")
         }
+        throw LogSyncError(
+            .cannotCreate, "\(target) exists; nothing was overwritten",
+            help: "Choose another name, or make it a store with logsync init")
     }
 
     /// Gives the finished file its name, and never the name of another.
@@ -264,6 +316,19 @@ extension Founder {
             .cannotCreate, "\(target) could not be made: \(String(cString: strerror(errno))); nothing is there",
             help: "Choose a place that this user may write, with room for the whole database")
     }
+
+    /// Removes what was made of a store that is not in its place yet, and its state files.
+    private func discard(_ temporary: String, _ target: String, _ stateDirectory: StateDirectory) throws {
+        Self.removeStore(temporary)
+        var status = stat()
+        guard lstat(target, &status) != 0 else { return }
+        for state in try stateDirectory.all(at: target) where state.isCloning ?? false {
+            try stateDirectory.remove(state.peer)
+        }
+    }
+
+    /// Where a store is made before it is put in its place.
+    private static func temporary(_ target: String) -> String { target + ".logsync-clone" }
 
     /// Removes what a clone that was killed has left.
     private static func removeStore(_ path: String) {

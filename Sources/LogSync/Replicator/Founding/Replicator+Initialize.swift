@@ -269,7 +269,8 @@ extension Founder {
         }
     }
 
-    private func registration(of place: StorePlace) throws -> StoreRegistration? {
+    /// nil where it is no store.
+    func registration(of place: StorePlace) throws -> StoreRegistration? {
         do {
             let store = try Store.open(place.path, configuration: configuration.storeConfiguration)
             defer { closeQuietly(store) }

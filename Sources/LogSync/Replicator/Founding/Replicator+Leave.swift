@@ -54,9 +54,41 @@ extension Replicator {
         let founder = Founder(configuration: configuration, container: "", content: "")
         return try await founder.removeLeftovers(store, dryRun: dryRun)
     }
+
+    /// Takes a database that is no store any more off the list of stores: its `leave` was killed before it could.
+    ///
+    /// - Parameter dryRun: whether only to say whether there is anything to do.
+    /// - Returns: the content that it was a store of; nil where it is a store, or is on no list.
+    /// - Throws: `noStore`, `invalidStore`, `locked`; `ioError` where the state directory cannot be read.
+    public static func finishLeaving(
+        _ store: String, dryRun: Bool = false, configuration: SyncConfiguration
+    ) async throws -> String? {
+        let founder = Founder(configuration: configuration, container: "", content: "")
+        return try await founder.finishLeaving(store, dryRun: dryRun)
+    }
 }
 
 extension Founder {
+    fileprivate func finishLeaving(_ path: String, dryRun: Bool) async throws -> String? {
+        let (place, stateDirectory) = (try StorePlace(path), StateDirectory(configuration.stateDirectory))
+        func listed() throws -> [StateFile] {
+            guard try registration(of: place) == nil else { return [] }
+            return try stateDirectory.all(at: place.path).filter { $0.hasLeft != true }
+        }
+        guard let content = try listed().last?.content else { return nil }
+        guard !dryRun else { return content }
+        try stateDirectory.create()
+        // Another process may be making it a store.
+        let locks = try StoreLocks(stateDirectory, store: place.path, wait: configuration.wait)
+        try await locks.step.acquire(wait: configuration.wait, of: place.path)
+        defer { locks.step.release() }
+        for var state in try listed() {
+            state.hasLeft = true
+            try stateDirectory.save(state)
+        }
+        return content
+    }
+
     func removeLeftovers(_ path: String, dryRun: Bool) async throws -> [String] {
         let (path, store) = (try StorePlace(path).path, configuration.storeConfiguration)
         guard try !dryRun && Store.isUnfinished(path, configuration: store) else {

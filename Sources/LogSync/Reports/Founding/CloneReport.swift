@@ -17,11 +17,13 @@ public struct CloneReport: Sendable, Encodable {
     public var leftOut: [LeftOutTable] = []
     /// What may not be as it was meant, as sentences.
     public var warnings: [String] = []
+    /// Whether a clone that was killed at its end had made the store, and this one brought it up to date.
+    public internal(set) var resumed = false
 
     public var outcome: Outcome { Outcome(held: held) }
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, content, container, peer, imported, held, unmade, leftOut, warnings
+        case format, store, content, container, peer, imported, held, unmade, leftOut, warnings, resumed
     }
 }
 

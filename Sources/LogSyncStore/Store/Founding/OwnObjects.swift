@@ -41,7 +41,8 @@ struct OwnObjects {
         return report
     }
 
-    /// Removes what logsync put there, and nothing else: first what programs notice, then the rest bit by bit.
+    /// Removes what logsync put there, and nothing else: first what programs notice, then the rest bit by bit. The facts
+    /// stay until ``dropFacts()``.
     func drop(_ portions: WritePortions) throws {
         let fixed = try Self.tables()
         let own = try named().filter { object in
@@ -55,16 +56,19 @@ struct OwnObjects {
     }
 
     /// Dropping a table takes as long as it is large, so it is emptied before, and the one that says that this is under way
-    /// goes last.
+    /// stays.
+    ///
+    /// - Parameter portions: nil to drop that, too, in the write transaction that is open.
     private func drop(_ objects: [Object], _ portions: WritePortions?) throws {
         connection.finalizeStatements()
         func drop(_ object: Object) throws {
             try connection.execute("DROP \(object.type.uppercased()) IF EXISTS \(SQL.name(object.name))")
         }
         for object in objects where object.type != "table" { try drop(object) }
-        let tables = objects.filter { $0.type == "table" }
+        var tables = objects.filter { $0.type == "table" }
         if let portions {
-            for table in tables where table.name != "logsync_store" { try empty(table.name, portions) }
+            tables.removeAll { $0.name == Self.facts }
+            for table in tables { try empty(table.name, portions) }
         }
         connection.finalizeStatements()
         for table in tables { try drop(table) }
@@ -84,15 +88,44 @@ struct OwnObjects {
         } while connection.changes > 0
     }
 
+    // MARK: Facts
+
+    /// The table that says what is under way, and of which journal mode the database was before.
+    private static let facts = "logsync_store"
+    private static let journal = "journal"
+
+    private var hasFacts: Bool { get throws { try leftovers().contains(Self.facts) } }
+
+    /// The journal mode of a database that is being made a store, or a plain database again, before it was one; nil where
+    /// nothing says so.
+    func noted() throws -> String? { try hasFacts ? StoreFacts(connection).text(Self.journal) : nil }
+
+    /// Notes the journal mode of a database that is about to be made a store.
+    func note(journal: String) throws {
+        let facts = StoreFacts(connection)
+        if try !hasFacts {
+            try connection.execute(StoreSchema.facts)
+            try facts.set("format", .integer(StoreSchema.unfinishedFormat))
+        }
+        try facts.set(Self.journal, .text(journal))
+    }
+
+    /// Removes the facts, which are all that is left.
+    func dropFacts() throws {
+        guard try hasFacts else { return }
+        connection.finalizeStatements()
+        try connection.execute("DROP TABLE \(Self.facts)")
+    }
+
     // MARK: Leftovers
 
     /// What logsync had put into a database that is no store any more, because another program dropped the tables that it
     /// did not know: above all triggers, which fail every write now.
     func leftovers() throws -> [String] { try leftoverObjects().map(\.name) }
 
-    /// Removes these.
+    /// Removes these; the facts stay until ``dropFacts()``.
     ///
-    /// - Parameter portions: nil to do it in the write transaction that is open.
+    /// - Parameter portions: nil to do it in the write transaction that is open, and remove the facts, too.
     func dropLeftovers(_ portions: WritePortions? = nil) throws { try drop(leftoverObjects(), portions) }
 
     /// A name alone does not say whose it is here: that the objects are made as logsync makes them does.

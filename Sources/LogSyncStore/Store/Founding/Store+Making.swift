@@ -52,17 +52,12 @@ extension Store {
         let database = try StoreConnection(path, configuration: configuration)
         do {
             let journal = try prepareJournal(database, keepJournal: plan.keepJournal)
-            do {
-                let draft = try make(database, plan: plan, configuration: configuration, journal: journal)
-                let report = try database.withConnection { _ in try draft.report(withReferences: false) }
-                return (Store(database), report.tables)
-            } catch {
-                // Where the disk is full, say, what is left is removed by the next that is asked to.
-                _ = try? removeUnfinished(database)
-                restoreJournal(database, journal)
-                throw error
-            }
+            let draft = try make(database, plan: plan, configuration: configuration, journal: journal)
+            let report = try database.withConnection { _ in try draft.report(withReferences: false) }
+            return (Store(database), report.tables)
         } catch {
+            // Where the disk is full, say, what is left is removed by the next that is asked to.
+            try? removeUnfinished(database)
             closeQuietly(database)
             throw error
         }
@@ -108,12 +103,11 @@ extension Store {
 
     /// Removes every trace of replication and no row or object of the program's; puts the journal mode back.
     package func leave() throws {
-        let journal = try registration().originalJournalMode
         try database.writeInPortions { connection, portions in
             try StoreFacts(connection).set("format", .integer(StoreSchema.unfinishedFormat))
             try OwnObjects(connection: connection).drop(portions)
         }
-        Self.restoreJournal(database, journal)
+        try Self.finishLeaving(database)
         try database.close()
     }
 
@@ -127,9 +121,7 @@ extension Store {
         let database = try StoreConnection(path, configuration: configuration)
         defer { closeQuietly(database) }
         let left = try database.withConnection { try OwnObjects(connection: $0).leftovers() }
-        if !left.isEmpty, !dryRun {
-            try database.writeInPortions { try OwnObjects(connection: $0).dropLeftovers($1) }
-        }
+        if !left.isEmpty, !dryRun { try dropLeftovers(database) }
         return left
     }
 
@@ -142,16 +134,24 @@ extension Store {
     }
 
     private static func removeUnfinished(_ database: StoreConnection) throws {
-        guard try database.withConnection(isUnfinished) else { return }
-        try database.writeInPortions { try OwnObjects(connection: $0).dropLeftovers($1) }
+        if try database.withConnection(isUnfinished) { try dropLeftovers(database) }
     }
 
-    private static func restoreJournal(_ database: StoreConnection, _ journal: String) {
+    private static func dropLeftovers(_ database: StoreConnection) throws {
+        try database.writeInPortions { try OwnObjects(connection: $0).dropLeftovers($1) }
+        try finishLeaving(database)
+    }
+
+    /// Puts the journal mode back, and then removes the facts, which say what it was: a process that goes on after this one
+    /// died has to know it.
+    private static func finishLeaving(_ database: StoreConnection) throws {
         // It cannot be changed while others have the database open; then it stays WAL, which any SQLite reads.
         try? database.withConnection { connection in
+            guard let journal = try OwnObjects(connection: connection).noted() else { return }
             connection.finalizeStatements()
-            _ = try connection.scalar("PRAGMA journal_mode = \(journal)")
+            _ = try connection.scalar("PRAGMA journal_mode = \(SQL.name(journal))")
         }
+        try database.writeRaw { try OwnObjects(connection: $0).dropFacts() }
     }
 
     private static func closeQuietly(_ database: StoreConnection) {
@@ -159,20 +159,30 @@ extension Store {
         try? database.close()
     }
 
+    /// Turns the journal to WAL.
+    ///
+    /// - Returns: what it was before the database was made a store, or an `init` that was interrupted began to.
     private static func prepareJournal(_ database: StoreConnection, keepJournal: Bool) throws -> String {
-        try database.withConnection { connection in
-            let before = String(text: try connection.scalar("PRAGMA journal_mode") ?? .null)
-            if !keepJournal && before != "wal" {
-                let now = String(text: try connection.scalar("PRAGMA journal_mode = WAL") ?? .null)
-                guard now == "wal" || now == "memory" else {
-                    throw LogSyncError(
-                        .locked,
-                        "the journal of \(database.path) cannot be turned to WAL while others have it open; nothing was changed",
-                        help: "Close the programs that use it for a moment, or pass --keep-journal.")
-                }
-            }
-            return before
+        let (now, noted) = try database.withConnection { connection in
+            (
+                String(text: try connection.scalar("PRAGMA journal_mode") ?? .null),
+                try OwnObjects(connection: connection).noted()
+            )
         }
+        guard !keepJournal && now != "wal" else { return noted ?? now }
+        // An `init` that begins anew after this one was killed would take WAL for the database's own.
+        if noted == nil { try database.writeRaw { try OwnObjects(connection: $0).note(journal: now) } }
+        try database.withConnection { connection in
+            connection.finalizeStatements()
+            let changed = String(text: try connection.scalar("PRAGMA journal_mode = WAL") ?? .null)
+            guard changed == "wal" || changed == "memory" else {
+                throw LogSyncError(
+                    .locked,
+                    "the journal of \(database.path) cannot be turned to WAL while others have it open; nothing was changed",
+                    help: "Close the programs that use it for a moment, or pass --keep-journal.")
+            }
+        }
+        return noted ?? now
     }
 
     /// Lets a clone, which no program has seen yet, give rows any integer that is free, also where AUTOINCREMENT gives none
