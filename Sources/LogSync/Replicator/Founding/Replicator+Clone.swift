@@ -93,7 +93,7 @@ extension Founder {
                     peer: PeerName(id: filled.peer, name: try store.registration().name), imported: filled.imported,
                     unmade: try store.unmadeObjects(),
                     leftOut: try store.tablesLeftOut().map { LeftOutTable(table: $0.table, setting: $0.setting) },
-                    warnings: [try store.untendedTables()].compactMap(\.self))
+                    warnings: [try store.untendedTables()].compactMap(\.self) + (settings?.doubtfulRenames ?? []))
             } catch let error as CancellationError {
                 // The next clone goes on from here.
                 throw error
