@@ -125,6 +125,7 @@ struct SchemaLoader {
             if count > Limits.columns {
                 return "it has \(count) columns: with what else is asked of a row they are more than SQLite selects"
             }
+            if SchemaWeights.areColumnsTooHeavy(sql) { return Self.isTooLong }
             var statement: OpaquePointer?
             defer { sqlite3_finalize(statement) }
             let code = sqlite3_prepare_v2(
