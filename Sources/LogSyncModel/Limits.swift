@@ -36,6 +36,11 @@ package enum Limits {
     package static let schemaLength = 16 << 20
     /// How many bytes the expressions of one of its tables or indexes may come to for each row, whatever the row is.
     package static let schemaConstants = 16 << 10
+    /// How many steps SQLite may make of one statement of it, or of a read of one of its tables: a generated column is
+    /// compiled anew wherever it is named, twice over in each that doubles another.
+    package static let schemaSteps = 250_000
+    /// How many columns a table may have beside SQLite's own names for a row, of the 2,000 that SQLite selects.
+    package static let columns = 1998
     /// How many seconds of a processor it may take to make it.
     package static let schemaTime = 2.0
     /// How deep an expression in it may be, and how many SELECTs one view may join by UNION.

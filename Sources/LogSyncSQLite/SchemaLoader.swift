@@ -66,7 +66,7 @@ struct SchemaLoader {
         authorizer.purpose = .statement(kind)
         if let reason = try perform(sql) { return reason }
         switch kind {
-        case .table: return try inspectDefaults(sql) ?? inspectSizes(sql, kind)
+        case .table: return try inspectColumns(sql) ?? inspectDefaults(sql) ?? inspectSizes(sql, kind)
         case .index: return try inspectSizes(sql, kind)
         default: return nil
         }
@@ -103,8 +103,10 @@ struct SchemaLoader {
             try checkTime()
             switch code & 0xFF {
             case SQLITE_OK: return nil
+            // There is no more memory than the steps may take.
+            case SQLITE_NOMEM: return Self.isTooLong
             case SQLITE_TOOBIG: throw ForeignSchema.refusal("is larger than a schema may be: \(message)")
-            case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_CANTOPEN, SQLITE_READONLY:
+            case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY:
                 throw connection.failure(code, String(sql.prefix(80)))
             default: return message
             }
@@ -112,6 +114,29 @@ struct SchemaLoader {
     }
 
     // MARK: Questions afterwards
+
+    private static let isTooLong = "what reads or writes it is more than \(Limits.schemaSteps) steps for SQLite"
+
+    /// What its columns would be to those who read all of them.
+    private func inspectColumns(_ sql: String) throws -> String? {
+        let name = SQLTokens(sql).name(2)
+        let reason = try unguarded { () -> String? in
+            let count = try connection.integer("SELECT count(*) FROM pragma_table_xinfo(?)", .text(name)) ?? 0
+            if count > Limits.columns {
+                return "it has \(count) columns: with what else is asked of a row they are more than SQLite selects"
+            }
+            if SchemaWeights.areColumnsTooHeavy(sql) { return Self.isTooLong }
+            var statement: OpaquePointer?
+            defer { sqlite3_finalize(statement) }
+            let code = sqlite3_prepare_v2(
+                connection.handle, "SELECT * FROM main.\(SQL.name(name))", -1, &statement, nil)
+            return code & 0xFF == SQLITE_NOMEM ? Self.isTooLong : nil
+        }
+        try checkTime()
+        guard let reason else { return nil }
+        try unguarded { try connection.execute("DROP TABLE main.\(SQL.name(name))") }
+        return reason
+    }
 
     /// SQLite asks for the functions of a default when it is taken, not when it is declared.
     private func inspectDefaults(_ sql: String) throws -> String? {
@@ -283,6 +308,7 @@ struct SchemaLoader {
     /// Source: <https://www.sqlite.org/c3ref/c_limit_attached.html>.
     private static let limits = [
         Limit(id: SQLITE_LIMIT_ATTACHED, value: 0), Limit(id: SQLITE_LIMIT_LENGTH, value: Int32(Limits.schemaLength)),
+        Limit(id: SQLITE_LIMIT_VDBE_OP, value: Int32(Limits.schemaSteps)),
         Limit(id: SQLITE_LIMIT_EXPR_DEPTH, value: Int32(Limits.schemaExpressionDepth)),
         Limit(id: SQLITE_LIMIT_COMPOUND_SELECT, value: Int32(Limits.schemaCompound)),
         Limit(id: SQLITE_LIMIT_TRIGGER_DEPTH, value: Int32(Limits.schemaTriggerDepth)),
@@ -302,29 +328,6 @@ struct SchemaLoader {
         for limit in limits { sqlite3_limit(connection.handle, limit.id, limit.value) }
         sqlite3_progress_handler(connection.handle, 0, nil, nil)
         SchemaAuthorizer.detach(from: connection)
-    }
-}
-
-/// How long a schema has been running, as time of its thread, so that a busy machine refuses none.
-private final class SchemaClock {
-    private var end = SchemaClock.now() + Limits.schemaTime
-
-    /// Runs `body` without counting its time, once it has ended.
-    func pausing<Result>(_ body: () throws -> Result) rethrows -> Result {
-        let start = Self.now()
-        let limit = end
-        // Meanwhile it is no time: a statement of literals alone cannot take long.
-        end = .infinity
-        defer { end = limit + Self.now() - start }
-        return try body()
-    }
-
-    var isOver: Bool { Self.now() > end }
-
-    private static func now() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }
 

@@ -37,3 +37,23 @@ struct SchemaWeights {
         return weight
     }
 }
+
+extension SchemaWeights {
+    /// Whether the generated columns of a table name each other as often: each is compiled anew wherever it is named.
+    static func areColumnsTooHeavy(_ sql: String) -> Bool {
+        let tokens = SQLTokens(sql)
+        guard let open = tokens.firstIndex(of: "("), let close = tokens.closing(open) else { return false }
+        var columns: [(name: String, sql: String)] = []
+        var start = open + 1
+        for end in tokens.commas(in: open + 1..<close) + [close] {
+            let isColumn = start < end && !constraints.contains(tokens.word(start))
+            // Names are looked for from where they can be in a view's statement.
+            if isColumn { columns.append((tokens.name(start), "0 0 0 " + tokens.text(start..<end))) }
+            start = end + 1
+        }
+        let weights = SchemaWeights(columns)
+        return columns.contains { weights.isTooHeavy($0.name) }
+    }
+
+    private static let constraints: Set = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"]
+}

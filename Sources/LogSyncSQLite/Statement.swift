@@ -103,7 +103,7 @@ package final class Statement {
         defer { sqlite3_reset(handle) }
         connection.budget?.end()
         if code == SQLITE_DONE { return code }
-        if code & 0xFF == SQLITE_CONSTRAINT { return sqlite3_extended_errcode(connection.handle) }
+        if code & 0xFF == SQLITE_CONSTRAINT, !isOfVirtualTable { return sqlite3_extended_errcode(connection.handle) }
         throw connection.failure(code, sql)
     }
 
@@ -119,8 +119,14 @@ package final class Statement {
             return true
         }
         defer { sqlite3_reset(handle) }
-        if code & 0xFF == SQLITE_CONSTRAINT { return false }
+        if code & 0xFF == SQLITE_CONSTRAINT, !isOfVirtualTable { return false }
         throw connection.failure(code, sql)
+    }
+
+    /// Whether what has just failed is a constraint of a virtual table, which a trigger writes: no other fails without saying
+    /// which kind it is of.
+    private var isOfVirtualTable: Bool {
+        [SQLITE_CONSTRAINT, SQLITE_CONSTRAINT | (9 << 8)].contains(sqlite3_extended_errcode(connection.handle))
     }
 
     @inlinable package func run() throws {

@@ -154,6 +154,22 @@ struct ForeignSchemaTests {
         }
     }
 
+    @Test(
+        "is made without a table whose generated columns double each other, or that has more columns than are selected")
+    func tooLongToRead() throws {
+        let doubled = (0..<28).map { "g\($0 + 1) AS (g\($0) || g\($0))" }.joined(separator: ",")
+        let wide = (0..<2000).map { "c\($0)" }.joined(separator: ",")
+        for columns in ["t, g0 AS (t || 'x'), \(doubled)", "t, g0 AS (1), \(doubled)", wide] {
+            let schema = "CREATE TABLE note(id); CREATE TABLE bad(\(columns)); CREATE VIEW v AS SELECT * FROM bad;"
+            #expect(try unmade(schema).map(\.object) == ["bad", "v"])
+        }
+        // As many as can be, and what reads them.
+        let many = (0..<1998).map { "c\($0)" }.joined(separator: ",")
+        let steps = (0..<8).map { "g\($0 + 1) AS (g\($0) || g\($0))" }.joined(separator: ",")
+        let usual = "CREATE TABLE note(\(many)); CREATE TABLE more(t, g0 AS (t || 'x'), \(steps));"
+        #expect(try unmade(usual + "CREATE VIEW v AS SELECT * FROM more, more AS other").isEmpty)
+    }
+
     @Test("keeps the defaults, indexes and generated columns that programs have")
     func usualExpressions() throws {
         let schema = """

@@ -35,6 +35,12 @@ struct ContentSettings {
     }
 
     private var entries: [Key: Entry] = [:]
+    /// All that has been said of names, which is followed where schemas bear it out (``RenameEvidence``).
+    private var renames: [Key: [Entry]] = [:]
+    /// The settings of names that are not followed, with the reason, for anybody may write some.
+    private(set) var unfollowed: [UnfollowedRename] = []
+    /// What is followed and might be a lie, as sentences.
+    private(set) var doubtfulRenames: [String] = []
     /// What the folder says against its snapshots.
     let doubts: SnapshotDoubts
 
@@ -65,6 +71,35 @@ struct ContentSettings {
                 case .gap(let next): sequence = max(next, sequence + 1)
                 case .end: sequence = files.reach + 1
                 }
+            }
+        }
+    }
+
+    /// Has names follow those settings alone which schemas in the folder bear out: of each the latest of these.
+    mutating func checkRenames(_ scan: ContainerScan, _ folder: ContentFolder) throws {
+        guard !renames.isEmpty else { return }
+        let claims = renames.flatMap { key, said in
+            said.map {
+                RenameEvidence.Claim(kind: key.kind, target: key.target, value: $0.value, author: $0.dot.peer)
+            }
+        }
+        let evidence = try RenameEvidence(scan, folder, claims)
+        for (key, said) in renames.sorted(by: { $0.key < $1.key }) {
+            entries[key] = nil
+            for entry in said.sorted(by: { ($0.time, $0.dot) > ($1.time, $1.dot) }) {
+                let claim = RenameEvidence.Claim(
+                    kind: key.kind, target: key.target, value: entry.value, author: entry.dot.peer)
+                guard evidence.bearsOut(claim) else {
+                    unfollowed.append(
+                        UnfollowedRename(
+                            kind: key.kind, target: key.target, value: entry.value,
+                            author: evidence.name(of: entry.dot.peer)))
+                    continue
+                }
+                entries[key] = entry
+                let isTable = entries[Key(kind: "identity", target: key.target)] != nil
+                if let doubt = evidence.doubt(about: claim, isReplicated: isTable) { doubtfulRenames.append(doubt) }
+                break
             }
         }
     }
@@ -120,6 +155,7 @@ struct ContentSettings {
     ) {
         guard let key = Key(identity), case .text(let bytes)? = value else { return }
         let dot = Dot(manifest.peers[stamp.peer].id, stamp.sequence)
+        note(key, Entry(value: String(decoding: bytes, as: UTF8.self), time: stamp.time, dot: dot))
         if let known = entries[key], (known.time, known.dot) > (stamp.time, dot) { return }
         entries[key] = Entry(value: String(decoding: bytes, as: UTF8.self), time: stamp.time, dot: dot)
     }
@@ -145,10 +181,20 @@ struct ContentSettings {
         let column = group.columns.first { $0.name == "value" }
         for row in 0..<group.rowCount {
             guard let key = Key(group.identities[row]) else { continue }
+            if group.kind != .delete, case .text(let bytes)? = column?.values[row] {
+                note(key, Entry(value: String(decoding: bytes, as: UTF8.self), time: group.times[row], dot: dot))
+            }
             if let known = entries[key], (known.time, known.dot) > (group.times[row], dot) { continue }
             guard group.kind != .delete, case .text(let bytes)? = column?.values[row] else { continue }
             entries[key] = Entry(value: String(decoding: bytes, as: UTF8.self), time: group.times[row], dot: dot)
         }
+    }
+
+    private mutating func note(_ key: Key, _ entry: Entry) {
+        guard RenameEvidence.kinds.contains(key.kind),
+            renames[key]?.contains(where: { $0.value == entry.value && $0.dot.peer == entry.dot.peer }) != true
+        else { return }
+        renames[key, default: []].append(entry)
     }
 
     // MARK: Flags

@@ -37,6 +37,9 @@ package struct InitializePlan: Sendable {
     /// `logsync_setting`. They go before flags; flags that contradict them are refused by the caller.
     package var settings: [(kind: String, target: String, value: String)] = []
 
+    /// The content's settings of names that nothing bears out; they are not among ``settings``.
+    package var unfollowed: [UnfollowedRename] = []
+
     package init(content: String, container: String, peerName: String) {
         self.content = content
         self.container = container
@@ -91,6 +94,7 @@ extension InitializePlan {
             if let key = plan.firstKeys[setting.value.folded] {
                 plan.firstKeys[setting.target.folded] = key
             }
+            guard !replicated.contains(setting.target.folded) else { continue }
             if plan.skip.contains(setting.value) { plan.skip.append(setting.target) }
             if plan.local.contains(setting.value) { plan.local.append(setting.target) }
         }

@@ -56,7 +56,10 @@ struct Renames {
             let value = try connection.scalar(
                 "SELECT value FROM logsync_setting WHERE kind = ? AND target = ?", .text(Self.list),
                 .text(Self.target(schema, table))),
-            case .text = value, let names = try? KeyList.decode(String(text: value))
+            case .text = value,
+            try !UnfollowedRename.isNoted(
+                Self.list, Self.target(schema, table), String(text: value), on: connection),
+            let names = try? KeyList.decode(String(text: value))
         else { return nil }
         let columns = schema.columns.filter { !$0.isGenerated }.map { $0.name.folded }
         // It may come from anybody.
@@ -97,8 +100,10 @@ struct Renames {
     }
 
     private func setting(_ target: String) throws -> String? {
-        try connection.scalar(
+        let value = try connection.scalar(
             "SELECT value FROM logsync_setting WHERE kind = 'rename' AND target = ? COLLATE NOCASE", .text(target)
         ).map { String(text: $0) }
+        guard let value, try !UnfollowedRename.isNoted("rename", target, value, on: connection) else { return nil }
+        return value
     }
 }

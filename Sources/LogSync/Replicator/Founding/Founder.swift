@@ -46,7 +46,8 @@ actor Founder {
 
     /// What the content has settled; nil where it is to be founded.
     func contentSettings(_ scan: ContainerScan?, _ folder: ContentFolder) throws -> ContentSettings? {
-        let settings = try scan.map { try ContentSettings($0, ContentLibrary(folder)) }
+        var settings = try scan.map { try ContentSettings($0, ContentLibrary(folder)) }
+        if let scan { try settings?.checkRenames(scan, folder) }
         let published = (scan?.peers ?? [:]).values.map(\.overview.published)
         if published.contains(where: { $0 > 0 }), settings?.rows.isEmpty != false {
             if let doubted = settings?.doubts.doubted.first {
@@ -89,6 +90,7 @@ actor Founder {
         plan.keepJournal = options.keepJournal
         plan.machineID = configuration.machineID
         plan.settings = settings?.rows ?? []
+        plan.unfollowed = settings?.unfollowed ?? []
         return plan
     }
 

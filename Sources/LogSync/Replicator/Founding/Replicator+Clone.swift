@@ -90,7 +90,7 @@ extension Founder {
                 }
                 let filled = try await fill(temporary, target, scan, snapshot, stateDirectory, progress)
                 try Self.putInPlace(temporary, target)
-                return try report(of: target, imported: filled)
+                return try report(of: target, imported: filled, settings?.doubtfulRenames ?? [])
             } catch let error as CancellationError {
                 // The next clone goes on from here.
                 throw error
@@ -108,7 +108,9 @@ extension Founder {
             help: "Wait for the sync engine to deliver it; logsync doctor \(folder.path) says what is there")
     }
 
-    private func report(of target: String, imported: Int) throws -> CloneReport {
+    private func report(
+        of target: String, imported: Int, _ warnings: [String] = []
+    ) throws -> CloneReport {
         let store = try Store.open(target, configuration: configuration.storeConfiguration)
         defer { closeQuietly(store) }
         let registration = try store.registration()
@@ -117,7 +119,7 @@ extension Founder {
             peer: PeerName(id: registration.peer, name: registration.name), imported: imported,
             unmade: try store.unmadeObjects(),
             leftOut: try store.tablesLeftOut().map { LeftOutTable(table: $0.table, setting: $0.setting) },
-            warnings: [try store.untendedTables()].compactMap(\.self))
+            warnings: [try store.untendedTables()].compactMap(\.self) + warnings)
     }
 
     /// What a clone made that was killed before it said so; nil where there is nothing of the kind.

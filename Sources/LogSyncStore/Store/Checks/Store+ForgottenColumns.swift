@@ -4,6 +4,9 @@ import LogSyncSQLite
 /// The tables and columns of a schema as it calls them, in lower case.
 package typealias SchemaColumns = [String: Set<String>]
 
+/// A schema's tables with their columns but generated ones, in order; all names in lower case.
+package typealias SchemaOutline = [(table: String, columns: [String])]
+
 /// What a store has lost that others show: its app dropped a column or a table, and SQLite threw the values away.
 extension Store {
     /// The columns of which entries may be here whose values are not.
@@ -78,17 +81,28 @@ extension Store {
     package static func columns(
         ofSchema schema: String, configuration: StoreConfiguration = StoreConfiguration()
     ) throws -> SchemaColumns {
+        Dictionary(
+            try outline(ofSchema: schema, configuration: configuration).map { ($0.table, Set($0.columns)) },
+            uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The same in the order in which they stand there.
+    package static func outline(
+        ofSchema schema: String, configuration: StoreConfiguration = StoreConfiguration()
+    ) throws -> SchemaOutline {
         try Connection.inMemory(extensions: configuration.extensions) { connection in
             do {
                 try ForeignSchema(schema).makeTables(on: connection)
             } catch let error as LogSyncError where error.code == .invalidStore {
-                return [:]
+                return []
             }
-            var columns: SchemaColumns = [:]
-            for table in try TableSchema.all(on: connection) {
-                columns[table.name.folded] = Set(table.columns.filter { !$0.isGenerated }.map { $0.name.folded })
+            let places = try connection.rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid")
+                .map { String(text: $0[0]).folded }
+            let tables = try TableSchema.all(on: connection).map { table in
+                (table.name.folded, table.columns.filter { !$0.isGenerated }.map { $0.name.folded })
             }
-            return columns
+            let columns = Dictionary(tables, uniquingKeysWith: { first, _ in first })
+            return places.compactMap { table in columns[table].map { (table, $0) } }
         }
     }
 }

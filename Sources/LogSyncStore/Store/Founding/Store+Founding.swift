@@ -93,6 +93,7 @@ extension Store {
                 TableRegistration.Choice(schema: settings, kind: .natural, key: settings.keyColumns.map(\.name)))
         }
         for choice in tracked { try registering.register(choice) }
+        try UnfollowedRename.note(plan.unfollowed, on: connection)
         try writeSettings(connection, plan: plan, peer: peer, tracked: tracked, left: left)
 
         var catalog = try Catalog.load(on: connection)

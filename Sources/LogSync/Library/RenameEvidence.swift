@@ -1,0 +1,155 @@
+import Foundation
+import LogSyncContainer
+import LogSyncModel
+import LogSyncStore
+
+/// Whether published schemas bear out what settings say of names: that a table or column of the schema is another one in
+/// logs (`rename`), or what each column of a table is (`columns`).
+///
+/// Anybody who can write the folder may write such a setting, and a clone that follows it shows columns exchanged, or a table
+/// empty. A store finds a rename between the schema that it had and the one that it has, and publishes both. So a setting is
+/// followed where
+///
+/// 1. its author has published a schema in which the names are as it says, and one in which they are not, or
+/// 2. there are schemas, of any peers, of which one has the name in logs alone and another the new one alone, or
+/// 3. its author is not in the folder any more.
+///
+/// Two schemas may be a lie as well. What a liar gains by them is said: names that stand for one another (``doubt(about:isReplicated:)``).
+struct RenameEvidence {
+    struct Claim {
+        var kind: String
+        var target: String
+        var value: String
+        var author: PeerID
+    }
+
+    static let kinds: Set = ["rename", "columns"]
+
+    private typealias Tables = [String: [String]]
+
+    private var peers: [PeerID: String]
+    /// Each peer's schemas: the tables in order, and their columns.
+    private var published: [PeerID: [(order: [String], tables: Tables)]] = [:]
+    private var all: [Tables] { published.values.joined().map(\.tables) }
+    /// What a table of logs may be called, by its name there.
+    private var localNames: [String: Set<String>] = [:]
+
+    init(_ scan: ContainerScan, _ folder: ContentFolder, _ claims: [Claim]) throws {
+        peers = scan.peers.mapValues { $0.description.value?.name ?? $0.id.description }
+        var known: [SchemaFingerprint: SchemaOutline] = [:]
+        for peer in scan.peers.values {
+            for file in peer.schemas {
+                if known[file.name.fingerprint] == nil, let text = folder.schema(file.name, of: peer.id) {
+                    known[file.name.fingerprint] = try Store.outline(ofSchema: text)
+                }
+                guard let outline = known[file.name.fingerprint], !outline.isEmpty else { continue }
+                let tables = Dictionary(outline.map { ($0.table, $0.columns) }) { first, _ in first }
+                published[peer.id, default: []].append((outline.map(\.table), tables))
+            }
+        }
+        for claim in claims where claim.kind == "rename" {
+            localNames[claim.value.folded, default: []].insert(claim.target.folded)
+        }
+    }
+
+    func name(of peer: PeerID) -> String { peers[peer] ?? peer.description }
+
+    func bearsOut(_ claim: Claim) -> Bool {
+        // It left before: who wrote that is not to be told any more.
+        guard peers[claim.author] != nil else { return true }
+        let own = published[claim.author] ?? []
+        switch subject(of: claim) {
+        case .table(let local, let log):
+            return local == log || Set(own.map(\.order)).count > 1
+                || all.contains { $0[log] != nil && $0[local] == nil }
+                    && all.contains { $0[local] != nil && $0[log] == nil }
+        case .column(let table, let local, let log):
+            let names = names(of: table)
+            func has(_ tables: Tables, _ column: String, without other: String) -> Bool {
+                names.contains { tables[$0]?.contains(column) == true && tables[$0]?.contains(other) == false }
+            }
+            return local == log
+                || names.contains { name in
+                    own.contains { $0.tables[name]?.contains(local) == true }
+                        && Set(own.map { $0.tables[name] }).count > 1
+                }
+                || all.contains { has($0, log, without: local) } && all.contains { has($0, local, without: log) }
+        case .columns(let table, let local, let log):
+            let names = names(of: table)
+            let moved = local.indices.filter { local[$0] != log[$0] }
+            return moved.isEmpty
+                || names.contains { name in
+                    own.contains { $0.tables[name] == local } && Set(own.map { $0.tables[name] }).count > 1
+                }
+                || all.contains { tables in
+                    names.contains { name in
+                        guard let columns = tables[name] else { return false }
+                        return moved.allSatisfy { $0 < columns.count && columns[$0] == log[$0] }
+                    }
+                }
+        case .nothing: return true
+        }
+    }
+
+    /// What has to be said of a setting that is followed: that a name stands for something that is itself called otherwise, or
+    /// was. Another peer's word is all that tells.
+    ///
+    /// - Parameter isReplicated: whether logs have a table under the name that the setting is about.
+    func doubt(about claim: Claim, isReplicated: Bool) -> String? {
+        let what: String
+        switch subject(of: claim) {
+        case .table(let local, let log):
+            guard local != log, isReplicated else { return nil }
+            what = "the table \(claim.target) is the one that logs call \(claim.value)"
+        case .column(let table, let local, let log):
+            let names = names(of: table)
+            guard local != log,
+                all.contains(where: { tables in
+                    names.contains { tables[$0].map { $0.contains(local) && $0.contains(log) } ?? false }
+                })
+            else { return nil }
+            what = "the column \(claim.target) is the one that logs call \(claim.value)"
+        case .columns(let table, let local, let log):
+            guard local.indices.contains(where: { local[$0] != log[$0] && local.contains(log[$0]) }) else {
+                return nil
+            }
+            what =
+                "the columns \(local.joined(separator: ", ")) of \(table) are those that logs call \(log.joined(separator: ", "))"
+        case .nothing: return nil
+        }
+        return what
+            + ": \(name(of: claim.author)) says so; where no program has renamed them, it is a lie of one who can write "
+            + "the folder, and what they hold is in each other's place here"
+    }
+
+    private enum Subject {
+        case table(local: String, log: String)
+        case column(table: String, local: String, log: String)
+        case columns(table: String, local: [String], log: [String])
+        /// No schema can follow it.
+        case nothing
+    }
+
+    private func subject(of claim: Claim) -> Subject {
+        let target = claim.target.folded
+        if claim.kind == "rename" {
+            guard let dot = target.lastIndex(of: "."), !all.contains(where: { $0[target] != nil }) else {
+                return .table(local: target, log: claim.value.folded)
+            }
+            return .column(
+                table: String(target[..<dot]), local: String(target[target.index(after: dot)...]),
+                log: claim.value.folded)
+        }
+        guard let space = target.firstRange(of: " ["),
+            let local = Self.list(target[target.index(after: space.lowerBound)...]),
+            let log = Self.list(claim.value[...]), local.count == log.count
+        else { return .nothing }
+        return .columns(table: String(target[..<space.lowerBound]), local: local, log: log.map(\.folded))
+    }
+
+    private static func list(_ text: Substring) -> [String]? {
+        try? JSONDecoder().decode([String].self, from: Data(text.utf8))
+    }
+
+    private func names(of table: String) -> Set<String> { (localNames[table] ?? []).union([table]) }
+}
