@@ -73,7 +73,7 @@ struct WakeTests {
             state.fail(retryAfter: .seconds(3600))
             said += [state.succeed([.local, .commit]), state.succeed(.folder)]
         }
-        #expect(said == [true] + Array(repeating: false, count: 16))
+        try #require(said == [true] + Array(repeating: false, count: 16))
         for await _ in wakes.signals { break }
         #expect(wakes.take().reasons == .full)
         state.schedule(.full)
