@@ -1,0 +1,110 @@
+import LogSyncModel
+import LogSyncStore
+
+// What SQLite and the store's own records say of the rows.
+
+extension StoreExamination {
+    func health(_ health: StoreHealth) -> [Finding] {
+        var findings: [Finding] = []
+        if let first = health.integrity.first {
+            let more = health.integrity.count > 1 ? ", and \(health.integrity.count - 1) more" : ""
+            findings.append(
+                Finding(
+                    "corrupt-database", .damage, "the database is corrupt", at: path, why: "\(first)\(more)",
+                    help: "clone the content anew beside it; or sqlite3 .recover, put the result in its place and run "
+                        + "logsync rescan"))
+        }
+        findings += unfitting(health)
+        if !health.unchecked.isEmpty {
+            findings.append(
+                Finding(
+                    "unchecked", .note, "\(health.unchecked.joined(separator: ", ")) could not be checked", at: path,
+                    why: "it uses a collation, function or module that only its program has",
+                    help: "run PRAGMA integrity_check in that program"))
+        }
+        if !health.withoutTriggers.isEmpty {
+            findings.append(
+                Finding(
+                    "no-triggers", .trouble, "changes are not captured",
+                    at: "\(path): \(health.withoutTriggers.joined(separator: ", "))",
+                    why: "the triggers of these tables are gone, as after a table was rebuilt",
+                    help: "run logsync rescan on the store; logsync migrate keeps capture right through a migration"))
+        }
+        for (table, count) in health.differing.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "uncaptured-changes", .trouble, "\(count) rows differ from what was last recorded",
+                    at: "\(path): \(table)", why: "they were changed behind the triggers' back",
+                    help: "run logsync rescan on the store, which records them"))
+        }
+        for (table, count) in health.brokenForeignKeys.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "broken-foreign-key", .trouble, "\(count) rows refer to rows that are not there",
+                    at: "\(path): \(table)",
+                    why: "a program wrote with foreign_keys off; such a key is not enforced by logsync any more",
+                    help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them"))
+        }
+        for (column, parent) in health.remainingReferences.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "kept-reference", .note, "it goes on referring to \(parent)", at: "\(path): \(column)",
+                    why: "its foreign key was dropped; the rows of every peer go on naming the rows that they named",
+                    help: "nothing has to be done"))
+        }
+        for (column, count) in health.untranslated.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "untranslated-numbers", .note, "\(count) rows have numbers there that name no row yet",
+                    at: "\(path): \(column)",
+                    why: "they were written before a foreign key was declared, by peers that have not said since which "
+                        + "rows they meant",
+                    help: "let those peers sync; a row that is given another parent here names that one"))
+        }
+        for (table, former) in health.leftByAnotherName {
+            findings.append(
+                Finding(
+                    "left-out", .note, "a table is left out because it is taken for \(former) under another name",
+                    at: "\(path): \(table)",
+                    why: "\(former) was left out with --skip or --local, went, and this one has its columns",
+                    help:
+                        "where it is another, leave the content with logsync leave and join it again with logsync init")
+            )
+        }
+        for (name, other) in health.sameLetters {
+            findings.append(
+                Finding(
+                    "same-letters", .trouble, "it is not replicated, because \(other) is of the same letters",
+                    at: "\(path): \(name)",
+                    why: "the names are written with other bytes, and one would be taken for the other",
+                    help: "give it another name"))
+        }
+        for table in health.untracked {
+            findings.append(
+                Finding(
+                    "not-replicated", .trouble, "a table is not replicated", at: "\(path): \(table)",
+                    why: "logsync cannot write it, or it holds the version of its program's schema",
+                    help: "leave it out with logsync init --skip or --local the next time"))
+        }
+        return findings
+    }
+
+    /// Sound rows that break what their tables declare.
+    private func unfitting(_ health: StoreHealth) -> [Finding] {
+        let checks = health.brokenChecks.sorted { $0.key < $1.key }.map { table, count in
+            Finding(
+                "broken-check", .trouble, "\(count) rows break a CHECK constraint", at: "\(path): \(table)",
+                why: "two peers wrote halves of a row that do not go together, or a program wrote with "
+                    + "ignore_check_constraints; the rows are sound, and nothing is lost",
+                help: "logsync conflicts list STORE shows those that peers broke together; write values that keep to it"
+            )
+        }
+        let values = health.unfitValues.sorted { $0.key < $1.key }.map { complaint, count in
+            Finding(
+                "unfit-value", .trouble, "\(count) values are not what their column is declared to hold", at: path,
+                why: "\(complaint), as after the table's declaration was changed; the database is sound",
+                help: "write values that fit; sqlite3 STORE 'PRAGMA quick_check' lists them")
+        }
+        return checks + values
+    }
+}
