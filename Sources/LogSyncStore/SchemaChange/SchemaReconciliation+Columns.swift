@@ -9,7 +9,6 @@ struct ColumnChanges {
     var dropped: [Int] = []
     /// Of which it has been decided what they are (``UndecidedColumns``).
     var decided: [Int] = []
-    var retyped: [Int] = []
 }
 
 extension SchemaReconciliation {
@@ -160,7 +159,6 @@ extension SchemaReconciliation {
             else { continue }
             try rename(known, to: column, in: table)
         }
-        changes.retyped = try noteTypes(present.map(\.element), known, in: table)
         for (ordinal, column) in places {
             try connection.run(
                 "UPDATE logsync_column SET ordinal = ?3 WHERE table_id = ?1 AND name = ?2 AND NOT dropped",
@@ -170,19 +168,20 @@ extension SchemaReconciliation {
         return changes
     }
 
-    /// Notes the types that columns have now. Returns those, by id, that make something else of their values than before.
-    private func noteTypes(
-        _ present: [TableSchema.Column], _ known: [KnownColumn], in table: TrackedTable
-    ) throws -> [Int] {
-        var retyped: [Int] = []
-        for column in present {
-            guard let former = known.first(where: { $0.name.folded == column.name.folded }),
-                Affinity(former.type) != Affinity(column.declaredType)
-            else { continue }
-            try connection.run(
-                "UPDATE logsync_column SET type = ?3 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
-                .integer(former.id), .text(column.declaredType))
-            retyped.append(Int(former.id))
+    /// Notes the types that columns have now; those of keys are noted by then. Returns the columns, by table and column id, that
+    /// make something else of their values than before.
+    func reconcileTypes() throws -> [Int64: Set<Int>] {
+        var retyped: [Int64: Set<Int>] = [:]
+        for table in store.catalog.tables {
+            for former in try columns(of: table) {
+                guard let column = table.schema.column(former.name),
+                    Affinity(former.type) != Affinity(column.declaredType)
+                else { continue }
+                try connection.run(
+                    "UPDATE logsync_column SET type = ?3 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
+                    .integer(former.id), .text(column.declaredType))
+                retyped[table.id, default: []].insert(Int(former.id))
+            }
         }
         return retyped
     }

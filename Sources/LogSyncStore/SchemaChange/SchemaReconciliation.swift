@@ -28,7 +28,7 @@ struct SchemaReconciliation {
         var keys = try reconcileKeys(kinds)
         if !keys.isEmpty { try store.reloadCatalog() }
         findings.newColumns = columns.mapValues { Set($0.added) }
-        findings.retypedColumns = columns.mapValues { Set($0.retyped) }.filter { !$0.value.isEmpty }
+        findings.retypedColumns = try reconcileTypes()
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
         try LaterKeys(connection).note(findings.newTables, in: store.catalog)
