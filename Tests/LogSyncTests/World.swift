@@ -225,7 +225,7 @@ func settle(_ machines: Machine...) async throws {
 
 /// Waits until a condition holds, looking again every few milliseconds.
 func eventually(
-    within limit: Duration = .seconds(20), _ what: Comment, _ condition: () async throws -> Bool,
+    within limit: Duration = .seconds(120), _ what: Comment, _ condition: () async throws -> Bool,
     sourceLocation: SourceLocation = #_sourceLocation
 ) async throws {
     let deadline = ContinuousClock.now + limit
