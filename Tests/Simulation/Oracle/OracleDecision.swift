@@ -87,7 +87,7 @@ struct OracleDecision {
     /// Rule 2.
     private func value(_ cell: OracleState.Cell?, _ table: TableModel, _ column: ColumnModel) -> Value {
         guard let cell, !cell.versions.isEmpty else { return column.defaultValue }
-        let value = settings.policy(table.name, column.name).value(of: cell.versions, names: settings.names)
+        let value = settings.policy(of: column, in: table).value(of: cell.versions, names: settings.names)
         let bases = Set(cell.versions.map(\.dot))
         return OraclePolicy.add(cell.additions.filter { bases.contains($0.key.base) }, to: value)
     }

@@ -29,9 +29,12 @@ struct OracleSettings {
         }
     }
 
-    /// A column's policy, else its table's, else the last writer's.
-    func policy(_ table: String, _ column: String) -> OraclePolicy {
-        policies["\(table).\(column)".lowercased()] ?? policies[table.lowercased()] ?? .lastWriter
+    /// A column's policy, else its table's, else the last writer's; what says which row is meant has no amounts.
+    func policy(of column: ColumnModel, in table: TableModel) -> OraclePolicy {
+        let name = "\(table.name).\(column.name)".lowercased()
+        let policy = policies[name] ?? policies[table.name.lowercased()] ?? .lastWriter
+        let namesRows = table.namesRows(column) || references[name] != nil
+        return namesRows && [.maximum, .minimum].contains(policy) ? .lastWriter : policy
     }
 
     private static func text(_ value: Value) -> String {

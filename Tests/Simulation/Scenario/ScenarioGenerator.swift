@@ -141,7 +141,10 @@ struct ScenarioGenerator {
         {
             choices += ["sum", "sum", "sum", "sum"]
         }
-        return ("\(table.name).\(column.name)", random.pick(choices))
+        let policy = random.pick(choices)
+        // What says which row is meant is no amount.
+        if table.namesRows(column), ["max", "min"].contains(policy) { return nil }
+        return ("\(table.name).\(column.name)", policy)
     }
 
     // MARK: Steps

@@ -227,3 +227,8 @@ extension TableModel {
 extension ColumnModel {
     var logName: String { loggedAs ?? name }
 }
+
+extension TableModel {
+    /// Whether a column says which row is meant: its own, or another.
+    func namesRows(_ column: ColumnModel) -> Bool { column.reference != nil || key.contains(column.name) }
+}
