@@ -118,8 +118,8 @@ struct RenameEvidence {
         case .nothing: return nil
         }
         return what
-            + ": \(name(of: claim.author)) says so; where no program has renamed them, it is a lie of one who can write "
-            + "the folder, and what they hold is in each other's place here"
+            + ", as \(name(of: claim.author)) says: nothing is wrong where its program has renamed them; where none has, "
+            + "somebody wrote that into the folder, and what they hold is in each other's place here"
     }
 
     private enum Subject {
