@@ -236,8 +236,8 @@ public actor Replicator {
         return recording
     }
 
-    /// Settles which peer the store is. One that was restored first takes in what its former self did with what the backup had
-    /// captured.
+    /// Settles which peer the store is. One that was restored or copied first takes in what its former self did with what the
+    /// backup had captured.
     @discardableResult
     func settleIdentity(of store: ReplicatedStore, _ scan: ContainerScan?) throws -> Succession? {
         guard let succession = try store.settleIdentity(scan) else { return nil }

@@ -16,6 +16,10 @@ struct Succession {
 
     /// Whether the store lacks what was done under the former id, and imports that before it publishes anything.
     var isOutdated: Bool { kind != .copied }
+
+    /// Whether the former self may go on elsewhere: then only what was captured in the very millisecond that it says is taken
+    /// for what it has recorded.
+    var mayGoOn: Bool { kind != .restored || restsOnFolder }
 }
 
 extension ReplicatedStore {

@@ -22,12 +22,12 @@ extension Inbox {
             scan, except: peer, library: library, configuration: owner.configuration, branches: try store.branches())
     }
 
-    /// Merges what the peer recorded next that this store was until it was restored, before anything is recorded here: what
-    /// the backup had captured may be in it, and is not to count twice.
+    /// Merges what the peer recorded next that this store was until it was restored or copied, before anything is recorded
+    /// here: what the backup had captured may be in it, and is not to count twice.
     ///
     /// - Returns: nil where nothing of that peer can be imported; then everything that was captured counts as new.
     func importRepeated(_ succession: Succession, _ scan: ContainerScan) throws -> ImportStep? {
-        guard succession.kind == .restored, let former = owner.registration.succeeds.last else { return nil }
+        guard let former = owner.registration.succeeds.last else { return nil }
         let plan = try plan(scan)
         var limit = try store.vector()
         limit[former] += 1
@@ -40,6 +40,11 @@ extension Inbox {
                 case .finished: return nil
                 }
             } catch is UncertainRepetition {
+                logger.notice(
+                    """
+                    \(owner.place.path): what the backup had captured cannot be told from what was written since, and counts \
+                    as new
+                    """)
                 return nil
             }
         }
@@ -47,7 +52,7 @@ extension Inbox {
 
     /// Merges what is ready, in one SQLite transaction that is kept short.
     ///
-    /// - Parameter succession: where it is the first that is imported after the store was restored.
+    /// - Parameter succession: where it is the first that is imported after the store has become another peer.
     func importNext(_ plan: ImportPlan, repeating succession: Succession? = nil) throws -> ImportProgress {
         try begin(plan)
         if try !plan.hasNext() {
@@ -57,16 +62,13 @@ extension Inbox {
         var files: [ImportedFile: Int] = [:]
         let isLogged = logger.logLevel <= .debug
         do {
-            let next = {
+            step = try store.importStep(repeatsExactly: succession?.mayGoOn) {
                 let next = try plan.next()
                 if isLogged, next != nil, let (peer, file, _) = plan.current {
                     files[ImportedFile(peer: peer, name: file.name), default: 0] += 1
                 }
                 return next
             }
-            step =
-                try succession.map { try store.repeatingStep(isExact: $0.restsOnFolder, next: next) }
-                ?? store.importStep(next: next)
         } catch let reason as NotReady {
             plan.wait(reason, at: try store.vector())
             return .undone

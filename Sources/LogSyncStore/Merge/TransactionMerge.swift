@@ -55,7 +55,7 @@ final class TransactionMerge {
 
     /// The rows that another merge of it has done already; nil where there is none. Other rows may differ from their records
     /// then.
-    private let early: MergedRows?
+    private let early: Set<RowName>?
     /// The latest time that a row of it may have, but where its peer's clock was accepted.
     private let latestTime: LatestTime
 
@@ -69,7 +69,7 @@ final class TransactionMerge {
     ///   - notes: what that one has noted.
     /// - Throws: `malformedLog` where the transaction depends on others that have not been imported.
     init(
-        _ store: OpenStore, _ header: TransactionHeader, after early: MergedRows? = nil,
+        _ store: OpenStore, _ header: TransactionHeader, after early: Set<RowName>? = nil,
         _ notes: ChangeNotes = ChangeNotes()
     ) throws {
         self.store = store
@@ -136,8 +136,13 @@ final class TransactionMerge {
         try target.check(group, store.catalog)
         for index in try applyBatch(group, target) {
             let row = IncomingRow(group, index, target, stamp)
-            if early?.contain(row) != true { try apply(row, mayDefer: true) }
+            if !isMerged(row) { try apply(row, mayDefer: true) }
         }
+    }
+
+    private func isMerged(_ row: IncomingRow) -> Bool {
+        guard let early, let table = row.table else { return false }
+        return early.contains(RowName(table, row.identity))
     }
 
     /// The group with its table called as this store calls it where only rows of it are here.

@@ -56,8 +56,8 @@ struct RepeatedCaptures {
     /// Returns the rows that were merged early.
     ///
     /// - Throws: ``UncertainRepetition`` where one of them cannot be shown as the transaction has it.
-    mutating func forget(_ incoming: IncomingTransaction) throws -> MergedRows {
-        var merged = MergedRows()
+    mutating func forget(_ incoming: IncomingTransaction) throws -> Set<RowName> {
+        var merged: Set<RowName> = []
         let pending = try PendingRows(store)
         var captured: [Int64: CapturedRows] = [:]
         try incoming.forEachGroup { group in
@@ -84,7 +84,7 @@ struct RepeatedCaptures {
                 }
                 guard group.kind == .insert else { continue }
                 try shownRows.remove(row.identity, at: found.position ?? 0, in: table)
-                if try merge.mergeEarly(row, of: incoming) { merged.add(row) }
+                if try merge.mergeEarly(row, of: incoming) { merged.insert(RowName(table, row.identity)) }
             }
             captured[table.id] = rows
         }

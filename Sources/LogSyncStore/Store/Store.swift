@@ -275,18 +275,16 @@ package final class Store: Sendable {
 
     /// Records local changes, then merges transactions from `next` until it returns nil or the lock budget is spent,
     /// all in one SQLite transaction. Each must be ready; one that throws while streaming undoes the whole step.
-    package func importStep(next: () throws -> IncomingTransaction?) throws -> ImportStep {
+    ///
+    /// - Parameter repeatsExactly: for the next transaction of the peer that this store was before it was restored, whether
+    ///   ``RepeatedCaptures`` are told by the very millisecond; nil for any other transactions.
+    package func importStep(
+        repeatsExactly: Bool? = nil, next: () throws -> IncomingTransaction?
+    ) throws -> ImportStep {
         try database.write { store in
-            let step = try ImportStep.run(in: store, next: next)
-            if !step.imported.isEmpty { try store.noteImport() }
-            return step
-        }
-    }
-
-    /// The same for the next transaction of the peer that this store was before it was restored, as ``RepeatedCaptures`` says.
-    package func repeatingStep(isExact: Bool, next: () throws -> IncomingTransaction?) throws -> ImportStep {
-        try database.write { store in
-            let step = try ImportStep.runRepeating(in: store, isExact: isExact, next: next)
+            let step =
+                try repeatsExactly.map { try ImportStep.runRepeating(in: store, isExact: $0, next: next) }
+                ?? ImportStep.run(in: store, next: next)
             if !step.imported.isEmpty { try store.noteImport() }
             return step
         }

@@ -31,7 +31,7 @@ extension OpenStore {
         try facts.set(StoreFacts.policiesPassedOver, .text(passedOver))
     }
 
-    private var passedOver: String { policies.passedOver.joined(separator: "\n") }
+    private var passedOver: String { policies.passedOver.sorted().joined(separator: "\n") }
 
     private var decidingPolicies: Set<String> {
         get throws { Set(try facts.text(StoreFacts.policiesInCode)?.split(separator: "\n").map(String.init) ?? []) }

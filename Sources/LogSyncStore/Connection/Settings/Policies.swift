@@ -18,8 +18,8 @@ struct Policies {
     /// The foreign keys that a peer's own data broke, as ``ReferenceRule/target`` in lower case.
     private(set) var unenforced: Set<String> = []
     /// The columns that name rows and would have one of ``ofAmounts``, which is passed over there: `table.column` by names in
-    /// logs, in lower case and in order.
-    private(set) var passedOver: [String] = []
+    /// logs, in lower case.
+    private(set) var passedOver: Set<String> = []
 
     /// What is said of whole tables, beside the policies of their columns.
     static let tablePolicies: Set<String> = ["delete-wins", "delete-loses", "unique-park", "unique-merge"]
@@ -85,11 +85,10 @@ struct Policies {
         guard hasAny else { return }
         for table in catalog.tables {
             for column in table.columns where column.namesRows {
-                let policy = setPolicy(table.name, column.name)
-                if Self.ofAmounts.contains(policy.name) { passedOver.append("\(table.name).\(column.name)".folded) }
+                let name = Self.name(table.name, column.name)
+                if Self.ofAmounts.contains(setPolicy(name, table.name).name) { passedOver.insert(name) }
             }
         }
-        passedOver.sort()
     }
 
     /// The settings of single columns that are passed over.
@@ -106,13 +105,16 @@ struct Policies {
 
     func policy(_ table: String, _ column: String) -> MergePolicy {
         guard hasAny else { return .lastWriter }
-        if !passedOver.isEmpty, passedOver.contains("\(table).\(column)".folded) { return .lastWriter }
-        return setPolicy(table, column)
+        let name = Self.name(table, column)
+        return passedOver.contains(name) ? .lastWriter : setPolicy(name, table)
     }
 
-    private func setPolicy(_ table: String, _ column: String) -> MergePolicy {
-        byColumn["\(table).\(column)".folded] ?? byTable[table.folded] ?? .lastWriter
+    /// What the settings say of a column, whether or not it can be followed.
+    private func setPolicy(_ name: String, _ table: String) -> MergePolicy {
+        byColumn[name] ?? byTable[table.folded] ?? .lastWriter
     }
+
+    private static func name(_ table: String, _ column: String) -> String { "\(table).\(column)".folded }
 
     /// Whether some column or table has another policy than the default.
     var hasAny: Bool { !byColumn.isEmpty || !byTable.isEmpty }
