@@ -70,12 +70,23 @@ public struct MergePolicy: Sendable {
         }
     }
 
+    /// The same policy where a peer that it prefers has another name; nil where it prefers no such peer.
+    package func renaming(_ former: String, to name: String) -> MergePolicy? {
+        guard let peers = Self.preferred(self.name), peers.contains(former) else { return nil }
+        return .prefer(peers.map { $0 == former ? name : $0 })
+    }
+
+    /// The peers that `prefer NAME,NAME…` lists; nil where that is no such policy's name.
+    private static func preferred(_ policy: String) -> [String]? {
+        let words = policy.split(separator: " ", maxSplits: 1).map(String.init)
+        guard words.first == "prefer", words.count == 2 else { return nil }
+        let peers = words[1].split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        return peers.isEmpty || peers.contains("") ? nil : peers
+    }
+
     /// Reads a built-in policy's name. Returns nil for a name that is not built in.
     public init?(named name: String) {
-        let words = name.split(separator: " ", maxSplits: 1).map(String.init)
-        if words.first == "prefer", words.count == 2 {
-            let peers = words[1].split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-            guard !peers.isEmpty, !peers.contains("") else { return nil }
+        if let peers = Self.preferred(name) {
             self = .prefer(peers)
             return
         }

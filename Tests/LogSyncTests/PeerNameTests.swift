@@ -22,4 +22,17 @@ import Testing
             #expect(error?.code == .usage)
         }
     }
+
+    @Test func `a policy goes on preferring a peer that is renamed`() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let b = try await world.clone("b")
+        try await settle(a, b)
+        _ = try await a.with { try await $0.setPolicy("prefer a,b", for: "note.body") }
+        try await settle(a, b)
+        try await b.with { try await $0.rename(to: "laptop") }
+        try await settle(a, b)
+        let policies = try await a.with { try await $0.policies() }
+        #expect(policies.map(\.policy) == ["prefer a,laptop"])
+    }
 }

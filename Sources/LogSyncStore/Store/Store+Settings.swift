@@ -57,15 +57,22 @@ extension Store {
         return "\(table.name).\(table.localPositions[column].map { table.columns[$0].name } ?? column)"
     }
 
-    /// Renames this peer. A name that another peer has is refused with `usage`.
+    /// Renames this peer, also where policies prefer it by its name. A name that another peer has is refused with `usage`.
     package func renamePeer(_ name: String) throws {
         try database.write { store in
             let names = try Settings(store).values("peer")
             if let taken = names.first(where: { $0.value == name && $0.key != store.ownID.description }) {
                 throw LogSyncError(.usage, "the name \(name) is taken by the peer \(taken.key); nothing was changed")
             }
+            let settings = Settings(store)
+            if let former = names[store.ownID.description] {
+                for (target, policy) in try settings.values("policy") {
+                    guard let renamed = MergePolicy(named: policy)?.renaming(former, to: name) else { continue }
+                    try settings.set("policy", target, renamed.name)
+                }
+            }
             try store.facts.set("name", .text(name))
-            try Settings(store).set("peer", store.ownID.description, name)
+            try settings.set("peer", store.ownID.description, name)
             _ = try RecordStep(store).run()
         }
     }
