@@ -39,6 +39,11 @@ struct LogSyncCommand: AsyncParsableCommand {
     private static func run(_ arguments: [String]) async -> ExitCode {
         let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
         do {
+            guard Arguments.areText else {
+                throw LogSyncError(
+                    .usage, "an argument is no UTF-8; nothing was done",
+                    help: "Paths are given in UTF-8; bytes that are no text are the value x'80ff', with --literal")
+            }
             var command = try parseAsRoot(LiteralArgument.shielding(arguments))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()

@@ -77,7 +77,7 @@ public struct MergePolicy: Sendable {
     }
 
     /// The peers that `prefer NAME,NAME…` lists; nil where that is no such policy's name.
-    private static func preferred(_ policy: String) -> [String]? {
+    package static func preferred(_ policy: String) -> [String]? {
         let words = policy.split(separator: " ", maxSplits: 1).map(String.init)
         guard words.first == "prefer", words.count == 2 else { return nil }
         let peers = words[1].split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }

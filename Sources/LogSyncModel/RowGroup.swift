@@ -37,6 +37,11 @@ public struct RowGroup: Hashable, Sendable {
 
     public var rowCount: Int { identities.count }
 
+    /// The latest time of a row or cell.
+    package var latestTime: HybridTime {
+        columns.reduce(times.max() ?? .zero) { max($0, $1.times.max() ?? .zero) }
+    }
+
     /// One column's part of the group.
     public struct Column: Hashable, Sendable {
         public var name: String

@@ -18,6 +18,8 @@ package protocol StatementSource: AnyObject {
 package final class Connection {
     package let handle: OpaquePointer
     private var statements: [String: Statement] = [:]
+    /// Statements of a source's that were handed out since ``resetStatements()``.
+    private var handedOut: [Statement] = []
     /// nil where this connection prepares its statements itself.
     private let source: (any StatementSource)?
     /// What a statement that writes rows may cost; nil where it may cost anything.
@@ -32,25 +34,34 @@ package final class Connection {
 
     /// The statement for `sql`, prepared once and reset before it is handed out.
     package func prepare(_ sql: String) throws -> Statement {
-        if let statement = statements[sql] {
+        if let statement = statements[sql], statement.isPrepared {
             statement.reset()
+            if source != nil { handedOut.append(statement) }
             return statement
         }
-        let statement = try source.map { try Statement(sql, from: $0, on: self) } ?? Statement(sql, on: self)
+        guard let source else {
+            let statement = try Statement(sql, on: self)
+            statements[sql] = statement
+            return statement
+        }
+        let statement = try Statement(sql, from: source, on: self)
         statements[sql] = statement
+        handedOut.append(statement)
         return statement
     }
 
     /// Forgets the prepared statements, so that the connection can close or the schema's objects can be dropped.
     package func finalizeStatements() {
-        returnStatements()
+        for statement in statements.values where statement.isPrepared { statement.reset() }
+        handedOut = []
+        statements.removeAll(keepingCapacity: true)
         source?.forgetStatements()
     }
 
-    /// Lets go of the statements, which only a source keeps prepared.
-    package func returnStatements() {
-        for statement in statements.values { statement.reset() }
-        statements.removeAll(keepingCapacity: true)
+    /// Ends what a source's statements are in the middle of.
+    package func resetStatements() {
+        for statement in handedOut where statement.isPrepared { statement.reset() }
+        handedOut.removeAll(keepingCapacity: true)
     }
 
     /// Runs SQL that returns no rows; may be several statements.

@@ -12,8 +12,9 @@ package final class Statement {
     @usableFromInline unowned let connection: Connection
     package let sql: String
     package let columnCount: Int
-    /// What keeps the statement prepared; nil where this does.
-    private let keeper: AnyObject?
+    /// What keeps the statement prepared; nil where this does, or where it is finalized.
+    private weak var keeper: AnyObject?
+    private let isBorrowed: Bool
     /// Why SQLite did not take an argument, which would be NULL then: the next step throws it.
     @usableFromInline var refusedArgument: Int32 = SQLITE_OK
 
@@ -25,7 +26,7 @@ package final class Statement {
         self.handle = handle
         self.connection = connection
         self.sql = sql
-        keeper = nil
+        isBorrowed = false
         columnCount = Int(sqlite3_column_count(handle))
     }
 
@@ -33,14 +34,18 @@ package final class Statement {
         let (handle, keeper) = try source.statement(sql)
         self.handle = handle
         self.keeper = keeper
+        isBorrowed = true
         self.connection = connection
         self.sql = sql
         columnCount = Int(sqlite3_column_count(handle))
     }
 
     deinit {
-        if keeper == nil { sqlite3_finalize(handle) }
+        if !isBorrowed { sqlite3_finalize(handle) }
     }
+
+    /// Whether it can be used: what keeps it prepared may have let go of it meanwhile.
+    var isPrepared: Bool { !isBorrowed || keeper != nil }
 
     @inlinable package func reset() {
         sqlite3_reset(handle)

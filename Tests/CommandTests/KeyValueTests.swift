@@ -83,4 +83,20 @@ import Testing
         watch.signal(SIGTERM)
         #expect(await watch.end().code == 0)
     }
+
+    @Test func `a program gets a value as it is, and no other bytes are kept than were given`() async throws {
+        let tool = try Tool()
+        let store = tool.path("s.kv")
+        try await tool.succeed("kv", "init", store, "--container", tool.path("shared"), "--content", "set")
+        for value in ["a\nb", "a\\nb", "col1\tcol2\r\n", "\u{202E}"] {
+            try await tool.succeed("kv", "set", store, "k", value)
+            #expect(try await tool.succeed("kv", "get", store, "k").output == value + "\n")
+        }
+        let shell = "\"$0\" kv set \"$1\" k \"$(printf '\\200\\377')\""
+        let refused = try await tool.program("/bin/sh", ["-c", shell, Tool.path, store])
+        #expect(refused.code == 64 && refused.errors.contains("UTF-8"), "\(refused)")
+        let spelled = try await tool.run(
+            "kv", "set", store, "k", "--literal", "--", "{\"text\": {\"base64\": \"gA==\"}}")
+        #expect(spelled.code == 64 && spelled.errors.contains("UTF-8"), "\(spelled)")
+    }
 }

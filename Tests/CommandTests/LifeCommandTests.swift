@@ -210,4 +210,24 @@ import Testing
         #expect(try await tool.run("doctor", tool.path("absent")).code == 66)
         #expect(try await tool.run("verify", tool.path("home")).code == 69)
     }
+
+    @Test func `a store that leaves without its folder says what reaches nobody`() async throws {
+        let tool = try Tool()
+        let a = try await tool.store("a.db")
+        try FileManager.default.moveItem(atPath: tool.path("shared"), toPath: tool.path("away"))
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (2, 'two')")
+        let dry = try JSON(await tool.succeed("leave", a, "--dry-run", "--json").output)
+        #expect(dry["unpublished"]?.int == 1 && dry["published"]?.bool == false)
+        let left = try await tool.succeed("leave", a, "--wait", "0")
+        #expect(left.errors.contains("without publishing 1 transactions"), "\(left)")
+        #expect(!left.errors.contains("outbox") && left.output.contains("in this database only"), "\(left)")
+        #expect(try await tool.sql("a.db", "SELECT count(*) FROM notes") == "2\n")
+    }
+
+    @Test func `a file that is no log file is not called a damaged one`() async throws {
+        let tool = try Tool()
+        try "root:x:0:0".write(toFile: tool.path("passwd"), atomically: true, encoding: .utf8)
+        let shown = try await tool.run("show", tool.path("passwd"))
+        #expect(shown.code == 65 && shown.errors.contains("is no log file and no snapshot"), "\(shown)")
+    }
 }

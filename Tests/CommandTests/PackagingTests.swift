@@ -46,6 +46,49 @@ import Testing
         #expect(overview.contains("LOGSYNC_CONTAINER"))
     }
 
+    @Test func `shells complete a path wherever one belongs`() async throws {
+        var (files, folders) = (0, 0)
+        func check(_ command: JSON, _ path: String) {
+            for argument in command["arguments"]?.array ?? [] {
+                let (name, kinds) = (argument["valueName"]?.string ?? "", argument["completionKind"]?.keys)
+                switch name {
+                case "dir":
+                    folders += 1
+                    #expect(kinds == ["directory"], "\(path) \(name)")
+                case "store", "stores", "path", "store|file", "file", "file[:entry]", "name|file|none":
+                    files += 1
+                    #expect(kinds == ["file"], "\(path) \(name)")
+                default: break
+                }
+            }
+            for each in command["subcommands"]?.array ?? [] {
+                check(each, "\(path) \(each["commandName"]?.string ?? "")")
+            }
+        }
+        try check(#require(JSON(await tool.run("--experimental-dump-help").output)["command"]), "logsync")
+        #expect(files > 100 && folders >= 6)
+
+        let script = """
+            mkdir -p '\(tool.path("typed"))/shared' && cd '\(tool.path("typed"))' && : > notes.db
+            eval "$('\(Tool.path)' --generate-completion-script bash)"
+            for words in 'sync no' 'kv get no' 'clone --container sh' 'clone --container no'; do
+                COMP_WORDS=(logsync $words); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_LINE="logsync $words"
+                COMP_POINT=${#COMP_LINE}; COMPREPLY=()
+                _logsync logsync "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}" || true
+                echo "$words: ${COMPREPLY[*]-}"
+            done
+            """
+        let typed = try await tool.start(program: "/bin/bash", ["-c", script]).end()
+        #expect(
+            typed.output == """
+                sync no: notes.db
+                kv get no: notes.db
+                clone --container sh: shared
+                clone --container no:\u{20}
+
+                """, "\(typed.errors)")
+    }
+
     @Test func `what is installed works under its prefix, and is removed whole`() async throws {
         let (install, root) = ("'\(Self.sources)/Packaging/install'", tool.path("root"))
         let installed = try await shell("\(install) '\(Tool.path)' /opt/x '\(root)'")

@@ -6,8 +6,10 @@ import Testing
     /// Runs the tool as one to whom permissions apply, as they do not to root.
     private func runAsNobody(_ tool: Tool, _ arguments: [String]) async throws -> Tool.Ended {
         let state = tool.path("state")
-        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
-        chmod(state, 0o777)
+        if !FileManager.default.fileExists(atPath: state) {
+            try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+            chmod(state, 0o777)
+        }
         let environment = ["STATE_DIRECTORY": state]
         guard geteuid() == 0 else { return try await tool.run(arguments, environment: environment) }
         let change = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", Tool.path]
@@ -129,6 +131,69 @@ import Testing
                 let codes = try JSON(examined.output)["findings"]?.array.map { $0["code"]?.string }
                 #expect(codes == ["no-permission"], "\(examined)")
             }
+        }
+    }
+
+    // MARK: Another user's store
+
+    /// A store of the one to whom permissions apply.
+    private func ownStore(_ tool: Tool) async throws -> String {
+        try FileManager.default.createDirectory(atPath: tool.path("own"), withIntermediateDirectories: true)
+        let a = try await tool.database("own/a.db")
+        for path in ["own", "shared"] { chmod(tool.path(path), 0o777) }
+        if geteuid() == 0 { chown(a, 65534, 65534) }
+        let made = try await runAsNobody(tool, ["init", a, "--container", tool.path("shared"), "--content", "notes"])
+        #expect(made.code == 0, "\(made)")
+        return a
+    }
+
+    private func findings(_ ended: Tool.Ended) throws -> [JSON] {
+        #expect(ended.code == 3, "\(ended)")
+        return try JSON(ended.output)["findings"]?.array ?? []
+    }
+
+    @Test func `the doctor names the database that may not be written, and the log file that may not be read`()
+        async throws
+    {
+        let tool = try Tool()
+        let a = try await ownStore(tool)
+        try await withMode(0o444, of: a) {
+            let found = try findings(await runAsNobody(tool, ["doctor", a, "--json"]))
+            let closed = found.first { $0["code"]?.string == "permission-denied" }
+            #expect(closed?["where"]?.string == a && closed?["help"]?.string == "chmod u+w '\(a)'", "\(found)")
+        }
+        let peers = tool.path("shared/notes/peers")
+        let peer = try #require(try FileManager.default.contentsOfDirectory(atPath: peers).first)
+        let log = try #require(try FileManager.default.contentsOfDirectory(atPath: "\(peers)/\(peer)/logs").first)
+        try await withMode(0, of: "\(peers)/\(peer)/logs/\(log)") {
+            let found = try findings(await runAsNobody(tool, ["doctor", tool.path("shared"), "--json"]))
+            let closed = found.first { $0["code"]?.string == "unreadable" }
+            #expect(closed?["help"]?.string?.hasPrefix("Let this user read it") == true, "\(found)")
+        }
+    }
+
+    @Test func `a state directory that may not be read is not permitted`() async throws {
+        let tool = try Tool()
+        let a = try await ownStore(tool)
+        for folder in ["state", "state/stores"] {
+            try await withMode(0, of: tool.path(folder)) {
+                try await expect(77, "no-permission", says: "may not be read", runAsNobody(tool, ["list", "--json"]))
+            }
+        }
+        #expect(try await runAsNobody(tool, ["sync", a]).code == 0)
+    }
+
+    @Test(.enabled(if: geteuid() == 0))
+    func `the superuser leaves another user's store alone, and a state file says whose it is`() async throws {
+        let tool = try Tool()
+        let a = try await ownStore(tool)
+        let asRoot = try await tool.run(["sync", a, "--json"], environment: ["STATE_DIRECTORY": tool.path("state")])
+        try expect(77, "no-permission", says: "is kept by another user", asRoot)
+        #expect(try await runAsNobody(tool, ["sync", a]).code == 0)
+        let stores = tool.path("state/stores")
+        for name in try FileManager.default.contentsOfDirectory(atPath: stores) { chown("\(stores)/\(name)", 0, 0) }
+        for arguments in [["sync", a, "--json"], ["list", "--json"]] {
+            try await expect(77, "no-permission", says: "is root's", runAsNobody(tool, arguments))
         }
     }
 }

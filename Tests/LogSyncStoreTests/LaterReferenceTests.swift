@@ -55,6 +55,44 @@ struct LaterReferenceTests {
         }
     }
 
+    @Test(
+        "What a migration has put there is said anew, too, by the peer whose migration it was",
+        arguments: [false, true])
+    func filled(isConcurrent: Bool) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE lens(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO lens VALUES(1, '50mm');
+                CREATE TABLE image(id INTEGER PRIMARY KEY, lens_name TEXT); INSERT INTO image(lens_name) VALUES('50mm');
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        for (peer, name) in [(a, "of a"), (b, "of b")] {
+            try peer.write("INSERT INTO lens VALUES(2, '\(name)'); INSERT INTO image(lens_name) VALUES('\(name)')")
+        }
+        try converge(a, b)
+        let migration = """
+            ALTER TABLE image ADD COLUMN lens_id INTEGER;
+            UPDATE image SET lens_id = (SELECT id FROM lens WHERE name = lens_name)
+            """
+        try a.write(migration)
+        if isConcurrent { try b.write(migration) }
+        try converge(a, b)
+        if !isConcurrent { try b.write(migration) }
+        try converge(a, b)
+        var decisions = ReferenceDecisions()
+        decisions.references = [("image", "lens_id", "lens")]
+        _ = try a.store.migrate("", renamings: [], references: decisions)
+        // As an import does that meets the setting.
+        try b.store.prepare(UnreadyTable(table: "image", need: .reference(column: "lens_id", parent: "lens")))
+        try converge(a, b)
+        for peer in [a, b] {
+            let query = "SELECT lens_name, name FROM image LEFT JOIN lens ON lens.id = lens_id ORDER BY 1"
+            let shown = try peer.strings(query)
+            #expect(shown == ["50mm|50mm", "of a|of a", "of b|of b"])
+        }
+    }
+
     @Test("An integer key of a table that came seems to mean something, until it is said that it does not")
     func keys() throws {
         let (a, b) = try pair()

@@ -106,4 +106,25 @@ import Testing
             #expect(try peer.store.summary().parked == 1)
         }
     }
+
+    @Test func aTableWithADotInItsNameHasPolicies() throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE "a.b"(k TEXT PRIMARY KEY, "c.d", n INTEGER); INSERT INTO "a.b" VALUES ('x', 0, 0);
+                CREATE TABLE a(k TEXT PRIMARY KEY, "b.e");
+                """)
+        for target in ["a.b.n", "a.b.c.d", "a.b.e"] { try a.store.setPolicy(target, "max") }
+        try a.store.setPolicy("a.b", "last-writer-row")
+        for target in ["a.b.x", "a.x", "b.n"] {
+            #expect(throws: LogSyncError.self) { try a.store.setPolicy(target, "max") }
+        }
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("UPDATE \"a.b\" SET n = 7")
+        _ = try a.store.record()
+        try b.write("UPDATE \"a.b\" SET n = 5")
+        _ = try b.store.record()
+        try converge(a, b)
+        #expect(try b.strings("SELECT n FROM \"a.b\"") == ["7"])
+    }
 }

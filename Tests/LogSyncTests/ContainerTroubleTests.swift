@@ -222,6 +222,23 @@ struct ContainerTroubleTests {
         #expect(try b.notes() == ["one=later"])
     }
 
+    @Test("A time as late as one that was let in is no sign of a wrong clock")
+    func timeLetInBefore() async throws {
+        let ahead = SystemClock().now() + 3 * 24 * 3_600_000
+        var (future, other) = (a, try await world.clone("c"))
+        future.configuration.clock = FixedClock(ahead)
+        other.configuration.clock = FixedClock(ahead - 60_000)
+        try future.execute("UPDATE note SET body = 'later' WHERE id = 'one'")
+        try await future.sync()
+        let peer = try await a.peer()
+        try await b.with { try await $0.acceptClock(of: peer) }
+        #expect(try await b.sync().outcome == .complete)
+        try other.insert("two")
+        try await other.sync()
+        #expect(try await b.sync().held.isEmpty)
+        #expect(try b.notes() == ["one=later", "two="])
+    }
+
     @Test("What depends on a transaction that is not here waits for it")
     func dependency() async throws {
         try a.insert("two")

@@ -447,4 +447,19 @@ struct DoctorTests {
         let report = try await Replicator.doctor(path, configuration: a.configuration)
         #expect(report.findings.contains { $0.code == "unsuitable-place" && $0.help != nil })
     }
+
+    @Test("A disk that is so full that the database cannot be opened is named, and nothing else is taken for that")
+    func quiteFullDisk() async throws {
+        try a.checkpoint()
+        let log = a.path + "-wal"
+        try? FileManager.default.removeItem(atPath: log)
+        // SQLite says that it cannot open the database, as it does on such a disk.
+        try FileManager.default.createDirectory(atPath: log, withIntermediateDirectories: false)
+        await #expect(throws: LogSyncError.self) { try await examine() }
+        var full = a
+        full.configuration.fileSystem = RefusingFileSystem(ENOSPC, below: world.root + "/a")
+        let report = try await examine(as: full)
+        #expect(report.findings.map(\.code) == ["disk-full"])
+        #expect(report.outcome != .complete)
+    }
 }

@@ -23,16 +23,34 @@ import Testing
         }
     }
 
+    @Test func `a policy that prefers somebody who is not there says so`() async throws {
+        let a = try await World().founder("a", rows: ["one"])
+        let notes = try await a.with { try await $0.setPolicy("prefer a,b,c", for: "note.body") }
+        #expect(notes == ["No peer is called b or c yet; the peers are a"])
+    }
+
     @Test func `a policy goes on preferring a peer that is renamed`() async throws {
         let world = try World()
         let a = try await world.founder("a", rows: ["one"])
         let b = try await world.clone("b")
         try await settle(a, b)
-        _ = try await a.with { try await $0.setPolicy("prefer a,b", for: "note.body") }
+        let notes = try await a.with { try await $0.setPolicy("prefer a,b", for: "note.body") }
+        #expect(notes.isEmpty)
         try await settle(a, b)
         try await b.with { try await $0.rename(to: "laptop") }
         try await settle(a, b)
         let policies = try await a.with { try await $0.policies() }
         #expect(policies.map(\.policy) == ["prefer a,laptop"])
+    }
+
+    @Test func `the name of a peer that was not imported from yet is taken`() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        _ = try await world.clone("b")
+        let error = await #expect(throws: LogSyncError.self) { try await a.with { try await $0.rename(to: "b") } }
+        #expect(error?.code == .usage)
+        #expect(try await a.status().peer.name == "a")
+        try await a.with { try await $0.rename(to: "a") }
+        try await a.with { try await $0.rename(to: "c") }
     }
 }

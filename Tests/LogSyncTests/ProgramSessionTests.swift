@@ -204,6 +204,30 @@ import Testing
         }
     }
 
+    @Test("A row that is recorded is a commit of few pages, whatever the store has recorded before")
+    func pages() async throws {
+        let replicator = a.replicator
+        let pool = try DatabasePool(path: replicator.path)
+        func commits(_ count: Int, _ write: @Sendable (Int) async throws -> Void) async throws -> Double {
+            try await pool.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+            for number in 0..<count { try await write(number) }
+            let log = try FileManager.default.attributesOfItem(atPath: replicator.path + "-wal")
+            return Double((try #require(log[.size] as? Int) - 32) / (4096 + 24)) / Double(count)
+        }
+        for _ in 0..<2 {
+            let recorded = try await commits(100) { number in
+                try await pool.write { db in
+                    try db.execute(sql: "INSERT INTO item(stars) VALUES(\(number))")
+                    try replicator.record(db, author: "ann")
+                }
+            }
+            // The row, what was captured, its clock record and that one's index; outbox, history and its index; who is where,
+            // and the facts. A page that is full is two or more.
+            #expect(recorded < 10.5)
+        }
+        try pool.close()
+    }
+
     @Test("A write waits for who else writes, also on a connection that does not")
     func busy() async throws {
         var configuration = GRDB.Configuration()

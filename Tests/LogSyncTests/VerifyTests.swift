@@ -1,5 +1,6 @@
 import Foundation
 import LogSyncModel
+import GRDB
 import LogSync
 import Testing
 
@@ -75,6 +76,32 @@ struct VerifyTests {
             let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
             #expect(report.findings.isEmpty && report.store == true, "\(report.findings)")
         }
+    }
+
+    @Test("A default that names a row which is gone is the same where that row never was")
+    func defaultOfNobody() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE library(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO library VALUES(1, 'Music');
+            CREATE TABLE file(id TEXT PRIMARY KEY NOT NULL, title TEXT); INSERT INTO file VALUES('a', 'one');
+            """)
+        try await a.initialize()
+        try a.execute("DELETE FROM library")
+        try await a.sync()
+        let database = try a.database()
+        try await database.writeWithoutTransaction { db in
+            try db.execute(
+                sql: """
+                    PRAGMA foreign_keys = 0;
+                    ALTER TABLE file ADD COLUMN library_id INTEGER DEFAULT 1 NOT NULL REFERENCES library(id)
+                    """)
+        }
+        try database.close()
+        try await a.sync()
+        let report = try await Replicator.verify(a.path, configuration: a.configuration)
+        #expect(report.findings.isEmpty && report.store == true, "\(report.findings)")
     }
 
     @Test("Sound folders and stores agree, at the store's digest and at every receipt's")

@@ -1,3 +1,4 @@
+import Glibc
 import LogSyncContainer
 import LogSyncFormat
 import LogSyncModel
@@ -230,6 +231,20 @@ struct FolderExamination {
         return findings
     }
 
+    /// A file that is here, and that this user may not read.
+    private func closed(_ path: String, _ what: String) -> Finding? {
+        do throws(FileSystemError) {
+            _ = try folder.fileSystem.open(path)
+            return nil
+        } catch {
+            guard [EACCES, EPERM].contains(error.number) else { return nil }
+            let explained = error.explained(kept: "nothing of it was imported")
+            return Finding(
+                "unreadable", .trouble, "\(what) may not be read", at: path, why: explained.message,
+                help: explained.help)
+        }
+    }
+
     private func files(_ peer: PeerScan, _ library: ContentLibrary, _ collected: VersionVector) -> [Finding] {
         var findings: [Finding] = []
         var sound: [LogFileName] = []
@@ -240,6 +255,10 @@ struct FolderExamination {
                 switch try library.logs.examine(file, of: peer.id) {
                 case .sound: sound.append(file.name)
                 case .incomplete(let why):
+                    if let closed = closed(path, "a log file of \(name)") {
+                        findings.append(closed)
+                        continue
+                    }
                     findings.append(
                         Finding(
                             "incomplete-file", .trouble, "a log file of \(name) is not all here", at: path, why: why,

@@ -67,31 +67,54 @@ struct StoreExamination {
             try store.content.peer(store.peer).checkWritable()
             return nil
         } catch {
-            return unwritable(error)
+            return Self.unwritable(error)
         }
     }
 
     /// What keeps this machine's own files from being written.
     private func disks() -> [Finding] {
-        let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
-        // SQLite says for itself who may not write.
-        let database = disk(
-            [directory.isEmpty ? "/" : directory], "the database cannot be written to",
-            kept: "what programs have committed stays as it is", but: [EACCES, EPERM])
+        let configuration = store.configuration
         let state = store.stateDirectory
         return [
-            database,
-            disk(
+            Self.disk(ofDatabase: path, configuration) ?? closedFile(),
+            Self.disk(
                 [state.path, state.stores, state.locks], "the state directory cannot be written to",
-                kept: "nothing is published or imported"),
+                kept: "nothing is published or imported", configuration),
         ].compactMap(\.self)
     }
 
+    /// What keeps the disk of a database from taking anything.
+    static func disk(ofDatabase path: String, _ configuration: SyncConfiguration) -> Finding? {
+        let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+        // Who may not write the directory cannot open the database.
+        return disk(
+            [directory.isEmpty ? "/" : directory], "the database cannot be written to",
+            kept: "what programs have committed stays as it is", configuration, but: [EACCES, EPERM])
+    }
+
+    /// A file of the database's that this user may not write: SQLite opens it all the same, to read.
+    private func closedFile() -> Finding? {
+        for file in [path, path + "-wal", path + "-shm"] {
+            guard let number = FileOwner.refusal(file, W_OK) else { continue }
+            let owner = FileOwner.name(of: file) ?? "another user"
+            let user = FileOwner.name(geteuid())
+            return Finding(
+                "permission-denied", .trouble, "the database cannot be written to", at: file,
+                why: "\(user) may not write it, and it is \(owner)'s: \(String(cString: strerror(number))); nothing is "
+                    + "recorded, published or imported",
+                help: owner == user ? "chmod u+w '\(file)'" : "run logsync as \(owner), or sudo chown \(user) '\(file)'"
+            )
+        }
+        return nil
+    }
+
     /// - Parameter others: what is said elsewhere.
-    private func disk(_ places: [String], _ what: String, kept: String, but others: [CInt] = []) -> Finding? {
+    private static func disk(
+        _ places: [String], _ what: String, kept: String, _ configuration: SyncConfiguration, but others: [CInt] = []
+    ) -> Finding? {
         for place in places {
             do throws(FileSystemError) {
-                try store.configuration.fileSystem.checkWritable(place)
+                try configuration.fileSystem.checkWritable(place)
             } catch {
                 // A directory that is not there is made when it is needed.
                 guard [ENOSPC, EDQUOT, EROFS, EACCES, EPERM].contains(error.number), !others.contains(error.number)
@@ -102,7 +125,7 @@ struct StoreExamination {
         return nil
     }
 
-    private func unwritable(
+    private static func unwritable(
         _ error: FileSystemError, _ what: String = "the content folder cannot be written to",
         kept: String = "recorded changes stay in the store's outbox", help: String? = nil
     ) -> Finding {

@@ -25,10 +25,12 @@ struct StateDirectory: Equatable {
     /// Programs that were given different directories would not see each other's locks, and each would take what the other
     /// does for a copy's work: the store would become another peer at nearly every step.
     ///
-    /// - Throws: `noPermission` where the directory that the store names is there and may not be looked into.
+    /// - Throws: `noPermission` where the directory that the store names is there and may not be looked into, and where
+    ///   this is root, who would leave files that the store's user may not read.
     func followed(
         _ registration: StoreRegistration, at place: StorePlace, machine: String?
     ) throws -> StateDirectory {
+        guard !isOfAnotherUser(registration.peer) else { throw anothersStore(place, in: path) }
         guard let named = registration.stateDirectory, named != path else { return self }
         // What another machine, or one of which nothing is known, calls so is not this directory.
         if let machine, let former = registration.machineID, machine != former { return self }
@@ -36,15 +38,27 @@ struct StateDirectory: Equatable {
         guard !other.isAnotherUsers else {
             // Only the file that was there is refused: a copy has a right to a directory of its own.
             guard registration.path == place.path, registration.inode == place.inode else { return self }
-            throw LogSyncError(
-                .noPermission,
-                "\(place.path) is kept by another user: locks, and what tells it from a copy, lie in \(named), which is "
-                    + "not this user's; nothing was done",
-                help: "Run logsync as that user, or let this user read and write that directory")
+            throw anothersStore(place, in: named)
         }
         // One that cannot be read is no better than none; its own programs say so.
         guard let state = try? other.load(registration.peer), state.inode == place.inode else { return self }
         return other
+    }
+
+    private func anothersStore(_ place: StorePlace, in directory: String) -> LogSyncError {
+        let owner = FileOwner.name(of: directory).map { " (\($0))" } ?? ""
+        return LogSyncError(
+            .noPermission,
+            "\(place.path) is kept by another user\(owner): locks, and what tells it from a copy, lie in \(directory), which "
+                + "is not this user's; nothing was done",
+            help: "Run logsync as that user, or let this user read and write that directory")
+    }
+
+    /// Whether this is root, and another user's logsync keeps the peer here: in place of that user's files there would be
+    /// root's, which that user may not read.
+    private func isOfAnotherUser(_ peer: PeerID) -> Bool {
+        var status = stat()
+        return geteuid() == 0 && stat(path(of: peer), &status) == 0 && status.st_uid != 0
     }
 
     /// Whether it is closed to this user; or open only because this is root, who would leave files there that its user may
@@ -91,19 +105,20 @@ struct StateDirectory: Equatable {
     /// The state file of a peer; nil where there is none, or none that can be decoded: a lost state file is a case of its
     /// own.
     ///
-    /// - Throws: `newerFormat`; `ioError` where it is there and cannot be read.
+    /// - Throws: `newerFormat`; `ioError` where it is there and cannot be read; `noPermission` where this user may not.
     func load(_ peer: PeerID) throws -> StateFile? {
         let path = path(of: peer)
         let data: Data
         do {
             data = try Data(contentsOf: URL(fileURLWithPath: path))
-        } catch  where !FileManager.default.fileExists(atPath: path) {
+        } catch  where Self.isAbsent(path) {
             return nil
         } catch {
+            try checkReadable(path)
             throw LogSyncError(
                 .ioError,
                 "the state file \(path) could not be read: \(error.localizedDescription); nothing was changed",
-                help: "Give this user access to it, and check the disk")
+                help: "Check the disk")
         }
         struct Version: Decodable { var format: Int }
         // A file that is cut short or not JSON counts as lost.
@@ -117,28 +132,56 @@ struct StateDirectory: Equatable {
         return state
     }
 
+    /// Whether nothing is at a path, which a path that may not be looked at does not say.
+    private static func isAbsent(_ path: String) -> Bool {
+        access(path, F_OK) != 0 && [ENOENT, ENOTDIR].contains(errno)
+    }
+
+    /// - Throws: `noPermission` where this user may not read a file or directory, with its owner's name where that shows.
+    private func checkReadable(_ file: String) throws {
+        guard let reason = FileOwner.refusal(file, R_OK) else { return }
+        let owned = [file, stores, path].first { FileOwner.name(of: $0) != nil }
+        let owner = owned.flatMap { FileOwner.name(of: $0) }.map { "; \(owned ?? file) is \($0)'s" } ?? ""
+        throw LogSyncError(
+            .noPermission, "\(file) may not be read: \(String(cString: strerror(reason)))\(owner); nothing was changed",
+            help:
+                "Run logsync as its owner, or give it to this user: sudo chown -R \(FileOwner.name(geteuid())) '\(path)'"
+        )
+    }
+
     /// All state files that can be read, in order of their peers.
     ///
-    /// - Throws: `ioError` where the directory cannot be listed; one that is not there has none.
-    func all() throws -> [StateFile] {
+    /// - Parameter isWhole: whether one that this user may not read is not passed over.
+    /// - Throws: `ioError` where the directory cannot be listed, `noPermission` where this user may not; one that is not
+    ///   there has none.
+    func all(isWhole: Bool = false) throws -> [StateFile] {
         let names: [String]
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: stores)
-        } catch  where !FileManager.default.fileExists(atPath: stores) {
+        } catch  where Self.isAbsent(stores) {
             return []
         } catch {
+            try checkReadable(stores)
             throw LogSyncError(
                 .ioError, "the state directory \(stores) could not be listed: \(error.localizedDescription)",
-                help: "Give this user access to it, and check the disk")
+                help: "Check the disk")
         }
         // One that is of a newer format, or cannot be read, is another logsync's or nobody's: its store can be asked by itself.
-        return names.filter { $0.hasSuffix(".json") }.compactMap { PeerID($0.dropLast(5)) }.sorted()
-            .compactMap { try? load($0) }
+        return try names.filter { $0.hasSuffix(".json") }.compactMap { PeerID($0.dropLast(5)) }.sorted()
+            .compactMap { peer in
+                do {
+                    return try load(peer)
+                } catch let error as LogSyncError where isWhole && error.code == .noPermission {
+                    throw error
+                } catch {
+                    return nil
+                }
+            }
     }
 
     /// Of each peer that a path has been the store of, as far as this machine knows.
     ///
-    /// - Throws: as ``all()``.
+    /// - Throws: as ``all(isWhole:)``.
     func all(at path: String) throws -> [StateFile] { try all().filter { $0.path == path } }
 
     /// These peers.

@@ -13,8 +13,8 @@ import LogSyncStore
 /// **The steps.** Every peer has a ``PeerQueue``, which finds the transaction after the last one merged: in the first sound
 /// file that covers its sequence, and only where it follows on the chain hash of the one before. The plan asks a queue for as
 /// long as it has something that is ready, then the next one, until all have been asked in vain; each queue then says what it
-/// holds (``held``). The plan runs ahead of the store, whose connection is busy within a step: ``begin(vector:newPeers:chain:)`` takes
-/// where the store stands, ``next()`` hands out a transaction and goes on as if it were merged, and all of that counts only
+/// holds (``held``). The plan runs ahead of the store, whose connection is busy within a step:
+/// ``begin(vector:newPeers:latestTime:chain:)`` takes where the store stands, ``next()`` hands out a transaction and goes on as if it were merged, and all of that counts only
 /// when the step has committed. A file that a step fails in is blocked (``block(_:_:)``), and other files may do.
 ///
 /// **The exception.** Where two stores wrote under one id, the peer has a queue for each line of its history. All of them
@@ -33,6 +33,8 @@ final class ImportPlan {
     private let maximumNewPeers: Int
     /// How many peers of which nothing was known came today.
     private var newPeers = 0
+    /// The latest time, in milliseconds since 1970, that the store knows: one as late as that may rest on it.
+    private var latestTime: Int64 = 0
     private var queues: [PeerQueue]
     /// Nothing beyond this is handed out; nil for no limit.
     var limit: VersionVector?
@@ -69,12 +71,15 @@ final class ImportPlan {
     }
 
     /// Takes where the store stands, before a step and after one that was undone.
-    func begin(vector: VersionVector, newPeers: Int = 0, chain: (PeerID) throws -> ChainHash) throws {
+    func begin(
+        vector: VersionVector, newPeers: Int = 0, latestTime: Int64 = 0, chain: (PeerID) throws -> ChainHash
+    ) throws {
         if vector != self.refusedAt {
             for queue in queues { queue.refused = nil }
         }
         self.vector = vector
         self.newPeers = newPeers
+        self.latestTime = latestTime
         current = nil
         streamFailure = nil
         isBlobToBlame = false
@@ -221,7 +226,7 @@ final class ImportPlan {
             return nil
         }
         let ahead = transaction.header.time.milliseconds - clock.now()
-        if ahead > maximumDrift, !queue.acceptsClock {
+        if ahead > maximumDrift, transaction.header.time.milliseconds > latestTime, !queue.acceptsClock {
             queue.hold(
                 sequence, .clock, "its time lies \(ahead / 1000) seconds ahead of this machine's clock", transaction)
             return nil

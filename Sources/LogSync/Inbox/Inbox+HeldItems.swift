@@ -8,7 +8,7 @@ extension Inbox {
     func heldItems(_ scan: ContainerScan) throws -> [HeldItem] {
         let plan = try plan(scan)
         for note in try store.refusalNotes() { plan.reject(note) }
-        try plan.begin(vector: try store.vector(), newPeers: try store.newPeersToday()) { try store.chain(of: $0) }
+        try begin(plan) { try store.chain(of: $0) }
         var isProgress = true
         while isProgress {
             while try plan.skip() {}

@@ -97,7 +97,13 @@ extension Inbox {
 
     private func begin(_ plan: ImportPlan) throws {
         let chains = try store.chains()
-        try plan.begin(vector: try store.vector(), newPeers: try store.newPeersToday()) { chains[$0] ?? .zero }
+        try begin(plan) { chains[$0] ?? .zero }
+    }
+
+    func begin(_ plan: ImportPlan, chain: (PeerID) throws -> ChainHash) throws {
+        try plan.begin(
+            vector: try store.vector(), newPeers: try store.newPeersToday(), latestTime: try store.latestTime(),
+            chain: chain)
     }
 
     /// Lets in the peers whose clocks were accepted by hand. Returns whether a transaction of one of them waits.

@@ -22,6 +22,13 @@ final class ProgramRecording: Sendable {
         var directory: StateDirectory
         /// The state file that says so.
         var file: FileMark?
+        /// Its path.
+        var path: String
+
+        init(_ store: EmbeddedRecording.Expected, _ directory: StateDirectory, _ file: FileMark?) {
+            (self.store, self.directory, self.file) = (store, directory, file)
+            path = directory.path(of: store.peer)
+        }
     }
 
     private let recording: EmbeddedRecording
@@ -42,7 +49,7 @@ final class ProgramRecording: Sendable {
             case .unknown, .unfounded: guard settles else { return }
             case .expected: break
             }
-            $0 = .expected(Expectation(store: Self.store(file), directory: directory, file: mark))
+            $0 = .expected(Expectation(Self.store(file), directory, mark))
         }
     }
 
@@ -75,7 +82,7 @@ final class ProgramRecording: Sendable {
         case .expected(let known): expectation = known
         }
         let peer = expectation.store.peer
-        let mark = FileMark(expectation.directory.path(of: peer))
+        let mark = FileMark(expectation.path)
         // Another process has recorded: a database that was restored since is behind that. One that is lost says nothing.
         guard mark != expectation.file, let file = try? expectation.directory.load(peer),
             file.inode == expectation.store.inode
@@ -85,7 +92,7 @@ final class ProgramRecording: Sendable {
             guard case .expected(let latest) = $0, latest.store.peer == peer, latest.file == expectation.file else {
                 return
             }
-            $0 = .expected(Expectation(store: now, directory: expectation.directory, file: mark))
+            $0 = .expected(Expectation(now, expectation.directory, mark))
         }
         return now
     }

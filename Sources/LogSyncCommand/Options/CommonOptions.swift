@@ -19,19 +19,21 @@ struct CommonOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The configuration file; otherwise $XDG_CONFIG_HOME/logsync/config.toml.", valueName: "file"))
+            "The configuration file; otherwise $XDG_CONFIG_HOME/logsync/config.toml.", valueName: "file"),
+        completion: .file())
     var config: String?
 
     @Option(
         help: ArgumentHelp(
             "How long to wait for a daemon, another logsync or a long writer, then end with 75; 10 unless told (LOGSYNC_WAIT).",
             valueName: "seconds"))
-    var wait: Seconds?
+    var wait: WaitingTime?
 
     @Option(
         help: ArgumentHelp(
             "An extension of SQLite to load before a database is read; may be repeated (LOGSYNC_LOAD_EXTENSION).",
-            valueName: "file[:entry]"))
+            valueName: "file[:entry]"),
+        completion: .file())
     var loadExtension: [String] = []
 
     func validate() throws {
@@ -57,7 +59,7 @@ struct Session: Sendable {
     let isQuiet: Bool
     let logger: Logger
     /// How long to wait for locks; nil for the library's choice.
-    let wait: Seconds?
+    let wait: WaitingTime?
     let extensions: [LoadableExtension]
 
     init(_ options: CommonOptions) throws {

@@ -3,7 +3,7 @@ import LogSync
 
 /// Where the content is, and what this peer is called there.
 struct ContentOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The shared folder (LOGSYNC_CONTAINER).", valueName: "dir"))
+    @Option(help: ArgumentHelp("The shared folder (LOGSYNC_CONTAINER).", valueName: "dir"), completion: .directory)
     var container: String?
 
     @Option(

@@ -15,6 +15,16 @@ struct Seconds: ExpressibleByArgument, Equatable {
     }
 }
 
+/// How long to wait for others, in seconds; 0 for not at all.
+struct WaitingTime: ExpressibleByArgument, Equatable {
+    var duration: Duration
+
+    init?(argument: String) {
+        guard let wait = Double(argument) == 0 ? .zero : Seconds(argument: argument)?.duration else { return nil }
+        duration = wait
+    }
+}
+
 /// A span of time in whole milliseconds, up to an hour.
 struct Milliseconds: ExpressibleByArgument, Equatable {
     var duration: Duration

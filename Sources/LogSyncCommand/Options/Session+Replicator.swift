@@ -1,6 +1,7 @@
 import Foundation
 import InotifyEvents
 import LogSync
+import Logging
 
 extension Session {
     /// What the library takes from outside.
@@ -14,8 +15,12 @@ extension Session {
     }
 
     /// Opens a store, waiting for SQLite off Swift's threads.
-    func open(_ store: String) async throws -> Replicator {
-        let configuration = configuration()
-        return try await blocking { try Replicator(store: store, configuration: configuration) }
+    ///
+    /// - Parameter warningsOnly: whether notices are left out, because the subcommand says itself what they would.
+    func open(_ store: String, warningsOnly: Bool = false) async throws -> Replicator {
+        var configuration = configuration()
+        if warningsOnly { configuration.logger.logLevel = max(configuration.logger.logLevel, .warning) }
+        let opening = configuration
+        return try await blocking { try Replicator(store: store, configuration: opening) }
     }
 }

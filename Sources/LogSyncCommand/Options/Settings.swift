@@ -40,7 +40,7 @@ struct Settings: Equatable, Sendable {
     private(set) var loadExtension: [String]
     private(set) var poll: Seconds?
     private(set) var debounce: Milliseconds?
-    private(set) var wait: Seconds?
+    private(set) var wait: WaitingTime?
     private(set) var metrics: ListenAddress?
     private(set) var onImport: String?
     private(set) var carrier: CarrierSettings

@@ -3,7 +3,7 @@ import LogSync
 
 /// One step of replication for each of several stores: what `sync`, `import` and `export` have in common.
 struct StepOptions: ParsableArguments {
-    @Argument(help: "The stores.")
+    @Argument(help: "The stores.", completion: .file())
     var stores: [String]
 
     @OptionGroup var common: CommonOptions

@@ -20,10 +20,10 @@ enum Terminal {
         try write(line + "\n")
     }
 
-    static func write(_ text: String) throws {
-        guard write(Array(text.utf8), to: STDOUT_FILENO) else {
-            throw failure(errno)
-        }
+    static func write(_ text: String) throws { try write(Array(text.utf8)) }
+
+    static func write(_ bytes: [UInt8]) throws {
+        guard write(bytes, to: STDOUT_FILENO) else { throw failure(errno) }
     }
 
     /// The program that read stdout has ended.

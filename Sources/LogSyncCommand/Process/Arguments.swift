@@ -7,4 +7,11 @@ enum Arguments {
         let kept = (0..<logsync_argument_count()).compactMap { logsync_argument($0).map { String(cString: $0) } }
         return Array((kept.isEmpty ? CommandLine.arguments : kept).dropFirst())
     }
+
+    /// Whether each of them is UTF-8: of any other, ``given`` has something else than was said.
+    static var areText: Bool {
+        (0..<logsync_argument_count()).allSatisfy { index in
+            logsync_argument(index).map { String(validatingCString: $0) != nil } ?? true
+        }
+    }
 }

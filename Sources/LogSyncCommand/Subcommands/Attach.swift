@@ -13,10 +13,10 @@ struct Attach: AsyncParsableCommand {
               logsync attach music.db --container ~/Shared
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
-    @Option(help: ArgumentHelp("The shared folder (LOGSYNC_CONTAINER).", valueName: "dir"))
+    @Option(help: ArgumentHelp("The shared folder (LOGSYNC_CONTAINER).", valueName: "dir"), completion: .directory)
     var container: String?
 
     @OptionGroup var common: CommonOptions

@@ -16,7 +16,7 @@ struct Clone: AsyncParsableCommand {
 
     @OptionGroup var place: ContentOptions
 
-    @Argument(help: "The database to make.")
+    @Argument(help: "The database to make.", completion: .file())
     var store: String
 
     @Option(

@@ -14,7 +14,7 @@ struct Compact: AsyncParsableCommand {
               logsync compact music.db --dry-run
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Option(help: ArgumentHelp("How many days log files are kept at the least.", valueName: "days"))

@@ -23,7 +23,7 @@ struct ConflictsList: AsyncParsableCommand {
               logsync conflicts list music.db --json
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Option(help: "Only this table's.")
@@ -57,8 +57,9 @@ struct ConflictsList: AsyncParsableCommand {
         }
         for row in report.parked {
             let values = row.row.sorted { $0.key < $1.key }.map { column, value in
-                row.missing[column].map { "\(column)=a row of \($0) that is not here" }
-                    ?? "\(column)=\(SQLLiteral.text(value.value))"
+                let missing = row.missing[column].map { "a row of \($0) that does not stand here" }
+                let shown = "\(column)=\(SQLLiteral.text(value.value))"
+                return missing.map { value.value == .null ? "\(column)=\($0)" : "\(shown) (\($0))" } ?? shown
             }
             lines.append("\(row.table) \(Self.key(row.key)): parked (\(row.reason)): \(values.joined(separator: ", "))")
         }
@@ -84,7 +85,7 @@ private struct SettledReport: Encodable {
 
 /// Which row is to be settled.
 struct RowArguments: ParsableArguments {
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
     @Argument(help: "The table.")
     var table: String

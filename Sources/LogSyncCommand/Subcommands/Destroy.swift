@@ -13,7 +13,7 @@ struct Destroy: AsyncParsableCommand {
               logsync destroy --container ~/Sync --content music
             """)
 
-    @Option(help: ArgumentHelp("The shared folder.", valueName: "dir"))
+    @Option(help: ArgumentHelp("The shared folder.", valueName: "dir"), completion: .directory)
     var container: String
 
     @Option(help: ArgumentHelp("The name of the content to remove.", valueName: "name"))

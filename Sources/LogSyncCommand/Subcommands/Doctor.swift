@@ -15,7 +15,7 @@ struct Doctor: AsyncParsableCommand {
               logsync doctor music.db
             """)
 
-    @Argument(help: "The store; or a container, or a content folder in it.")
+    @Argument(help: "The store; or a container, or a content folder in it.", completion: .file())
     var path: String
 
     @Flag(help: "Do what the findings advise, each told first.")

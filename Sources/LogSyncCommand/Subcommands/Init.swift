@@ -14,7 +14,7 @@ struct Init: AsyncParsableCommand {
               logsync init music.db --container ~/Sync --content music
             """)
 
-    @Argument(help: "The database.")
+    @Argument(help: "The database.", completion: .file())
     var store: String
 
     @OptionGroup var place: ContentOptions
@@ -57,7 +57,8 @@ struct Init: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Options for a known application: one that is built in, a file, or none; otherwise that which matches.",
-            valueName: "name|file|none"))
+            valueName: "name|file|none"),
+        completion: .file())
     var recipe: String?
 
     @OptionGroup var common: CommonOptions

@@ -36,7 +36,7 @@ struct KeyValueInit: AsyncParsableCommand {
               logsync kv init settings.db --container ~/Sync --content settings
             """)
 
-    @Argument(help: "The database; made where it is not there.")
+    @Argument(help: "The database; made where it is not there.", completion: .file())
     var file: String
 
     @OptionGroup var place: ContentOptions
@@ -114,7 +114,7 @@ extension LogSyncError.Code {
 }
 
 extension DatabaseValue {
-    /// As it is printed: texts as they are, BLOBs as SQL literals.
+    /// As people read it: texts without control characters, BLOBs as SQL literals.
     fileprivate var shown: String {
         switch Value(self) {
         case .text(let bytes): Terminal.printable(String(decoding: bytes, as: UTF8.self))
@@ -135,7 +135,7 @@ struct KeyValueGet: AsyncParsableCommand {
               logsync kv get settings.db pageNumber --default 1
             """)
 
-    @Argument(help: "The key-value store.")
+    @Argument(help: "The key-value store.", completion: .file())
     var file: String
 
     @Argument(help: "The key.")
@@ -157,7 +157,12 @@ struct KeyValueGet: AsyncParsableCommand {
                     help: "logsync kv list \(file) lists them; --default VALUE prints another value instead")
             }
             let answer = KeyValueAnswer(store: store.path, key: key, value: JSONValue(Value(value)))
-            try session.answer(answer) { [value.shown] }
+            if !session.isJSON, case .text(let bytes) = Value(value), isatty(STDOUT_FILENO) == 0 {
+                // For a program, with all its lines and whatever it holds.
+                try Terminal.write(Array(bytes) + [UInt8(ascii: "\n")])
+            } else {
+                try session.answer(answer) { [value.shown] }
+            }
             return .done
         }
     }
@@ -175,7 +180,7 @@ struct KeyValueSet: AsyncParsableCommand {
               logsync kv set settings.db pageNumber 12
             """)
 
-    @Argument(help: "The key-value store.")
+    @Argument(help: "The key-value store.", completion: .file())
     var file: String
 
     @Argument(help: "The key; at most 64 bytes.")
@@ -190,7 +195,11 @@ struct KeyValueSet: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        let value = literal ? try LiteralArgument.value(value).databaseValue : value.databaseValue
+        let given = literal ? try LiteralArgument.value(value) : .text(value)
+        if case .text(let bytes) = given, String(validating: bytes, as: UTF8.self) == nil {
+            throw ValidationError("A value is text in UTF-8, a number or a BLOB, as x'80ff' is one with --literal.")
+        }
+        let value = given.databaseValue
         guard !value.isNull else {
             throw ValidationError("A key has a value; logsync kv delete removes it.")
         }
@@ -215,7 +224,7 @@ struct KeyValueDelete: AsyncParsableCommand {
               logsync kv delete settings.db pageNumber
             """)
 
-    @Argument(help: "The key-value store.")
+    @Argument(help: "The key-value store.", completion: .file())
     var file: String
 
     @Argument(help: "The key.")
@@ -260,7 +269,7 @@ struct KeyValueList: AsyncParsableCommand {
               logsync kv list settings.db --json
             """)
 
-    @Argument(help: "The key-value store.")
+    @Argument(help: "The key-value store.", completion: .file())
     var file: String
 
     @OptionGroup var common: CommonOptions
@@ -315,7 +324,7 @@ struct KeyValueWatch: AsyncParsableCommand {
               logsync kv watch settings.db pageNumber --json
             """)
 
-    @Argument(help: "The key-value store.")
+    @Argument(help: "The key-value store.", completion: .file())
     var file: String
 
     @Argument(help: "The keys to hear of; all unless told.")

@@ -13,7 +13,7 @@ struct Leave: AsyncParsableCommand {
               logsync leave music.db
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Flag(help: "Only say what would be done.")
@@ -30,13 +30,15 @@ struct Leave: AsyncParsableCommand {
         var dryRun: Bool
         /// The container was there, so that the last changes could be published.
         var published: Bool
+        /// How many transactions reach no other peer, because the container was not there.
+        var unpublished = 0
         /// What was left of a store whose tables another program had dropped, or whose `init` or `leave` was interrupted.
         var leftovers: [String] = []
         /// A `leave` that was interrupted when the tables were gone was brought to its end: the store is on no list any more.
         var finished = false
 
         private enum CodingKeys: String, CodingKey {
-            case format, store, content, peer, dryRun, published, leftovers, finished
+            case format, store, content, peer, dryRun, published, unpublished, leftovers, finished
         }
     }
 
@@ -52,12 +54,14 @@ struct Leave: AsyncParsableCommand {
                 try session.report(report) { lines(report) }
                 return .done
             }
-            let replicator = try await session.open(store)
+            let replicator = try await session.open(store, warningsOnly: true)
             let status = try await replicator.status()
             if !dryRun { try await replicator.leave() }
             let report = Report(
                 store: status.store, content: status.content, peer: status.peer, dryRun: dryRun,
-                published: !dryRun && status.container.available)
+                published: !dryRun && status.container.available,
+                // What is pending will be one.
+                unpublished: status.container.available ? 0 : status.outbox + (status.pending > 0 ? 1 : 0))
             try session.report(report) { lines(report) }
             return .done
         }
@@ -76,8 +80,12 @@ struct Leave: AsyncParsableCommand {
                 ? "\(report.store) would be no store of \(content) any more; nothing was done."
                 : "\(report.store) is no store of \(content) any more; its data is kept."
         ]
-        if !dryRun, !report.published {
-            lines.append("The container was not there: what was not yet published is in this database only.")
+        if report.unpublished > 0 {
+            lines.append(
+                dryRun
+                    ? "The container is not there: \(report.unpublished) transactions would reach no other peer, and be in this "
+                        + "database only. Mount it first, and they are published."
+                    : "The container was not there: what was not yet published is in this database only.")
         }
         if !dryRun {
             lines.append(

@@ -14,7 +14,7 @@ struct Log: AsyncParsableCommand {
               logsync log music.db --limit 5
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Option(help: ArgumentHelp("No more than this many.", valueName: "n"))

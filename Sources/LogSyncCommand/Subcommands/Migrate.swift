@@ -16,12 +16,13 @@ struct Migrate: AsyncParsableCommand {
               logsync migrate music.db --sql 007-ratings.sql --rename track.stars=rating
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Option(
         help: ArgumentHelp(
-            "The script; - reads it from stdin. May be left out with the other options.", valueName: "file"))
+            "The script; - reads it from stdin. May be left out with the other options.", valueName: "file"),
+        completion: .file())
     var sql: String?
 
     @Option(

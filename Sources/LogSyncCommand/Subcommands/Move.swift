@@ -14,10 +14,10 @@ struct Move: AsyncParsableCommand {
               logsync move music.db --container ~/Nextcloud
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
-    @Option(help: ArgumentHelp("The shared folder to go to.", valueName: "dir"))
+    @Option(help: ArgumentHelp("The shared folder to go to.", valueName: "dir"), completion: .directory)
     var container: String
 
     @Option(help: ArgumentHelp("The content's name there; otherwise the present one.", valueName: "name"))

@@ -26,7 +26,7 @@ struct PeersList: AsyncParsableCommand {
               logsync peers list music.db --json
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @OptionGroup var common: CommonOptions
@@ -60,7 +60,7 @@ struct PeersRename: AsyncParsableCommand {
               logsync peers rename music.db desk
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Argument(help: "The new name, which no other peer may have.")
@@ -136,7 +136,7 @@ struct PeersAcceptClaim: AsyncParsableCommand {
               logsync peers accept-claim music.db
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @OptionGroup var common: CommonOptions
@@ -166,7 +166,7 @@ struct PeersAcceptClaim: AsyncParsableCommand {
 
 /// A peer of which a store is to take what it holds.
 struct AcceptedPeer: ParsableArguments {
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Argument(help: "The peer's name or id.")

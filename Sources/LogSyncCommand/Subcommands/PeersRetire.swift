@@ -14,7 +14,7 @@ struct PeersRetire: AsyncParsableCommand {
               logsync peers retire music.db laptop --yes
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Argument(help: "The peer's name or id.")

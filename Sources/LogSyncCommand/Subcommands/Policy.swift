@@ -35,7 +35,7 @@ struct PolicyList: AsyncParsableCommand {
               logsync policy list music.db --json
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @OptionGroup var common: CommonOptions
@@ -68,7 +68,7 @@ struct PolicySet: AsyncParsableCommand {
               logsync policy set music.db Track.Milliseconds max
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Argument(help: "TABLE or TABLE.COLUMN.")
@@ -82,11 +82,11 @@ struct PolicySet: AsyncParsableCommand {
     func run() async throws {
         try await common.run { session in
             let replicator = try await session.open(store)
-            let left = try await replicator.setPolicy(policy, for: target)
+            let notes = try await replicator.setPolicy(policy, for: target)
             let entry = PolicyEntry(target: target, policy: policy)
             try session.report(PolicyReport(store: replicator.path, policies: [entry])) {
                 ["\(target) is merged by \(policy) from now on; other peers learn of it with the next sync."]
-                    + (left.map { [$0 + "."] } ?? [])
+                    + notes.map { $0 + "." }
             }
             return .done
         }

@@ -14,7 +14,7 @@ struct Rebuild: AsyncParsableCommand {
               logsync rebuild music.db
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Flag(help: "Only say what would be written.")

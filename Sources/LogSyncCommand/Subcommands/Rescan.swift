@@ -14,7 +14,7 @@ struct Rescan: AsyncParsableCommand {
               logsync rescan music.db
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @OptionGroup var common: CommonOptions

@@ -13,10 +13,12 @@ struct Seed: AsyncParsableCommand {
               logsync seed music.db --from catalogue.db
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
-    @Option(help: ArgumentHelp("The database to take the rows from; it is only read.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The database to take the rows from; it is only read.", valueName: "file"),
+        completion: .file())
     var from: String
 
     @OptionGroup var common: CommonOptions

@@ -14,7 +14,7 @@ struct Show: AsyncParsableCommand {
               logsync show music.db laptop:12
             """)
 
-    @Argument(help: ArgumentHelp("The store, or a log file or snapshot.", valueName: "store|file"))
+    @Argument(help: ArgumentHelp("The store, or a log file or snapshot.", valueName: "store|file"), completion: .file())
     var path: String
 
     @Argument(help: ArgumentHelp("The transaction.", valueName: "peer:sequence"))
@@ -44,6 +44,7 @@ struct Show: AsyncParsableCommand {
                 }
             } else {
                 try refuseDatabase()
+                try refuseOtherFiles()
                 let printer = ElementPrinter(isJSON: session.isJSON, names: [:])
                 try await printer.whole { [path] in
                     try await blocking { try Replicator.show(file: path, printer.print) }
@@ -69,6 +70,17 @@ struct Show: AsyncParsableCommand {
         throw LogSyncError(
             .usage, "\(path) is a database; which of its transactions is to be shown?",
             help: "Give it as PEER:SEQUENCE, as `logsync log` shows it")
+    }
+
+    /// A file of another kind is no damaged log file, which is one by its name at least.
+    private func refuseOtherFiles() throws {
+        guard !path.hasSuffix(".tlog"), let file = FileHandle(forReadingAtPath: path) else { return }
+        defer { try? file.close() }
+        guard let begin = try? file.read(upToCount: 8), begin != Data([0x89, 0x74, 0x6C, 0x6F, 0x67, 0x0D, 0x0A, 0x1A])
+        else { return }
+        throw LogSyncError(
+            .invalidStore, "\(path) is no log file and no snapshot; nothing was shown",
+            help: "They lie in the folders logs and snapshots of each peer; `logsync log` lists a store's transactions")
     }
 
     private static func names(_ replicator: Replicator) async throws -> [PeerID: String] {

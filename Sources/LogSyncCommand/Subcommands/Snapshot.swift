@@ -15,7 +15,7 @@ struct Snapshot: AsyncParsableCommand {
               logsync snapshot music.db
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @OptionGroup var common: CommonOptions

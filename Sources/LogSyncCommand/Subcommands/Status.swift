@@ -10,7 +10,7 @@ struct Status: AsyncParsableCommand {
               logsync status music.db
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @OptionGroup var common: CommonOptions

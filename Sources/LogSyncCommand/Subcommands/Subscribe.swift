@@ -17,7 +17,7 @@ struct Subscribe: AsyncParsableCommand {
               logsync subscribe todo.db --list
             """)
 
-    @Argument(help: "The store.")
+    @Argument(help: "The store.", completion: .file())
     var store: String
 
     @Argument(help: "What the subscription is called; one of the same name is replaced.")

@@ -14,7 +14,7 @@ struct Verify: AsyncParsableCommand {
               logsync verify music.db
             """)
 
-    @Argument(help: "The store; or a container, or a content folder in it.")
+    @Argument(help: "The store; or a container, or a content folder in it.", completion: .file())
     var path: String
 
     @OptionGroup var common: CommonOptions

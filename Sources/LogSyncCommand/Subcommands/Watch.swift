@@ -16,7 +16,9 @@ struct Watch: AsyncParsableCommand {
               logsync watch music.db notes.db --on-import 'notify-send Imported'
             """)
 
-    @Argument(help: "The stores; without any, those of the configuration (LOGSYNC_STORES, separated by colons).")
+    @Argument(
+        help: "The stores; without any, those of the configuration (LOGSYNC_STORES, separated by colons).",
+        completion: .file())
     var stores: [String] = []
 
     @Option(

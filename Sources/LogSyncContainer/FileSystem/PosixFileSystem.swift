@@ -188,14 +188,17 @@ enum Posix {
         return name[0] == dot && (name[1] == 0 || (name[1] == dot && name[2] == 0))
     }
 
-    /// With less than this left, the next log file or receipt will hardly fit.
-    private static let leastRoom: UInt64 = 16 << 10
+    /// With less than this left, the next log file or receipt will hardly fit, nor the shared memory of a database's log,
+    /// without which that is not even read: 32 KiB.
+    private static let leastRoom: UInt64 = 40 << 10
 
     /// - Parameter countsFiles: whether the file system's count of free files is to be believed.
     static func isFull(_ raw: statvfs, countsFiles: Bool) -> Bool {
         // Some blocks are kept for the superuser.
         let isRoot = geteuid() == 0
-        let blocks = UInt64(isRoot ? raw.f_bfree : raw.f_bavail)
+        // And ext4 keeps a fiftieth, and no more than 4096 of them, for itself.
+        let (free, forEveryone) = (UInt64(raw.f_bfree), UInt64(raw.f_bavail))
+        let blocks = isRoot ? max(forEveryone, free - min(free, UInt64(raw.f_blocks) / 50, 4096)) : forEveryone
         let files = isRoot ? raw.f_ffree : raw.f_favail
         let (room, isHuge) = blocks.multipliedReportingOverflow(by: UInt64(raw.f_frsize))
         // A file system that has none at all does not count them.

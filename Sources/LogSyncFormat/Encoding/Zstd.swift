@@ -34,8 +34,8 @@ final class Compressor {
     private var scratch: [UInt8] = []
 
     static let level: Int32 = 3
-    /// Shorter payloads are not worth a try.
-    private static let minimumLength = 64
+    /// Shorter payloads are not worth a try: a row's name and values hardly repeat, and what is saved is less than a tenth.
+    private static let minimumLength = 192
 
     deinit { context?.giveBack() }
 

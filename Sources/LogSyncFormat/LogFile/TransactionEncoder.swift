@@ -13,7 +13,7 @@ package struct TransactionEncoder {
     private let time: HybridTime
     private let emit: (EncodedBlock) throws -> Void
     private let packer: BlockPacker
-    private let frame = ByteWriter(capacity: 64 * 1024)
+    private let frame = ByteWriter()
     private var chain: ChainHasher
     private var cells = 0
     private var frames = 0
@@ -154,11 +154,11 @@ extension RowGroup {
         }
     }
 
-    private static func check(_ name: String, _ what: String) throws {
+    private static func check(_ name: String, _ what: @autoclosure () -> String) throws {
         guard !name.isEmpty, !name.utf8.contains(0) else {
             throw LogSyncError(
                 .unsupportedTable,
-                "A \(what) is named \(name.debugDescription); a log cannot hold this name, so nothing was recorded",
+                "A \(what()) is named \(name.debugDescription); a log cannot hold this name, so nothing was recorded",
                 help: "Give it another name")
         }
     }

@@ -166,6 +166,13 @@ struct CapturedChanges {
         touched[key]?.origin = record
     }
 
+    /// Lets a row that was inserted continue the record of a deleted one: it is that row.
+    mutating func takeBack(_ record: Int64, for key: RowKey) {
+        deleted[record] = nil
+        touched[key]?.origin = record
+        touched[key]?.isReinserted = false
+    }
+
     // MARK: Applying pending rows
 
     private mutating func apply(

@@ -62,11 +62,12 @@ final class SimpleChanges {
 
     private var connection: Connection { store.connection }
 
-    init(_ table: TrackedTable, _ store: OpenStore) throws {
+    /// - Parameter isOne: whether there is known to be no more than one pending row.
+    init(_ table: TrackedTable, _ store: OpenStore, isOne: Bool) throws {
         self.table = table
         self.store = store
         lastNumber = table.recorded
-        try read()
+        try read(byRow: !isOne && isFirstChanged())
         guard !entries.isEmpty else { return }
         let order = sorted()
         try checkDigests()
@@ -164,11 +165,15 @@ final class SimpleChanges {
         return insertedCells
     }
 
-    private func read() throws {
-        // Programs insert rows in the order of their rowids, and change them in any.
-        let first = try connection.integer(
+    /// Whether the first pending row says of a row that it was there: programs insert rows in the order of their rowids, and
+    /// change them in any.
+    private func isFirstChanged() throws -> Bool {
+        try connection.integer(
             "SELECT kind FROM \(table.pending) WHERE number > ? ORDER BY number LIMIT 1", .integer(table.recorded))
-        let isByRow = first != Capture.Kind.insert.rawValue
+            != Capture.Kind.insert.rawValue
+    }
+
+    private func read(byRow isByRow: Bool) throws {
         let statement = try connection.prepare(table.selectSimpleChanges(isByRow: isByRow))
         statement.bind(table.recorded, at: 1)
         defer { statement.reset() }

@@ -60,11 +60,16 @@ struct SurrogateHash {
 
     init(_ store: OpenStore, _ table: TrackedTable) {
         input = []
-        for part in [Array("row".utf8)[...], store.salt, Array(table.name.utf8)[...]] {
-            withUnsafeBytes(of: UInt64(part.count).bigEndian) { input.append(contentsOf: $0) }
-            input += part
-        }
-        input += [UInt8](repeating: 0, count: 16)
+        input.reserveCapacity(64 + table.name.utf8.count)
+        append("row".utf8)
+        append(store.salt)
+        append(table.name.utf8)
+        input.append(contentsOf: repeatElement(0, count: 16))
+    }
+
+    private mutating func append(_ part: some Collection<UInt8>) {
+        withUnsafeBytes(of: UInt64(part.count).bigEndian) { input.append(contentsOf: $0) }
+        input.append(contentsOf: part)
     }
 
     mutating func identity(number: Int64, milliseconds: Int64) -> RowIdentity {

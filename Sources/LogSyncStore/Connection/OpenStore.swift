@@ -21,6 +21,12 @@ final class OpenStore {
     private var hasFormerSalt: Bool
     /// The sum of the state digest (Documentation/model.md, particular rules), as committed and as changed since.
     var stateDigest: UInt64
+    /// The time of this store's last transaction.
+    var lastTime: HybridTime
+    /// The token of what came last into the history; nil until it was asked for.
+    var lastToken: Int64?
+    /// The greatest time, in milliseconds since 1970, of a transaction or row change that this store has recorded or let in.
+    private(set) var latestTime: Int64
     /// Whether rows are kept beside their tables; saves a look-up a row where none are.
     var hasHidden: Bool
     /// Whether integers are promised to rows that have not come.
@@ -56,8 +62,6 @@ final class OpenStore {
     var unkept: [String: TableChanges] = [:]
     /// Whether the store is known to remember what it has lost.
     var remembersLost = false
-    /// Whether the store is known to have a table for the rows of transactions.
-    var hasHistory = false
     /// Whether there are subscriptions, which have to be served.
     var hasSubscriptions = false
     /// Whether the store is a clone that no program has seen: none of its integers has been given to anybody.
@@ -92,6 +96,8 @@ final class OpenStore {
         self.salt = salt
         hasFormerSalt = try facts.value(Self.formerSalt) == .integer(1)
         stateDigest = UInt64(bitPattern: try facts.value("digest")?.asInteger ?? 0)
+        lastTime = try facts.lastTime
+        latestTime = try facts.latestTime
         hasHidden = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_kept)") == 1
         hasFolded = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_kept WHERE folded IS NOT NULL)") == 1
         hasReplaced = try catalog.tables.contains { table in
@@ -224,9 +230,27 @@ final class OpenStore {
     /// Now, as a time without a counter.
     var now: HybridTime { HybridTime(milliseconds: configuration.clock.now()) }
 
-    func saveDigest() throws {
-        try facts.set("digest", .integer(Int64(bitPattern: stateDigest)))
+    /// Keeps what changes with nearly every write, in its transaction.
+    ///
+    /// - Parameter generation: tells what is kept in memory elsewhere from what the store is now.
+    func save(generation: Int64) throws {
+        try facts.set(generation: generation, lastTime: lastTime, latestTime: latestTime, digest: stateDigest)
     }
+
+    // MARK: Times
+
+    /// The latest time, in milliseconds since 1970, that is no sign of a wrong clock.
+    ///
+    /// A row that is written over one from a clock that was ahead, this store's own or one that it has let in, is no earlier
+    /// than that one: its time says nothing of the clock of its author. Nobody raises the limit beyond what he has let in
+    /// himself, because what comes from others lies below it.
+    var timeLimit: Int64 {
+        let (limit, overflows) = configuration.clock.now().addingReportingOverflow(configuration.maximumDrift)
+        return max(overflows ? .max : limit, latestTime)
+    }
+
+    /// Notes the time of something that is recorded, or let in, within this write transaction.
+    func noteTime(_ time: HybridTime) { latestTime = max(latestTime, time.milliseconds) }
 
     // MARK: State digest
 

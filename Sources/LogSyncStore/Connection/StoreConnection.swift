@@ -289,8 +289,7 @@ final class StoreConnection: Sendable {
                 if isNews, connection.totalChanges != before {
                     try store.raiseAllocators()
                     box.generation += 1
-                    try store.facts.set("generation", .integer(box.generation))
-                    try store.saveDigest()
+                    try store.save(generation: box.generation)
                 }
                 try commit(connection, isDurable: isDurable)
                 return result

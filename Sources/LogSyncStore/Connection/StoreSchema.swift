@@ -4,7 +4,7 @@ import LogSyncState
 /// The tables that logsync keeps in a store. Their SQL keeps to what SQLite 3.8 reads.
 enum StoreSchema {
     /// Raised when an older logsync could no longer work with the tables; an older binary then refuses the store.
-    static let formatVersion: Int64 = 7
+    static let formatVersion: Int64 = 8
 
     /// Stands in place of the format as long as the database is being made a store, or a plain database again, in many
     /// transactions. To an older logsync it is a newer one's, which it leaves alone.
@@ -23,7 +23,8 @@ enum StoreSchema {
             declared INTEGER NOT NULL DEFAULT 0,  -- its sequence in the dependencies of our last transaction
             accepts_clock INTEGER NOT NULL DEFAULT 0,
             joined INTEGER NOT NULL DEFAULT 0,    -- up to here a snapshot brought it
-            files INTEGER);                       -- its log files whose ends were compared with what was imported
+            files INTEGER,                        -- its log files whose ends were compared with what was imported
+            sent INTEGER NOT NULL DEFAULT 0);     -- up to here its transactions in the outbox are published
         -- The dependencies of each peer's last imported transaction.
         CREATE TABLE logsync_dependency(
             peer INTEGER NOT NULL, other INTEGER NOT NULL, sequence INTEGER NOT NULL,
@@ -32,9 +33,7 @@ enum StoreSchema {
             id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
             log_name TEXT NOT NULL,               -- as logs have it: its first name, whatever it is called here by now
             identity TEXT NOT NULL, key_columns TEXT,  -- by their names in logs
-            shape TEXT,                           -- how its clock records are laid out
-            recorded INTEGER NOT NULL DEFAULT 0,  -- the last pending number that was recorded
-            high INTEGER NOT NULL DEFAULT 0);     -- the greatest integer that a row ever had
+            shape TEXT);                          -- how its clock records are laid out
         -- Stable column ids: a column keeps its id through renames; ids are not used again.
         CREATE TABLE logsync_column(
             table_id INTEGER NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, log_name TEXT NOT NULL,
@@ -44,8 +43,8 @@ enum StoreSchema {
         CREATE TABLE logsync_outbox(
             peer INTEGER NOT NULL, sequence INTEGER NOT NULL, chain_before BLOB NOT NULL, chain BLOB NOT NULL,
             byte_count INTEGER NOT NULL, published INTEGER NOT NULL DEFAULT 0,
+            bytes BLOB,                           -- its blocks, where they are few bytes; else they are below
             PRIMARY KEY(peer, sequence)) WITHOUT ROWID;
-        \(outboxIndex)
         CREATE TABLE logsync_outbox_block(
             peer INTEGER NOT NULL, sequence INTEGER NOT NULL, part INTEGER NOT NULL, bytes BLOB NOT NULL,
             PRIMARY KEY(peer, sequence, part));
@@ -54,7 +53,8 @@ enum StoreSchema {
             token INTEGER PRIMARY KEY, peer INTEGER NOT NULL, sequence INTEGER NOT NULL, time INTEGER NOT NULL,
             author TEXT, context TEXT, changes TEXT NOT NULL,
             mark INTEGER,                         -- the start of the peer's chain hash there
-            dependencies BLOB);                   -- what moved in its dependencies, as it named it
+            dependencies BLOB,                    -- what moved in its dependencies, as it named it
+            rows BLOB);                           -- the rows that it changed here, until they are forgotten
         CREATE UNIQUE INDEX logsync_transaction_dot ON logsync_transaction(peer, sequence);
         \(history)
         \(subscriptions)
@@ -124,10 +124,9 @@ enum StoreSchema {
         CREATE TABLE IF NOT EXISTS logsync_look(peer BLOB PRIMARY KEY NOT NULL, found BLOB NOT NULL);
         """
 
-    /// Made when it is first needed in a store that is older.
     static let history = """
-        -- The rows that changed here, with their keys, as far as they are listed and not forgotten: of the transaction
-        -- of that token; or without one, then it says why, by which peer's transaction and when.
+        -- The rows that changed here without a transaction: why, by which peer's transaction and when. Up to format 7
+        -- also those of the transaction of that token, without a cause.
         CREATE TABLE IF NOT EXISTS logsync_history(
             token INTEGER PRIMARY KEY, rows BLOB NOT NULL, cause TEXT, peer INTEGER, sequence INTEGER, time INTEGER);
         """
@@ -175,15 +174,21 @@ enum StoreSchema {
         CREATE INDEX logsync_shown_identity ON logsync_shown(identity);
         """
 
-    /// Every round asks for what waits, which is little, however long the history.
-    static let outboxIndex =
-        "CREATE INDEX IF NOT EXISTS logsync_outbox_waiting ON logsync_outbox(peer, sequence) WHERE NOT published;"
+    /// Of a peer's row, which stands in the query as `logsync_peer`: up to where its transactions in the outbox are published.
+    static let sent = """
+        max(sent, coalesce(
+            (SELECT sequence - 1 FROM logsync_outbox
+                WHERE peer = logsync_peer.number AND sequence > logsync_peer.sent AND NOT published
+                ORDER BY sequence LIMIT 1),
+            (SELECT max(sequence) FROM logsync_outbox WHERE peer = logsync_peer.number), 0))
+        """
 
     /// Tables that every store of this format has, beside those of each tracked table.
     static let everyStores: Set<String> = [
         "logsync_peer", "logsync_dependency", "logsync_table", "logsync_column", "logsync_outbox",
         "logsync_outbox_block",
-        "logsync_transaction", "logsync_reserved", "logsync_kept", "logsync_setting", "logsync_branch", "logsync_mark",
+        "logsync_transaction", "logsync_history", "logsync_reserved", "logsync_kept", "logsync_setting",
+        "logsync_branch", "logsync_mark",
         "logsync_blob", "logsync_blob_part", "logsync_outbox_blob",
     ]
 

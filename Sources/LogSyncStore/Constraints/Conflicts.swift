@@ -12,11 +12,15 @@ package struct StoreConflict: Sendable {
         package var isAddition = false
     }
 
+    /// As the database calls it.
     package var table: String
     package var identity: RowIdentity
     /// The key's values as this store has them, as far as they are known.
     package var key: [Value]
+    /// As the database calls it; of a column that is not here, the name in logs.
     package var column: String
+    /// The column's name in logs.
+    package var loggedColumn: String
     /// What the table shows; nil for an edit that was lost to a delete.
     package var shown: Value?
     package var versions: [Version]
@@ -26,12 +30,14 @@ package struct StoreConflict: Sendable {
 
 /// A row that is alive but cannot stand in its table without breaking a constraint.
 package struct ParkedRow: Sendable {
+    /// As the database calls it.
     package var table: String
     package var identity: RowIdentity
     package var key: [Value]
     package var reason: String
+    /// By column, as the database calls it; of a column that is not here, by the name in logs.
     package var row: [String: Value]
-    /// By column, the table of a row that it names and that is not shown here: NULL among the values.
+    /// By column, the table of a row that it names and that does not stand here, because it is not here or is parked.
     package var missing: [String: String] = [:]
 }
 
@@ -55,9 +61,8 @@ struct Conflicts {
                     try table.positions[name.folded].map { present.values[$0] }
                     ?? local(store.shown(cell, table.name, name) ?? .null, name)
                 found.append(
-                    StoreConflict(
-                        table: table.name, identity: full.identity, key: try key(of: full, at: position, present),
-                        column: name, shown: shown, versions: try versions(cell, name) + additions(cell)))
+                    try conflict(
+                        full.identity, key(of: full, at: position, present), name, cell, shown: shown))
             }
         }
         return found
@@ -70,9 +75,9 @@ struct Conflicts {
             guard let (full, record, present) = try shownRows.full(at: $0[0].asInteger, in: table), record.breaksCheck
             else { return nil }
             var values: [String: Value] = [:]
-            for (column, value) in zip(table.columns, present.values) { values[column.name] = value }
+            for (column, value) in zip(table.columns, present.values) { values[column.local] = value }
             return ParkedRow(
-                table: table.name, identity: full.identity,
+                table: table.schema.name, identity: full.identity,
                 key: try key(of: full, at: $0[0].asInteger, present), reason: "check", row: values)
         }
     }
@@ -80,26 +85,48 @@ struct Conflicts {
     /// A row that does not stand, with what it would show.
     func parked(_ row: HiddenRows.Row) throws -> ParkedRow {
         var values: [String: Value] = [:]
-        var missing: [String: String] = [:]
-        for (name, cell) in row.clock.cellsByName {
+        var missing = try missingParents(row)
+        // Columns that are here go last: one that is not here may be called in logs as one that is.
+        for (name, cell) in row.clock.cellsByName.sorted(by: { isHere($1.key) && !isHere($0.key) }) {
             let value = try shown(cell, name)
-            values[name] = value
+            let local = table.localName(of: name)
+            values[local] = value
             guard value == .null, case .reference? = store.shown(cell, table.name, name),
                 let parent = table.positions[name.folded].flatMap({ table.columns[$0].reference })
             else { continue }
-            missing[name] = store.catalog[parent]?.schema.name ?? parent
+            missing[local] = store.catalog[parent]?.schema.name ?? parent
         }
         return ParkedRow(
-            table: row.table, identity: row.identity, key: try key(of: row), reason: row.reason ?? "constraint",
-            row: values, missing: missing)
+            table: table.schema.name, identity: row.identity, key: try key(of: row),
+            reason: row.reason ?? "constraint", row: values, missing: missing)
+    }
+
+    private func isHere(_ name: String) -> Bool { table.positions[name.folded] != nil }
+
+    /// By column, the tables of the rows on which this one depends and that do not stand.
+    private func missingParents(_ row: HiddenRows.Row) throws -> [String: String] {
+        let neighbours = Neighbours(store, shownRows: ShownRows(store))
+        var missing: [String: String] = [:]
+        for rule in store.referenceRules.of(table) where rule.strength != .unenforced {
+            let reference = rule.columns.map { position in
+                let name = table.columns[position].name
+                return row.clock.cellsByName[name].flatMap { store.shown($0, table.name, name) } ?? .null
+            }
+            guard !reference.contains(.null), !rule.isUntranslated(reference),
+                // A row may be its own parent.
+                rule.parent.id != table.id || rule.named(by: reference) != row.identity,
+                try !neighbours.hasParent(reference, rule)
+            else { continue }
+            for position in rule.columns { missing[table.columns[position].local] = rule.parent.schema.name }
+        }
+        return missing
     }
 
     func lost() throws -> [StoreConflict] {
         try HiddenRows(store).rows(.dead, of: table.name).flatMap { row in
             try row.clock.cellsByName.filter { $0.value.isEdited }.sorted { $0.key < $1.key }.map { name, cell in
-                StoreConflict(
-                    table: table.name, identity: row.identity, key: try key(of: row), column: name, shown: nil,
-                    versions: try versions(cell, name) + additions(cell),
+                try conflict(
+                    row.identity, key(of: row), name, cell, shown: nil,
                     deleted: row.clock.deletes.max(by: store.precedes).map {
                         (Dot(store.peers.id($0.peer), $0.sequence), $0.time)
                     })
@@ -113,11 +140,18 @@ struct Conflicts {
         try HiddenRows(store).rows(.parked, of: table.name).filter { all || $0.folded == nil }.flatMap { row in
             try row.clock.cellsByName.sorted { $0.key < $1.key }.compactMap { name, cell in
                 guard try isConflict(cell, name, all: all) else { return nil }
-                return StoreConflict(
-                    table: table.name, identity: row.identity, key: try key(of: row), column: name,
-                    shown: try shown(cell, name), versions: try versions(cell, name) + additions(cell))
+                return try conflict(row.identity, key(of: row), name, cell, shown: shown(cell, name))
             }
         }
+    }
+
+    private func conflict(
+        _ identity: RowIdentity, _ key: [Value], _ name: String, _ cell: CellState, shown: Value?,
+        deleted: (dot: Dot, time: HybridTime)? = nil
+    ) throws -> StoreConflict {
+        StoreConflict(
+            table: table.schema.name, identity: identity, key: key, column: table.localName(of: name),
+            loggedColumn: name, shown: shown, versions: try versions(cell, name) + additions(cell), deleted: deleted)
     }
 
     /// Whether a program has written the cell since the last recording: what it wrote has seen all versions, and the one that

@@ -155,14 +155,14 @@ struct Neighbours {
 
     /// The standing rows that refer to rows as they were.
     ///
-    /// - Parameter isMeant: of which references.
+    /// - Parameter isMeant: by which references; nil for all but the unenforced ones that mean nothing.
     func children(
-        of formerRows: [FormerRow], by isMeant: (ReferenceRule) -> Bool = { _ in true }
+        of formerRows: [FormerRow], by isMeant: ((ReferenceRule) -> Bool)? = nil
     ) throws -> [(table: TrackedTable, position: Int64)] {
         var found: [(table: TrackedTable, position: Int64)] = []
         for (_, rows) in Dictionary(grouping: formerRows, by: { $0.table.id }).sorted(by: { $0.key < $1.key }) {
-            for rule in store.referenceRules.to(rows[0].table) where isMeant(rule) {
-                if rule.strength == .unenforced && !store.hasFolded { continue }
+            for rule in store.referenceRules.to(rows[0].table)
+            where isMeant?(rule) ?? (rule.strength != .unenforced || store.hasFolded) {
                 found += try children(of: rows, rule)
             }
         }

@@ -6,7 +6,15 @@ import LogSyncState
 extension ShownRows {
     /// Puts a row that is beside its table into it, all its references intact. False where it has to be decided.
     func showUncontested(_ full: RowState, in table: TrackedTable) throws -> Bool {
-        try satisfiesRules(full, in: table) && show(full, in: table)
+        try !isPromisedNoOwnInteger(full.identity, in: table) && satisfiesRules(full, in: table)
+            && show(full, in: table)
+    }
+
+    /// Whether rows refer to it by an integer that no program gives: they change with it when it comes.
+    func isPromisedNoOwnInteger(_ identity: RowIdentity, in table: TrackedTable) throws -> Bool {
+        guard store.hasReserved, table.localInteger != nil else { return false }
+        return try integers.givesWay(
+            IdentityMap(store: store).reservedInteger(of: identity, in: table) ?? 0, in: table)
     }
 
     /// Shows a shown row's new state, all its references intact. False where it has to be decided.

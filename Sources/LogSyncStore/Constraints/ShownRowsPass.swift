@@ -172,32 +172,38 @@ struct ShownRowsPass {
             changed.append(former)
             if !candidate.isShown, !candidate.isFolded { gone.append(former) }
         }
-        let unseen = try foldedUnseen(candidates, &asked)
+        let unseen = try promised(candidates, &asked)
         // A row that cannot do without one that is gone goes with it, and so on down.
         while !gone.isEmpty {
             let place = candidates.all.count
             try add(try neighbours.children(of: gone) { $0.strength == .hard }, to: &candidates)
             gone = candidates.all[place...].compactMap(\.former)
         }
-        try add(try neighbours.children(of: changed), to: &candidates)
+        // What holds the integer of a row that goes is to hold one that no program gives to another.
+        let counts = { (rule: ReferenceRule) in rule.strength != .unenforced || store.hasFolded || rule.isByInteger }
+        try add(try neighbours.children(of: changed, by: counts), to: &candidates)
         try add(try neighbours.children(of: unseen) { $0.namesIdentity }, to: &candidates)
         return candidates.all.count > first
     }
 
-    /// Folded rows that never stood here: others refer to them all the same, by their keys or by promised integers.
-    private func foldedUnseen(_ candidates: Candidates, _ asked: inout Asked) throws -> [FormerRow] {
-        guard store.hasFolded else { return [] }
+    /// Rows that did not stand here, and to which others refer all the same, by their keys or by promised integers: they are
+    /// folded, or are given integers of their own.
+    private func promised(_ candidates: Candidates, _ asked: inout Asked) throws -> [FormerRow] {
+        guard store.hasFolded || store.hasReserved else { return [] }
         return try candidates.all.compactMap { candidate in
-            guard candidate.isFolded, candidate.former == nil, asked.unseen.insert(candidate.name).inserted else {
-                return nil
-            }
             let table = candidate.table
+            guard candidate.former == nil, candidate.isFolded || candidate.isShown && table.localInteger != nil,
+                !asked.unseen.contains(candidate.name)
+            else { return nil }
             guard table.localInteger != nil else {
+                asked.unseen.insert(candidate.name)
                 return FormerRow(table: table, integer: 0, values: candidate.intact)
             }
-            guard store.hasReserved else { return nil }
-            return try IdentityMap(store: store).reservedInteger(of: candidate.full.identity, in: table)
-                .map { FormerRow(table: table, integer: $0, values: candidate.intact) }
+            guard let integer = try IdentityMap(store: store).reservedInteger(of: candidate.full.identity, in: table),
+                candidate.isFolded || shownRows.integers.givesWay(integer, in: table)
+            else { return nil }
+            asked.unseen.insert(candidate.name)
+            return FormerRow(table: table, integer: integer, values: candidate.intact)
         }
     }
 

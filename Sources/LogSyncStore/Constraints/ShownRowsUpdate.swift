@@ -11,7 +11,15 @@ struct ShownRowsUpdate {
 
     func run() throws {
         let all = candidates.sorted()
-        for candidate in all where !candidate.isShown { try park(candidate) }
+        let held = heldIntegers(all)
+        for candidate in all where !candidate.isShown {
+            try park(candidate)
+            if let integer = candidate.position ?? candidate.former?.integer,
+                held[candidate.table.id]?.contains(integer) ?? false
+            {
+                try leave(integer, of: candidate)
+            }
+        }
         var coming: [(candidate: Candidate, wasParked: Bool)] = []
         for candidate in all where candidate.isShown && candidate.position == nil {
             coming.append((candidate, try takeOut(candidate)))
@@ -31,11 +39,42 @@ struct ShownRowsUpdate {
         // Its entries go on counting: only the place where they are kept changes.
         if wasParked { try hidden.take(table.name, identity) }
         let identities = IdentityMap(store: store)
-        if table.localInteger != nil, try identities.reservedInteger(of: identity, in: table) == nil {
+        let reserved = table.localInteger == nil ? nil : try identities.reservedInteger(of: identity, in: table)
+        // One that no program gives was promised as long as the row was not here.
+        let givesWay = reserved.map { shownRows.integers.givesWay($0, in: table) } ?? true
+        // One that no program gives was promised as long as the row was not here.
+        if givesWay, let reserved { try identities.release(reserved, in: table) }
+        if table.localInteger != nil, givesWay {
             let integer = try shownRows.integers.next(hint: candidate.full.integer, for: identity, in: table)
             try identities.reserve(integer, for: identity, in: table)
         }
         return wasParked
+    }
+
+    /// By table id, what the rows hold that go on being shown, where they refer to others' integers.
+    private func heldIntegers(_ all: [Candidate]) -> [Int64: Set<Int64>] {
+        var held: [Int64: Set<Int64>] = [:]
+        for candidate in all where candidate.isShown {
+            guard let row = candidate.row else { continue }
+            for (column, value) in zip(candidate.table.columns, row.values) {
+                guard case .integer(let integer) = value,
+                    let parent = column.reference.flatMap({ store.catalog[$0] })
+                else { continue }
+                held[parent.id, default: []].insert(integer)
+            }
+        }
+        return held
+    }
+
+    /// Promises another integer to a row that is parked: a program gives the one that it had to its next row, and what refers
+    /// to the parked one would come to mean that.
+    private func leave(_ integer: Int64, of candidate: Candidate) throws {
+        let (table, identities) = (candidate.table, IdentityMap(store: store))
+        guard table.localInteger != nil, integer > IntegerAllocator.promised, shownRows.integers.mayBeLeft(table),
+            try identities.reservedIdentity(of: integer, in: table) == candidate.full.identity
+        else { return }
+        try identities.release(integer, in: table)
+        _ = try shownRows.integers.reserve(for: candidate.full.identity, in: table)
     }
 
     private func show(_ candidate: Candidate, wasParked: Bool) throws {

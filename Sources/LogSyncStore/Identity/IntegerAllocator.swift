@@ -77,6 +77,19 @@ final class IntegerAllocator {
         return integer
     }
 
+    /// Whether rows that are not here are promised an integer far below zero, which gives way to another when they come. Rows that
+    /// are found by such an integer alone keep it.
+    func givesWay(_ integer: Int64, in table: TrackedTable) -> Bool {
+        integer <= Self.promised && mayBeLeft(table)
+    }
+
+    /// Whether what refers to a row of the table can hold another integer instead.
+    func mayBeLeft(_ table: TrackedTable) -> Bool {
+        store.catalog.referrers(of: table).allSatisfy { child, column in
+            child.hasRowid || !child.key.contains { child.columns[$0.index].id == column.id }
+        }
+    }
+
     /// Whether an integer that no row has may be given to one, though greater ones have been. AUTOINCREMENT promises that
     /// none comes twice: it may where this transaction alone has gone beyond it.
     func mayGive(_ integer: Int64, in table: TrackedTable) -> Bool {

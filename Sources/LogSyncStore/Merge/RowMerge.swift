@@ -30,8 +30,7 @@ struct RowMerge {
         case nowhere
     }
 
-    /// - Parameter mayDefer: whether a row that refers to one that is not here is left alone.
-    /// - Returns: false where it was left alone.
+    /// - Parameter mayDefer: whether a row that refers to one that is not here is left alone: then false is returned.
     /// - Throws: ``RowGone`` where the row's record stands without its row, so that a deletion here has to be recorded first.
     func apply(mayDefer: Bool) throws -> Bool {
         guard let table = row.table else {
@@ -264,7 +263,8 @@ struct RowMerge {
     /// Inserts a row of which nothing is here. Its record is its base where every column has a value of this insert.
     private func insertNew(_ table: TrackedTable) throws {
         guard row.target.isComplete, row.target.hasParents(in: store.catalog), !row.hasNumbers,
-            row.group.columns.allSatisfy({ $0.times.isEmpty && $0.operation == .set })
+            row.group.columns.allSatisfy({ $0.times.isEmpty && $0.operation == .set }),
+            try !shownRows.isPromisedNoOwnInteger(identity, in: table)
         else { return try change(.nowhere, table) }
         let values = try values(table)
         guard let written = try shownRows.insert(values, identity, integer: row.integer, in: table) else {

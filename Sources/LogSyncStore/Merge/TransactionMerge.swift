@@ -85,7 +85,7 @@ final class TransactionMerge {
         let author = try store.peers.number(of: header.dot.peer, on: store.connection)
         coverage = store.peers.coverage(of: header) ?? Coverage(dependencies, peers: store.peers)
         stamp = Stamp(peer: author, sequence: header.dot.sequence, time: header.time)
-        latestTime = try LatestTime(store, author: header.dot.peer)
+        latestTime = LatestTime(store, of: header)
         let schema = try store.schemaFingerprint()
         isOfOtherSchema = header.schema == nil || header.schema != schema
     }
@@ -256,7 +256,7 @@ final class TransactionMerge {
         try store.peers.advance(stamp.peer, to: header.dot.sequence, chain: chain, on: connection)
         try store.peers.keepDependencies(
             dependencies, hasNews: !header.dependencyChanges.isEmpty, of: stamp.peer, on: connection)
-        token = try History.append(header, peer: stamp.peer, chain: chain, counts: counts, store)
+        token = try History.append(header, peer: stamp.peer, chain: chain, counts: counts, rows: nil, store)
     }
 
     private func reinsertEditedRows() throws {

@@ -35,8 +35,7 @@ struct InitialRows {
                 guard let identity = try identities.identity(of: row, rowid, table) else { return }
                 try number(row, rowid, identity, table, stamp: stamp)
             }
-            try connection.run(
-                "UPDATE logsync_table SET high = ?2 WHERE id = ?1", .integer(table.id), .integer(table.high))
+            try table.keepExtent(on: connection)
         }
         for table in tables {
             try write(table, to: transaction)

@@ -29,11 +29,10 @@ struct ParkedRowRecorder {
     /// Call it when the rows of all tables have been recorded.
     func record() throws {
         guard Self.isNeeded(store, recorder.findings) else { return }
-        let own = try store.formerSelves()
         for table in store.catalog.tables {
             let new = recorder.findings.newColumns[table.id] ?? []
-            let references = recorder.findings.newReferences[table.id]?.columns ?? []
-            guard !new.isEmpty || !references.isEmpty else { continue }
+            let references = recorder.findings.newReferences[table.id]
+            guard !new.isEmpty || references != nil else { continue }
             for row in try HiddenRows(store).rows(.parked, of: table.name) {
                 var given: [Given] = []
                 for (position, column) in table.columns.enumerated() {
@@ -45,8 +44,8 @@ struct ParkedRowRecorder {
                         given.append(
                             Given(column: column, value: try recorder.translated(value, position, in: table), time: nil)
                         )
-                    } else if references.contains(column.id), let cell,
-                        let reference = try reference(cell, position, in: table, own)
+                    } else if let references, references.columns.contains(column.id), let cell,
+                        let reference = try reference(cell, position, in: table, references.own)
                     {
                         given.append(reference)
                     }

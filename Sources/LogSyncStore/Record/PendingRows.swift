@@ -35,6 +35,9 @@ struct PendingRows {
     /// Whether some of a table's are not recorded.
     func has(_ table: TrackedTable) -> Bool { last[table.id] != nil }
 
+    /// Whether only one of a table's is not recorded, or none.
+    func hasOneAtMost(_ table: TrackedTable) -> Bool { last[table.id] ?? 0 <= table.recorded + 1 }
+
     private static func queries(_ tables: [TrackedTable]) -> [String] {
         stride(from: 0, to: tables.count, by: tablesAtOnce).map { first in
             let values = tables[first..<min(first + tablesAtOnce, tables.count)].map { table in

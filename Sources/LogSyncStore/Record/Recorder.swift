@@ -91,6 +91,8 @@ final class Recorder {
         // A displaced row has no pending row of its own. Added now, it is deleted like other rows, or goes on as the
         // row that displaced it.
         for table in tables { try table.addDisplacedRows() }
+        // What was deleted and inserted as it was is no delete.
+        for table in tables { try table.keepRowsInsertedAgain() }
         for table in tables { try table.addNewReferences() }
         // A setting says that a reference is enforced no more, and is a row to be recorded like other rows.
         try stopEnforcingBrokenReferences()

@@ -227,12 +227,12 @@ struct RowRecorder {
     /// The columns, by position, that have come to be references, and in which the row shows a number that this peer wrote:
     /// what others wrote the record spells out (``ReferenceChange``).
     private func newReferences(of row: Row, _ former: ClockRecord) throws -> [Int] {
-        guard let columns = recorder.findings.newReferences[table.id]?.columns else { return [] }
+        guard let found = recorder.findings.newReferences[table.id] else { return [] }
         return try table.columns.indices.filter { position in
-            let id = table.columns[position].id
-            guard columns.contains(id), id < former.digests.count,
-                former.digests[id] == UInt32(truncatingIfNeeded: row.values.digests[position]),
-                former.state.cell(id).versions.contains(where: { $0.value == nil })
+            let column = table.columns[position]
+            guard found.columns.contains(column.id), column.id < former.digests.count,
+                former.digests[column.id] == UInt32(truncatingIfNeeded: row.values.digests[position]),
+                store.wrote(former.state.cell(column.id), of: column, in: table, found.own)
             else { return false }
             return try recorder.translated(row[position], position, in: table) != row[position]
         }

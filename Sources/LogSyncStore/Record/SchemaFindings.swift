@@ -27,6 +27,8 @@ package struct SchemaFindings: Sendable, Equatable {
         var columns: Set<Int> = []
         /// The clock records of rows that show a number there which this peer wrote.
         var rows: [Int64] = []
+        /// This peer and what it was before, by their numbers here.
+        var own: Set<Int64> = []
     }
 
     /// Whether the tables and columns are what they were.
@@ -50,7 +52,8 @@ package struct SchemaFindings: Sendable, Equatable {
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
         formerReferences.merge(other.formerReferences) { $0.union($1) }
         newReferences.merge(other.newReferences) {
-            NewReferences(columns: $0.columns.union($1.columns), rows: $0.rows + $1.rows)
+            NewReferences(
+                columns: $0.columns.union($1.columns), rows: $0.rows + $1.rows, own: $0.own.union($1.own))
         }
     }
 }

@@ -71,7 +71,13 @@ final class TableRecording {
             return
         }
         // The one place where it is decided which way a recording goes.
-        simple = try Self.mayBatch(table, recorder) ? SimpleChanges(table, store) : nil
+        simple =
+            try Self.mayBatch(table, recorder)
+            ? SimpleChanges(table, store, isOne: pending.hasOneAtMost(table)) : nil
+        // Only the general way asks which rows were inserted again.
+        if let simple, !simple.inserts.isEmpty, !simple.deletes.isEmpty, RowsInsertedAgain.isKeyless(table) {
+            self.simple = nil
+        }
         captured = try Self.read(table, besides: simple, recorder)
     }
 
@@ -134,6 +140,9 @@ final class TableRecording {
     /// Phase `addDisplacedRows`.
     func addDisplacedRows() throws { try DisplacedRows(self).add() }
 
+    /// Phase `keepRowsInsertedAgain`.
+    func keepRowsInsertedAgain() throws { try RowsInsertedAgain(self)?.keep() }
+
     /// Phase `addNewReferences`: rows that no program has touched, and that show a number which means a row now.
     func addNewReferences() throws {
         guard let found = recorder.findings.newReferences[table.id] else { return }
@@ -177,10 +186,6 @@ final class TableRecording {
             }
             table.recorded = captured.lastNumber
         }
-        guard table.noted != (table.recorded, table.high) else { return }
-        try connection.run(
-            "UPDATE logsync_table SET recorded = ?2, high = ?3 WHERE id = ?1", .integer(table.id),
-            .integer(table.recorded), .integer(table.high))
-        table.noted = (table.recorded, table.high)
+        try table.keepExtent(on: connection)
     }
 }

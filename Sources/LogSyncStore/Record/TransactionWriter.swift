@@ -10,7 +10,7 @@ final class TransactionWriter {
     let stamp: Stamp
     private var encoder: TransactionEncoder
     private let chainBefore: ChainHash
-    private let sink: BlockSink
+    private let entry: OutboxEntry
     private var groups: [GroupKey: Collected] = [:]
     /// How many groups have been begun.
     private var begun = 0
@@ -49,47 +49,22 @@ final class TransactionWriter {
         var base: Dot?
     }
 
-    /// Where blocks go; a class because the encoder keeps its closure.
-    private final class BlockSink {
-        let connection: Connection
-        let peer: Int64
-        let sequence: Int64
-        var part: Int64 = 0
-        var byteCount = 0
-
-        init(_ connection: Connection, peer: Int64, sequence: Int64) {
-            self.connection = connection
-            self.peer = peer
-            self.sequence = sequence
-        }
-
-        func write(_ block: EncodedBlock) throws {
-            try connection.run(
-                "INSERT INTO logsync_outbox_block(peer, sequence, part, bytes) VALUES(?, ?, ?, ?)",
-                .integer(peer), .integer(sequence), .integer(part), .blob(block.bytes[...]))
-            part += 1
-            byteCount += block.bytes.count
-        }
-    }
-
     init(_ store: OpenStore, milliseconds: Int64, schema: SchemaFingerprint?, author: String?, context: String?) throws
     {
         self.store = store
         let connection = store.connection
         let own = store.peers.entries[store.own]
         let sequence = (own?.sequence ?? 0) + 1
-        let last = try store.facts.value("last_time")?.asInteger ?? 0
-        let time = max(
-            HybridTime(milliseconds: milliseconds), HybridTime(rawValue: UInt64(bitPattern: last)).successor)
+        let time = max(HybridTime(milliseconds: milliseconds), store.lastTime.successor)
         header = TransactionHeader(
             dot: Dot(store.ownID, sequence), time: time,
             dependencyChanges: try store.peers.declareDependencies(of: store.own, on: connection),
             schema: schema, author: author, context: context)
         stamp = Stamp(peer: store.own, sequence: sequence, time: time)
         chainBefore = own?.chain ?? .zero
-        let sink = BlockSink(connection, peer: store.own, sequence: Int64(sequence))
-        self.sink = sink
-        encoder = try TransactionEncoder(header: header, previous: chainBefore) { try sink.write($0) }
+        let entry = OutboxEntry(connection, peer: store.own, sequence: Int64(sequence))
+        self.entry = entry
+        encoder = try TransactionEncoder(header: header, previous: chainBefore) { try entry.append($0) }
     }
 
     func append(
@@ -110,11 +85,15 @@ final class TransactionWriter {
         }
         groups[key]?.group.identities.append(identity)
         groups[key]?.group.times.append(time)
+        store.noteTime(time)
         if let integer { groups[key]?.group.integers.append(integer) }
         for (index, cell) in cells.enumerated() {
             let value = try logged(cell.value, cell.column, of: identity, in: table)
             groups[key]?.group.columns[index].values.append(value)
-            if let time = cell.time { groups[key]?.group.columns[index].times.append(time) }
+            if let time = cell.time {
+                groups[key]?.group.columns[index].times.append(time)
+                store.noteTime(time)
+            }
             if let base = cell.base { groups[key]?.group.columns[index].bases.append(base) }
             size += value.size
         }
@@ -123,7 +102,10 @@ final class TransactionWriter {
     }
 
     /// Encodes a whole group at once.
-    func append(_ group: RowGroup) throws { try encoder.append(group) }
+    func append(_ group: RowGroup) throws {
+        store.noteTime(group.latestTime)
+        try encoder.append(group)
+    }
 
     /// A cell's value as the log has it: a large one is in a blob file, unless identities have it anyway.
     @inline(__always)
@@ -158,16 +140,11 @@ final class TransactionWriter {
     func finish() throws -> RecordedTransaction {
         try flush()
         let (chain, counts) = try encoder.finish()
-        let connection = store.connection
-        try connection.run(
-            """
-            INSERT INTO logsync_outbox(peer, sequence, chain_before, chain, byte_count) VALUES(?, ?, ?, ?, ?)
-            """, .integer(store.own), .integer(Int64(header.dot.sequence)), .blob(chainBefore.bytes[...]),
-            .blob(chain.bytes[...]), .integer(Int64(sink.byteCount)))
-        try store.peers.advance(store.own, to: header.dot.sequence, chain: chain, on: connection)
-        try store.facts.set(lastTime: header.time, digest: store.stateDigest)
-        let token = try History.append(header, peer: store.own, chain: chain, counts: counts, store)
-        try store.keepHistory(rows(counts), of: token)
+        try entry.finish(before: chainBefore, chain: chain)
+        try store.peers.advance(store.own, to: header.dot.sequence, chain: chain, on: store.connection)
+        store.lastTime = header.time
+        store.noteTime(header.time)
+        try History.append(header, peer: store.own, chain: chain, counts: counts, rows: rows(counts), store)
         return RecordedTransaction(dot: header.dot, chain: chain, counts: counts)
     }
 

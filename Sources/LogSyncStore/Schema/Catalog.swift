@@ -65,8 +65,9 @@ extension Catalog {
     static func load(on connection: Connection) throws -> Catalog {
         var registered: [Registered] = []
         let declarations = try TableDeclarations(on: connection)
+        let extents = try TableExtent.all(on: connection)
         for row in try connection.rows(
-            "SELECT id, name, log_name, identity, key_columns, recorded, high FROM logsync_table ORDER BY id")
+            "SELECT id, name, log_name, identity, key_columns FROM logsync_table ORDER BY id")
         {
             let declared = try TableSchema.read(String(text: row[1]), on: connection, among: declarations)
             guard let schema = declared else { continue }
@@ -78,7 +79,7 @@ extension Catalog {
                     kind: TrackedTable.IdentityKind(rawValue: String(text: row[3])) ?? .natural,
                     key: row[4].isNull ? [] : try KeyList.decode(String(text: row[4])),
                     columns: columns.map { (String(text: $0[0]), String(text: $0[1]), $0[2].asInteger != 0) },
-                    recorded: row[5].asInteger, high: row[6].asInteger))
+                    extent: extents[row[0].asInteger] ?? TableExtent()))
         }
         let resolver = ReferenceResolver(
             schemas: Dictionary(registered.map { ($0.local, $0.schema) }, uniquingKeysWith: { first, _ in first }),
@@ -138,8 +139,7 @@ extension Catalog {
         var key: [String]
         /// Of every column id ever given.
         var columns: [(local: String, name: String, isDropped: Bool)]
-        var recorded: Int64
-        var high: Int64
+        var extent: TableExtent
 
         /// The name in the database, in lower case.
         var local: String { schema.name.folded }
@@ -179,7 +179,7 @@ extension Catalog {
             id: row.id, name: row.name, kind: row.kind, schema: row.schema, columns: columns,
             columnNames: row.columns.map(\.name), key: key, keepsIdentities: keys.tables.contains(row.id),
             epoch: row.kind == .natural ? keys.epoch(of: row.name, key: key.map { columns[$0.index].name }) : nil,
-            valueDigest: valueDigest, recorded: row.recorded, high: row.high)
+            valueDigest: valueDigest, extent: row.extent)
     }
 
     /// The collation under which a key column is unique: its index's, which may differ from the column's.

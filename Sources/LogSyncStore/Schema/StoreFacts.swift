@@ -65,10 +65,23 @@ struct StoreFacts {
         try connection.run("INSERT OR REPLACE INTO logsync_store(key, value) VALUES(?, ?)", .text(key), value)
     }
 
-    /// What changes with each transaction of this peer.
-    func set(lastTime: HybridTime, digest: UInt64) throws {
+    /// The time of this store's last transaction; zero where it has recorded none.
+    var lastTime: HybridTime {
+        get throws { HybridTime(rawValue: UInt64(bitPattern: try value("last_time")?.asInteger ?? 0)) }
+    }
+
+    /// What changes with nearly every write.
+    func set(generation: Int64, lastTime: HybridTime, latestTime: Int64, digest: UInt64) throws {
         try connection.run(
-            "INSERT OR REPLACE INTO logsync_store(key, value) VALUES('last_time', ?), ('digest', ?)",
-            .integer(Int64(bitPattern: lastTime.rawValue)), .integer(Int64(bitPattern: digest)))
+            """
+            INSERT OR REPLACE INTO logsync_store(key, value)
+            VALUES('generation', ?), ('last_time', ?), ('latest_time', ?), ('digest', ?)
+            """, .integer(generation), .integer(Int64(bitPattern: lastTime.rawValue)), .integer(latestTime),
+            .integer(Int64(bitPattern: digest)))
+    }
+
+    /// See ``OpenStore/latestTime``. Earlier versions noted it of accepted clocks alone.
+    var latestTime: Int64 {
+        get throws { max(try lastTime.milliseconds, try value("latest_time")?.asInteger ?? 0) }
     }
 }

@@ -64,17 +64,16 @@ final class TrackedTable {
     let epoch: KeyPart?
     /// Tells its rows' values apart, in clock records.
     let valueDigest: ValueDigest
-    var recorded: Int64
-    var high: Int64
+    private var extent: TableExtent
     /// See ``selectSimpleChanges(isByRow:)``.
     var simpleSelects: [Bool: String] = [:]
-    /// What the store has noted of these two.
-    var noted: (recorded: Int64, high: Int64)
+    /// What the store has kept of it.
+    private var savedExtent: TableExtent
 
     init(
         id: Int64, name: String, kind: IdentityKind, schema: TableSchema, columns: [Column], columnNames: [String],
         key: [KeyColumn], keepsIdentities: Bool = false, epoch: KeyPart? = nil,
-        valueDigest: ValueDigest, recorded: Int64, high: Int64
+        valueDigest: ValueDigest, extent: TableExtent
     ) {
         self.id = id
         self.name = name
@@ -86,9 +85,8 @@ final class TrackedTable {
         self.keepsIdentities = keepsIdentities
         self.epoch = epoch
         self.valueDigest = valueDigest
-        self.recorded = recorded
-        self.high = high
-        noted = (recorded, high)
+        self.extent = extent
+        savedExtent = extent
         var positions: [String: Int] = [:]
         for (position, column) in columns.enumerated() { positions[column.name.folded] = position }
         self.positions = positions
@@ -125,9 +123,17 @@ final class TrackedTable {
     ) {
         self.init(
             id: id, name: name, kind: kind, schema: schema, columns: columns, columnNames: columnNames, key: [],
-            valueDigest: .unkeyed, recorded: 0, high: 0)
+            valueDigest: .unkeyed, extent: TableExtent())
         orderedKeyNames = formerKey
     }
+
+    /// The replicated column that is called so: in the database, or, where no column has that name there, in logs.
+    func position(named name: String) -> Int? {
+        localPositions[name.folded] ?? (schema.column(name) == nil ? positions[name.folded] : nil)
+    }
+
+    /// What the database calls a column; of one that is not here, the name in logs.
+    func localName(of name: String) -> String { positions[name.folded].map { columns[$0].local } ?? name }
 
     /// Whether clock records are found by the table's rowid; otherwise they have numbers of their own.
     var hasRowid: Bool { schema.rowidName != nil }
@@ -177,6 +183,23 @@ final class TrackedTable {
 
     func noteShape(on connection: Connection) throws {
         try connection.run("UPDATE logsync_table SET shape = ?2 WHERE id = ?1", .integer(id), .text(shape))
+    }
+
+    /// See ``TableExtent``.
+    var recorded: Int64 {
+        get { extent.recorded }
+        set { extent.recorded = newValue }
+    }
+    var high: Int64 {
+        get { extent.high }
+        set { extent.high = newValue }
+    }
+
+    /// Keeps what has become of the two.
+    func keepExtent(on connection: Connection) throws {
+        guard extent != savedExtent else { return }
+        try extent.keep(of: id, on: connection)
+        savedExtent = extent
     }
 
     /// Whether captured rows carry the key columns beside the rowid.

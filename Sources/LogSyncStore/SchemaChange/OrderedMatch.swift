@@ -10,6 +10,8 @@ struct OrderedMatch {
     struct Side {
         var number: Int64
         var digests: [UInt32]
+        /// Whether it holds something else by now, as far as was captured.
+        var isWritten = false
     }
 
     /// The rows that have a record, by the numbers of both.
@@ -21,7 +23,11 @@ struct OrderedMatch {
     ///   - rows: in order; with the digests of all columns.
     ///   - records: in order; with the digests that they know.
     ///   - columns: the ids of the columns that the table has now.
-    init(_ rows: [Side], _ records: [Side], columns: [Int]) {
+    ///   - fillsGaps: whether places between rows that are known tell others.
+    ///   - numbers: at which a row is not that of the record.
+    init(
+        _ rows: [Side], _ records: [Side], columns: [Int], fillsGaps: Bool = true, except numbers: Set<Int64> = []
+    ) {
         var rowOfRecord = Self.same(rows, records, columns)
         let isOrdered = zip(rowOfRecord.compactMap(\.self), rowOfRecord.compactMap(\.self).dropFirst())
             .allSatisfy { $0 < $1 }
@@ -29,13 +35,14 @@ struct OrderedMatch {
             rowOfRecord[index].map { rows[$0].number != records[index].number } ?? false
         }
         let isAnySame = rowOfRecord.contains { $0 != nil }
-        if isOrdered, isMoved || !isAnySame && rows.count == records.count {
+        if fillsGaps, isOrdered, isMoved || !isAnySame && rows.count == records.count {
             Self.fillGaps(&rowOfRecord, rows.count)
         } else if !isMoved {
             let taken = Set(rowOfRecord.compactMap(\.self))
             var rowAt: [Int64: Int] = [:]
             for (index, row) in rows.enumerated() where !taken.contains(index) { rowAt[row.number] = index }
-            for index in records.indices where rowOfRecord[index] == nil {
+            for index in records.indices
+            where rowOfRecord[index] == nil && !numbers.contains(records[index].number) {
                 rowOfRecord[index] = rowAt[records[index].number]
             }
         }
@@ -48,18 +55,29 @@ struct OrderedMatch {
         }
     }
 
-    /// By record, the row that holds the same: the one of its number, or the first that is left.
+    /// By record, the row that holds the same: the one of its number, or the first that is left. Records of rows
+    /// that were written come last.
     private static func same(_ rows: [Side], _ records: [Side], _ columns: [Int]) -> [Int?] {
-        let counts = Set(records.map(\.digests.count))
         var rowOfRecord = [Int?](repeating: nil, count: records.count)
         var isTaken = [Bool](repeating: false, count: rows.count)
-        for count in counts.sorted(by: >) {
+        for isWritten in [false, true] {
+            let asked = records.indices.filter { records[$0].isWritten == isWritten }
+            same(rows, records, asked, columns, &rowOfRecord, &isTaken)
+        }
+        return rowOfRecord
+    }
+
+    private static func same(
+        _ rows: [Side], _ records: [Side], _ all: [Int], _ columns: [Int], _ rowOfRecord: inout [Int?],
+        _ isTaken: inout [Bool]
+    ) {
+        for count in Set(all.map { records[$0].digests.count }).sorted(by: >) {
             let known = columns.filter { $0 < count }
             guard !known.isEmpty else { continue }
             var left: [[UInt32]: [Int]] = [:]
             let numbers = Dictionary(rows.enumerated().map { ($1.number, $0) }) { first, _ in first }
             func values(_ side: Side) -> [UInt32] { known.map { side.digests[$0] } }
-            let asked = records.indices.filter { records[$0].digests.count == count }
+            let asked = all.filter { records[$0].digests.count == count }
             for index in asked {
                 guard let row = numbers[records[index].number], !isTaken[row],
                     values(rows[row]) == values(records[index])
@@ -76,7 +94,6 @@ struct OrderedMatch {
                 isTaken[row] = true
             }
         }
-        return rowOfRecord
     }
 
     /// Between two rows that are known there are as many rows as records: they are each other's. After the last one, further

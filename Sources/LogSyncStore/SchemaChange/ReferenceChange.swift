@@ -78,7 +78,7 @@ struct ReferenceChange {
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
         let own = try store.formerSelves()
-        var found = SchemaFindings.NewReferences(columns: Set(former.keys))
+        var found = SchemaFindings.NewReferences(columns: Set(former.keys), own: own)
         for position in try clock.allRows() {
             guard var record = try clock.record(at: position),
                 let row = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
@@ -91,11 +91,11 @@ struct ReferenceChange {
                     let number = try number(row.values[place], of: parent, at: place, in: table)
                 else { continue }
                 var cell = record.state.cell(column.id)
-                let shown = cell.versions.indices.filter { cell.versions[$0].value == nil }
-                if shown.contains(where: { own.contains(cell.versions[$0].stamp.peer) }) {
+                if store.wrote(cell, of: column, in: table, own) {
                     isOwn = true
                     continue
                 }
+                let shown = cell.versions.indices.filter { cell.versions[$0].value == nil }
                 for index in shown { cell.versions[index].value = number }
                 record.state.setCell(column.id, cell)
                 isSpelledOut = isSpelledOut || !shown.isEmpty

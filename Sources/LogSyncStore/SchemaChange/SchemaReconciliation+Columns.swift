@@ -85,22 +85,18 @@ extension SchemaReconciliation {
         let presentNames = Set(present.map { $0.element.name.folded })
         let knownNames = Set(known.map { $0.name.folded })
         var added = present.filter { !knownNames.contains($0.element.name.folded) }
-        // New columns come last: only a rename puts a new name before a column that was there already, unless the table
-        // was rebuilt. As many of them as names are missing, and nothing was dropped.
-        let lastKept = present.last { knownNames.contains($0.element.name.folded) }?.offset ?? -1
-        let missing = known.filter { !presentNames.contains($0.name.folded) }.count
-        let isRenamed =
-            try added.count { $0.offset < lastKept } == missing && Capture.isInstalled(table, on: connection)
+        // A rebuild may put columns anywhere.
+        let columnPlaces = try Capture.isInstalled(table, on: connection) ? ColumnPlaces(known, present) : nil
         /// New columns that values tell from those which were at their places.
         var distinct: [String] = []
         for column in known where !presentNames.contains(column.name.folded) {
             if let index = try added.firstIndex(where: { try isToldRename(of: column, to: $0.element.name, table) })
                 ?? added.firstIndex(where: {
                     try $0.element.declaredType == column.type
-                        && (isRenamed && $0.offset == column.ordinal
+                        && (columnPlaces?.place(of: column) == $0.offset
                             || isRename(
-                                of: column, to: $0.element.name, at: $0.offset, present.count >= known.count, table,
-                                schema))
+                                of: column, to: $0.element.name, at: $0.offset, columnPlaces,
+                                isAsMany: present.count >= known.count, table, schema))
                 })
             {
                 if let new = try undecidable(column, added[index], in: table, schema) {
@@ -244,17 +240,25 @@ extension SchemaReconciliation {
     }
 
     /// A column that keeps its place, type and values under a new name is renamed.
+    ///
+    /// - Parameters:
+    ///   - places: where ALTER TABLE can have left the columns; nil where the table was rebuilt.
+    ///   - isAsMany: whether the table has as many columns as before, so that none needs to have been dropped.
     private func isRename(
-        of column: KnownColumn, to name: String, at ordinal: Int, _ isAsMany: Bool, _ table: TrackedTable,
-        _ schema: TableSchema
+        of column: KnownColumn, to name: String, at place: Int, _ places: ColumnPlaces?, isAsMany: Bool,
+        _ table: TrackedTable, _ schema: TableSchema
     ) throws -> Bool {
         // A name that is known to be another column's is not this one's.
         guard try Renames(connection).told(name, in: table.name) == nil else { return false }
-        guard isAsMany, ordinal == column.ordinal else { return false }
-        if try isSingleStatement(on: table) { return true }
+        let isSamePlace = places?.isSame(column, at: place) ?? (place == column.ordinal)
+        guard isAsMany && isSamePlace || places?.mayBe(column, at: place) == true else { return false }
+        if try isAsMany && isSamePlace && isSingleStatement(on: table) { return true }
         let found = try agreement(of: column, with: name, in: table, schema)
-        return found.isEmpty || found.records == 0
-            || found.same > 0 && found.same * 2 >= min(found.rows, found.records)
+        if isAsMany && isSamePlace && (found.isEmpty || found.records == 0) { return true }
+        // ALTER TABLE gives a new column its default in all rows, which a column that was dropped may have held as well.
+        let isDefault = found.distinct < 2 && schema.column(name)?.defaultSQL != nil
+        return found.same > 0 && found.same * 2 >= min(found.rows, found.records)
+            && (isAsMany && isSamePlace || !isDefault)
     }
 
     // MARK: Cells

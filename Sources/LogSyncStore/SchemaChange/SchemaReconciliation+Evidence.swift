@@ -100,7 +100,8 @@ extension SchemaReconciliation {
 
     /// The records of rows that are captured as written and have not been recorded since.
     private func writtenRecords(of table: TrackedTable) throws -> Set<Int64> {
-        let captured = "FROM \(table.pending) WHERE number > \(table.recorded)"
+        let captured =
+            "FROM \(table.pending) WHERE number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue)"
         let names = try connection.rows("SELECT name FROM pragma_table_info(?)", .text(table.pending))
         let keys = names.map { String(text: $0[0]) }.filter { $0.first == "k" && $0 != "kind" }.sorted()
         if table.hasRowid {

@@ -9,6 +9,8 @@ extension SchemaReconciliation {
     ///
     /// ALTER TABLE leaves columns where they are unless it drops one. So where columns at their old places have other names,
     /// the values tell which of both is meant: more of them are as the records have them by the places, or by the names.
+    /// Where they do not tell, and nobody has, columns are what they are called if ``ColumnPlaces`` allow it: one was
+    /// dropped, and another added.
     ///
     /// - Returns: the columns of which nothing tells.
     func renameShifted(
@@ -36,6 +38,7 @@ extension SchemaReconciliation {
             return []
         }
         var (places, names) = (try score(byPlace, in: table, schema), try score(byName, in: table, schema))
+        let isToldByValues = names > places
         if places == names {
             // Nothing is in them: what another peer has said. What was said of a name that is still there says what it was.
             (places, names) = (try told(byPlace, table), 0)
@@ -49,12 +52,19 @@ extension SchemaReconciliation {
                         named: named.map { table.columnNames[Int($0.id)] })
                 }
             }
-            // A new column comes last: one before a column that was there has been renamed.
-            if places == names, !isExchange { places += 1 }
+            if places == names, !isExchange {
+                if ColumnPlaces(known, present).canBeAsNamed {
+                    // What rows hold that were written since says less, but no less than the places.
+                    places = try score(byPlace, in: table, schema, countsWritten: true)
+                    names = try score(byName, in: table, schema, countsWritten: true)
+                } else {
+                    places += 1
+                }
+            }
         }
         guard places > names else {
             // Another peer may have no values that tell.
-            for (column, new) in byName where !isKey(column, of: table) {
+            for (column, new) in byName where isToldByValues && !isKey(column, of: table) {
                 guard byPlace.contains(where: { $0.1.name == new.name && $0.0.id != column.id }) else { continue }
                 try Settings(store).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
             }

@@ -7,8 +7,9 @@ import LogSyncState
 extension SchemaReconciliation {
     /// VACUUM may number the rows of a table without INTEGER PRIMARY KEY anew: records are matched to rows by key.
     ///
+    /// - Parameter isCaptured: whether the table has had its triggers all the while.
     /// - Returns: whether records of the table may be left whose rows nothing names any more.
-    func matchRowids(_ table: TrackedTable) throws -> Bool {
+    func matchRowids(_ table: TrackedTable, isCaptured: Bool = true) throws -> Bool {
         guard table.hasRowid, table.schema.integerKey == nil, table.kind == .natural else { return false }
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
@@ -35,80 +36,86 @@ extension SchemaReconciliation {
                 moves.append((row, rowid, [digest]))
             }
         }
-        let unnamed = try matchUnidentified(unidentified, table, clock)
-        moves += unnamed.moves
+        let unidentifiedRecords = try unidentifiedRecords(of: table)
+        let writes = try unidentifiedWrites(in: table)
+        let places = CapturedPlaces(
+            rows: unidentified.sorted { $0.number < $1.number }, records: unidentifiedRecords, writes: writes,
+            columns: table.columns.map(\.id))
+        let match = places.match(isRebuilt: !isCaptured)
+        if match.isUnmoved {
+            // What was captured says of each row what became of it.
+            return try clock.move(moves) || !match.orphans.isEmpty
+        }
+        moves += try match.pairs.filter { $0.record != $0.row }.map {
+            ($0.record, $0.row, try clock.record(at: $0.record)?.uniques ?? [])
+        }
         // Where another row has taken a deleted row's number, the captured deletion may say no more than that number.
         var isInTheWay = try clock.move(moves)
-        let taken = Set(unidentified.map(\.number))
-        for record in unnamed.orphans
-        where taken.contains(record) && !unnamed.moves.contains(where: { $0.to == record }) {
+        let taken = Set(unidentified.map(\.number)).subtracting(moves.map(\.to))
+        for record in match.orphans where taken.contains(record) {
             isInTheWay = try clock.vacate(record) || isInTheWay
         }
-        return try compareUnidentified(table) || isInTheWay
+        guard !writes.isEmpty else { return isInTheWay }
+        try compareUnidentified(table, writtenAt: match.times)
+        return true
     }
 
-    /// What was captured of rows with a NULL in their keys says where they were, and other rows may be there now: all
-    /// rows are compared instead. That a row was written where one is, and when, is kept.
-    ///
-    /// - Returns: whether there was any.
-    private func compareUnidentified(_ table: TrackedTable) throws -> Bool {
+    /// The records of rows that no key tells apart.
+    private func unidentifiedRecords(of table: TrackedTable) throws -> [OrderedMatch.Side] {
+        try connection.rows(
+            "SELECT row, identity, digests FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row"
+        ).compactMap { row in
+            guard case .blob(let bytes) = row[1], table.key.isEmpty || RowIdentity(unchecked: bytes).isSurrogate,
+                case .blob(let digests) = row[2]
+            else { return nil }
+            return OrderedMatch.Side(
+                number: row[0].asInteger, digests: digests.withUnsafeBytes(ClockTable.digests))
+        }
+    }
+
+    /// SQL for what was captured of such rows since the last recording.
+    private func unidentifiedPending(of table: TrackedTable) -> String {
         // Without a key no row is told apart by it.
         let hasNull =
             table.key.isEmpty ? "1" : table.key.indices.map { "k\($0) IS NULL" }.joined(separator: " OR ")
-        let stale = "number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue) AND (\(hasNull))"
-        guard
-            let last = try connection.integer(
-                "SELECT max(number) FROM \(table.pending) WHERE \(stale) HAVING max(number) > 0")
-        else { return false }
-        let keys = table.keyColumnNames.map { ", t.\(SQL.name($0))" }.joined()
-        try connection.execute(
+        return "number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue) AND (\(hasNull))"
+    }
+
+    private func unidentifiedWrites(in table: TrackedTable) throws -> [CapturedPlaces.Write] {
+        try connection.rows(
+            "SELECT kind, row, ms FROM \(table.pending) WHERE \(unidentifiedPending(of: table)) ORDER BY number"
+        ).compactMap { row in
+            guard let kind = Capture.Kind(rawValue: row[0].asInteger), case .integer(let number) = row[1] else {
+                return nil
+            }
+            return CapturedPlaces.Write(kind: kind, row: number, milliseconds: row[2].asInteger)
+        }
+    }
+
+    /// What was captured of rows that no key tells apart says where they were, and other rows may be there now: all rows
+    /// are compared instead. That a row was written, and when, is kept.
+    ///
+    /// - Parameter times: by the rows' numbers.
+    private func compareUnidentified(_ table: TrackedTable, writtenAt times: [Int64: Int64]) throws {
+        let last = try connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
+        let keys = table.keyColumnNames.map { ", \(SQL.name($0))" }.joined()
+        let note = try connection.prepare(
             """
             INSERT INTO \(table.pending)(kind, row, ms\(table.key.indices.map { ", k\($0)" }.joined()))
-            SELECT \(Capture.Kind.update.rawValue), written.row, written.ms\(keys)
-            FROM (SELECT row, max(ms) AS ms FROM \(table.pending) WHERE \(stale) GROUP BY row) AS written
-            JOIN \(table.quoted) AS t ON t.\(table.rowid) = written.row
+            SELECT \(Capture.Kind.update.rawValue), \(table.rowid), ?2\(keys) FROM \(table.quoted)
+            WHERE \(table.rowid) = ?1
             """)
+        for (row, milliseconds) in times.sorted(by: { $0.key < $1.key }) {
+            note.bind(row, at: 1)
+            note.bind(milliseconds, at: 2)
+            try note.run()
+        }
         try Capture.noteEverything(table, on: connection)
         // The newest stays in any case, so that numbers go on.
         try connection.execute(
             """
-            DELETE FROM \(table.pending) WHERE number <= \(last) AND kind <> \(Capture.Kind.found.rawValue)
-            AND (\(hasNull)) AND number < (SELECT max(number) FROM \(table.pending))
+            DELETE FROM \(table.pending) WHERE number <= \(last) AND \(unidentifiedPending(of: table))
+            AND number < (SELECT max(number) FROM \(table.pending))
             """)
-        return true
-    }
-
-    /// Finds the records of rows that no key tells apart.
-    private func matchUnidentified(
-        _ rows: [OrderedMatch.Side], _ table: TrackedTable, _ clock: ClockTable
-    ) throws -> (moves: [(from: Int64, to: Int64, uniques: [Int32])], orphans: [Int64]) {
-        guard !rows.isEmpty else { return ([], []) }
-        var records: [OrderedMatch.Side] = []
-        for row in try connection.rows(
-            "SELECT row, identity, digests FROM \(table.clock) WHERE identity IS NOT NULL ORDER BY row")
-        {
-            guard case .blob(let bytes) = row[1], table.key.isEmpty || RowIdentity(unchecked: bytes).isSurrogate,
-                case .blob(let digests) = row[2]
-            else { continue }
-            let known = digests.withUnsafeBytes(ClockTable.digests)
-            records.append(OrderedMatch.Side(number: row[0].asInteger, digests: known))
-        }
-        let match = OrderedMatch(rows.sorted { $0.number < $1.number }, records, columns: table.columns.map(\.id))
-        let moved = match.pairs.filter { $0.record != $0.row }
-        try renumberCaptured(moved, in: table)
-        return (
-            try moved.map { ($0.record, $0.row, try clock.record(at: $0.record)?.uniques ?? []) }, match.orphans
-        )
-    }
-
-    /// Lets what was captured of rows name them by the numbers that they have now.
-    private func renumberCaptured(_ moved: [(record: Int64, row: Int64)], in table: TrackedTable) throws {
-        let places = Dictionary(moved.map { ($0.record, $0.row) }) { first, _ in first }
-        let condition = "number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue)"
-        guard !moved.isEmpty else { return }
-        for row in try connection.rows("SELECT number, row FROM \(table.pending) WHERE \(condition)") {
-            guard case .integer(let place) = row[1], let new = places[place] else { continue }
-            try connection.run("UPDATE \(table.pending) SET row = ?2 WHERE number = ?1", row[0], .integer(new))
-        }
     }
 }

@@ -40,16 +40,17 @@ struct SchemaReconciliation {
             try store.reloadCatalog()
         }
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
+            let isCaptured = try Capture.isInstalled(table, on: connection)
             if try ClockLayoutChange(store: store, table: table, former: keys[table.id]).applyIfNeeded() {
                 findings.orphanScans.insert(table.id)
-            } else if try !Capture.isInstalled(table, on: connection) {
+            } else if !isCaptured {
                 // A rebuild dropped the triggers, so that writes to the rows since then were not captured.
                 try Capture.install(table, on: connection)
                 try RenumberedRows(store: store, table: table).note()
                 try Capture.noteEverything(table, on: connection)
                 findings.orphanScans.insert(table.id)
             }
-            if try matchRowids(table) { findings.orphanScans.insert(table.id) }
+            if try matchRowids(table, isCaptured: isCaptured) { findings.orphanScans.insert(table.id) }
             try reconcileCells(of: table, columns[table.id] ?? ColumnChanges())
             if let former = references[table.id] {
                 findings.newReferences[table.id] = try ReferenceChange(store: store).translate(table, former)
@@ -202,6 +203,7 @@ struct SchemaReconciliation {
             }
             try connection.run("DELETE FROM logsync_table WHERE id = ?", .integer(table.id))
             try ReferenceHistory.forget(table.id, on: connection)
+            try TableExtent.forget(table.id, on: connection)
         }
     }
 

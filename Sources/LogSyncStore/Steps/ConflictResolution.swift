@@ -33,13 +33,14 @@ struct ConflictResolution {
     func take(_ dot: Dot, of name: ListedName, column: String, in tableName: String) throws {
         let table = try table(tableName)
         let conflicts = Conflicts(store: store, table: table)
+        let meant = table.position(named: column).map { table.columns[$0].name } ?? column
         func isMeant(_ conflict: StoreConflict) -> Bool {
-            name.isName(of: conflict.identity, key: conflict.key) && conflict.column.folded == column.folded
+            name.isName(of: conflict.identity, key: conflict.key) && conflict.loggedColumn.folded == meant.folded
                 && conflict.versions.contains { $0.dot == dot && !$0.isAddition }
         }
         let found = try (conflicts.shown(all: true) + conflicts.lost()).filter { conflict in
             name.isName(of: conflict.identity, key: conflict.key)
-                && conflict.column.folded == column.folded
+                && conflict.loggedColumn.folded == meant.folded
                 && conflict.versions.contains { $0.dot == dot }
         }
         if found.isEmpty, let parked = try conflicts.withinParked(all: true).first(where: isMeant),
@@ -53,21 +54,26 @@ struct ConflictResolution {
             if let lost = found.first { throw lostToDelete(lost, dot) }
             throw LogSyncError(
                 .usage,
-                "there is no conflict in \(table.name).\(column) at this key with a version of \(dot); nothing was changed",
+                "there is no conflict in \(table.schema.name).\(column) at this key with a version of \(dot); nothing was changed",
                 help: "`logsync conflicts list` shows the keys and versions.")
         }
         guard !version.isAddition else {
             throw LogSyncError(
                 .usage,
-                "\(self.name(dot)) added to the counter \(table.name).\(column), and set no value; nothing was changed",
+                "\(self.name(dot)) added to the counter \(table.schema.name).\(column), and set no value; nothing was changed",
                 help: "The counter shows the sum of all that was added. Write another value to it where that is wrong.")
         }
-        try set(conflict.column, version.value, of: conflict.identity, in: table)
+        try set(conflict.loggedColumn, version.value, of: conflict.identity, in: table)
     }
 
+    /// - Parameter column: as logs have it.
     private func set(_ column: String, _ value: Value, of identity: RowIdentity, in table: TrackedTable) throws {
-        let shownRows = ShownRows(store)
         guard let place = table.positions[column.folded] else { throw noSuchColumn(column, table) }
+        try set(place, value, of: identity, in: table)
+    }
+
+    private func set(_ place: Int, _ value: Value, of identity: RowIdentity, in table: TrackedTable) throws {
+        let shownRows = ShownRows(store)
         guard let position = try shownRows.locate(identity, in: table),
             let (full, record, present) = try shownRows.full(at: position, in: table)
         else { throw noSuchRow(table) }
@@ -96,10 +102,10 @@ struct ConflictResolution {
         let writable = rows.filter { !$0.isDead }
         try refuseSeveral(writable.map(\.identity), name, in: table)
         guard let row = writable.first else { throw try rows.first.map { try isDead($0, table) } ?? noSuchRow(table) }
-        guard let place = table.positions[column.folded] else { throw noSuchColumn(column, table) }
+        guard let place = table.position(named: column) else { throw noSuchColumn(column, table) }
         try refuseOtherKey(value, place, in: table, row.identity)
         switch row {
-        case .shown(let identity): try setBroken(column, value, of: identity, in: table)
+        case .shown(let identity): try setBroken(place, value, of: identity, in: table)
         case .hidden(let row): try setParked(place, value, of: row, in: table)
         }
     }
@@ -120,8 +126,8 @@ struct ConflictResolution {
     }
 
     /// As an UPDATE would, this refuses what still breaks the CHECK.
-    private func setBroken(_ column: String, _ value: Value, of identity: RowIdentity, in table: TrackedTable) throws {
-        try set(column, value, of: identity, in: table)
+    private func setBroken(_ place: Int, _ value: Value, of identity: RowIdentity, in table: TrackedTable) throws {
+        try set(place, value, of: identity, in: table)
         let shownRows = ShownRows(store)
         guard let position = try shownRows.locate(identity, in: table),
             let record = try ClockTable(table: table, connection: connection).record(at: position), record.breaksCheck
@@ -256,7 +262,7 @@ struct ConflictResolution {
     private func refuseSeveral(_ identities: [RowIdentity], _ name: ListedName, in table: TrackedTable) throws {
         guard identities.count > 1 else { return }
         throw LogSyncError(
-            .usage, "\(identities.count) rows of \(table.name) have this key; nothing was changed",
+            .usage, "\(identities.count) rows of \(table.schema.name) have this key; nothing was changed",
             help: "Say which by --identity, which `logsync conflicts list --json` shows: "
                 + identities.map(\.description).joined(separator: " or "))
     }
@@ -273,7 +279,7 @@ struct ConflictResolution {
         }
         throw LogSyncError(
             .usage,
-            "\(table.name).\(table.columns[place].name) says which row it is, and cannot be set; nothing was changed",
+            "\(table.schema.name).\(table.columns[place].local) says which row it is, and cannot be set; nothing was changed",
             help: "Insert a row with the other key, then drop this one.")
     }
 
@@ -298,17 +304,17 @@ struct ConflictResolution {
 
     private func breaksConstraint(of table: TrackedTable) -> LogSyncError {
         LogSyncError(
-            .usage, "that value breaks a constraint of \(table.name); nothing was changed",
+            .usage, "that value breaks a constraint of \(table.schema.name); nothing was changed",
             help: "Write another value to the row.")
     }
 
     private func noSuchColumn(_ column: String, _ table: TrackedTable) -> LogSyncError {
-        LogSyncError(.usage, "\(table.name) has no column \(column); nothing was changed")
+        LogSyncError(.usage, "\(table.schema.name) has no column \(column); nothing was changed")
     }
 
     private func noSuchRow(_ table: TrackedTable) -> LogSyncError {
         LogSyncError(
-            .usage, "\(table.name) has no such cell in conflict and no such parked row; nothing was changed",
+            .usage, "\(table.schema.name) has no such cell in conflict and no such parked row; nothing was changed",
             help: "`logsync conflicts list` shows the keys.")
     }
 }

@@ -12,7 +12,7 @@ package enum Readiness: Sendable, Equatable {
     case missing([Dot])
     /// It depends on another transaction of this dot than the one imported here: two stores wrote under one id.
     case otherBranch(Dot)
-    /// Its time lies this many milliseconds ahead of this machine's clock, beyond the allowed drift.
+    /// Its time lies this many milliseconds ahead of this machine's clock, beyond the allowed drift and all that was let in.
     case clock(Int64)
     /// Its author's history differs from the one imported here: one dot, different bytes.
     case fork
@@ -43,7 +43,7 @@ extension Readiness {
             switch try store.peers.dependencies(of: header, on: store.connection) {
             case .missing(let dots): self = .missing(dots)
             case .otherBranch(let dot): self = .otherBranch(dot)
-            case .seen where ahead > store.configuration.maximumDrift && !(known?.acceptsClock ?? false):
+            case .seen where header.time.milliseconds > store.timeLimit && !(known?.acceptsClock ?? false):
                 self = .clock(ahead)
             case .seen: self = .ready
             }

@@ -78,7 +78,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         let connection = try connection(of: db)
-        defer { connection.returnStatements() }
+        defer { connection.resetStatements() }
         var hasBegun = false
         do {
             try record(on: connection, expected, author: author, context: context) {
@@ -89,7 +89,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
             if hasBegun { try connection.run("RELEASE logsync_recording") }
         } catch {
             store = nil
-            connection.returnStatements()
+            connection.resetStatements()
             // A full disk, or an I/O error, has undone the whole transaction.
             if hasBegun, connection.isInTransaction {
                 try connection.execute("ROLLBACK TO logsync_recording; RELEASE logsync_recording")
@@ -117,7 +117,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
         guard connection.totalChanges != before else { return }
         // Others count generations by one: so none comes to the number of a transaction that was undone.
         generation = facts.generation &+ .random(in: 1 << 20..<1 << 40)
-        try store.facts.set("generation", .integer(generation))
+        try store.save(generation: generation)
         // What else was done is not worth keeping in memory.
         if recorded == nil { self.store = nil }
         if try !facts.isUnsynchronized && connection.integer("PRAGMA synchronous") ?? 2 < 2 {
@@ -126,9 +126,9 @@ package final class EmbeddedRecording: @unchecked Sendable {
     }
 
     private func check(_ store: OpenStore, _ expected: Expected) throws {
-        let own = store.peers[expected.peer]
+        let own = store.peers.entries[store.own]
         let sequence = own?.sequence ?? 0
-        guard store.ownID == expected.peer, sequence >= expected.sequence,
+        guard own?.id == expected.peer, sequence >= expected.sequence,
             sequence > expected.sequence || expected.chain == nil || own?.chain == expected.chain
         else {
             throw LogSyncError(
@@ -152,7 +152,7 @@ package final class EmbeddedRecording: @unchecked Sendable {
 
     private func open(_ connection: Connection, _ facts: ProgramFacts) throws -> OpenStore {
         // The sequence tells a database that was restored, where others have counted as far again since.
-        if let store, facts.generation == generation, facts.sequence == store.peers[store.ownID]?.sequence {
+        if let store, facts.generation == generation, facts.sequence == store.peers.entries[store.own]?.sequence {
             store.connection = connection
             return store
         }
@@ -171,15 +171,17 @@ private struct ProgramFacts {
 
     /// - Throws: `notReplicated`, `newerFormat`.
     init(_ connection: Connection) throws {
-        let row: [Value]
+        let row: LogSyncSQLite.Statement
         do {
-            row = try connection.rows(Self.sql).first ?? []
+            row = try connection.prepare(Self.sql)
+            _ = try row.step()
         } catch {
             // There is no such table.
             guard try Store.isReplicated(connection) else { throw Self.notReplicated(connection) }
             throw error
         }
-        let format = row[0].asInteger
+        defer { row.reset() }
+        let format = row.integer(0)
         guard format != StoreSchema.unfinishedFormat else { throw Self.notReplicated(connection) }
         guard format == StoreSchema.formatVersion else {
             throw LogSyncError(
@@ -187,9 +189,9 @@ private struct ProgramFacts {
                 "\(connection.path) was written by another logsync (store format \(format)); nothing was recorded",
                 help: "Use that version here too.")
         }
-        generation = row[1].asInteger
-        isUnsynchronized = row[2] == .integer(1)
-        sequence = UInt64(clamping: row[3].asInteger)
+        generation = row.integer(1)
+        isUnsynchronized = row.integer(2) == 1
+        sequence = UInt64(clamping: row.integer(3))
     }
 
     private static func notReplicated(_ connection: Connection) -> LogSyncError {

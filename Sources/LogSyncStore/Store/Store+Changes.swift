@@ -5,7 +5,7 @@ import LogSyncSQLite
 extension Store {
     /// The token of the last transaction that was recorded or imported here; 0 where there is none.
     package func lastToken() throws -> Int64 {
-        try database.read { try $0.lastToken() }
+        try database.read { try $0.lastHistoryToken() }
     }
 
     /// The token of the first entry of the history whose rows were not forgotten; 0 where none were.
@@ -16,7 +16,6 @@ extension Store {
     /// Forgets which rows the entries before this one changed. What peers have to know of transactions stays.
     package func forgetHistory(before token: Int64) throws {
         try database.write { store in
-            try store.makeHistory()
             // What is forgotten is told first.
             if store.hasSubscriptions { try Subscriptions(store: store).serve() }
             try HistoryRows(connection: store.connection).forget(before: token)

@@ -30,10 +30,11 @@ extension Store {
 
     /// Sets a policy of the content.
     ///
-    /// - Returns: which columns of a table it leaves out, as a sentence without its end; nil where there are none.
+    /// - Returns: which columns of a table it leaves out, and which of the peers that it prefers nobody is called, as sentences
+    ///   without their ends.
     /// - Throws: `usage` for a policy, table or column that is not known, and for one that cannot be the column's.
     @discardableResult
-    package func setPolicy(_ target: String, _ policy: String) throws -> String? {
+    package func setPolicy(_ target: String, _ policy: String) throws -> [String] {
         try database.write { store in
             try Store.checkPolicies(
                 [(target, policy)], on: store.connection, configuration: store.configuration)
@@ -42,19 +43,29 @@ extension Store {
             let left = try Store.checkAmounts(target, policy, store.catalog)
             try Settings(store).set(Policies.kind(of: policy), Self.logTarget(target, store), policy)
             _ = try RecordStep(store).run()
-            return left
+            let unknown = try Self.unknownPeers(policy, Settings(store).values("peer").values)
+            return [left, unknown].compactMap(\.self)
         }
+    }
+
+    /// Which of the peers that a policy prefers nobody is called, as a sentence without its end.
+    private static func unknownPeers(_ policy: String, _ known: some Collection<String>) -> String? {
+        let unknown = (MergePolicy.preferred(policy) ?? []).filter { !known.contains($0) }
+        guard !unknown.isEmpty else { return nil }
+        let names = known.sorted().joined(separator: ", ")
+        return "No peer is called \(unknown.joined(separator: " or ")) yet; the peers are \(names)"
     }
 
     /// A table or column by its name in logs, which the content's settings have.
     private static func logTarget(_ target: String, _ store: OpenStore) -> String {
-        func table(_ name: some StringProtocol) -> TrackedTable? {
-            store.catalog.tables.first { $0.schema.name.folded == name.folded }
+        if let table = store.catalog[local: target] { return table.name }
+        for (name, column) in Policies.splits(target) {
+            guard let table = store.catalog[local: name], let place = table.localPositions[column.folded] else {
+                continue
+            }
+            return "\(table.name).\(table.columns[place].name)"
         }
-        if let table = table(target) { return table.name }
-        guard let dot = target.firstIndex(of: "."), let table = table(target[..<dot]) else { return target }
-        let column = target[target.index(after: dot)...].folded
-        return "\(table.name).\(table.localPositions[column].map { table.columns[$0].name } ?? column)"
+        return target
     }
 
     /// Renames this peer, also where policies prefer it by its name. A name that another peer has is refused with `usage`.

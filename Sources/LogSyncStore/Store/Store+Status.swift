@@ -155,7 +155,8 @@ extension OpenStore {
 }
 
 extension OpenStore {
-    /// The tables that are here, the reserved one aside, or the one of this name, in logs or in the database.
+    /// The tables that are here, the reserved one aside, or the one of this name in the database, or in logs, where none is
+    /// called so in the database.
     ///
     /// - Throws: `usage` where this store has never heard of one that is called so.
     func tables(named name: String?) throws -> [TrackedTable] {
@@ -169,10 +170,7 @@ extension OpenStore {
     ///
     /// - Throws: `usage` where this store has never heard of it.
     func logNames(of name: String) throws -> Set<String> {
-        if let table = catalog[name] { return [table.name] }
-        if let table = catalog.tables.first(where: { $0.schema.name.folded == name.folded }) {
-            return [table.name]
-        }
+        if let table = catalog[local: name] ?? catalog[name] { return [table.name] }
         let rows = try connection.rows(
             """
             SELECT log_name FROM logsync_table WHERE name = ?1 COLLATE NOCASE OR log_name = ?1 COLLATE NOCASE
@@ -180,7 +178,7 @@ extension OpenStore {
             UNION SELECT key FROM logsync_transaction, json_each(CAST(changes AS TEXT)) WHERE key = ?1 COLLATE NOCASE
             """, .text(name))
         guard !rows.isEmpty else {
-            let known = try tables(named: nil).map(\.name).prefix(20).joined(separator: ", ")
+            let known = try tables(named: nil).map(\.schema.name).prefix(20).joined(separator: ", ")
             throw LogSyncError(
                 .usage, "this store knows no table \(name.debugDescription)",
                 help: known.isEmpty ? nil : "It replicates \(known).")

@@ -202,54 +202,6 @@ package final class Store: Sendable {
         return try database.write(repeats: true) { try RecordStep($0, author: author, context: context).run() }
     }
 
-    private static let outbox = """
-        SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox ORDER BY peer, sequence
-        """
-    static let outboxWaiting = """
-        SELECT peer, sequence, chain_before, chain, byte_count, published FROM logsync_outbox WHERE NOT published
-        ORDER BY peer, sequence
-        """
-
-    /// The outbox in order of peer and sequence.
-    package func outbox(unpublishedOnly: Bool) throws -> [OutboxTransaction] {
-        try database.read { store in
-            return try store.connection.rows(unpublishedOnly ? Self.outboxWaiting : Self.outbox).compactMap { row in
-                guard case .blob(let before) = row[2], case .blob(let after) = row[3],
-                    let chainBefore = ChainHash(bytes: before), let chain = ChainHash(bytes: after)
-                else { return nil }
-                return OutboxTransaction(
-                    dot: Dot(store.peers.id(row[0].asInteger), UInt64(row[1].asInteger)), chainBefore: chainBefore,
-                    chain: chain, byteCount: Int(row[4].asInteger), isPublished: row[5].asInteger != 0)
-            }
-        }
-    }
-
-    /// Streams a transaction's blocks, verbatim.
-    package func forEachOutboxBlock(of dot: Dot, _ body: ([UInt8]) throws -> Void) throws {
-        try database.read { store in
-            guard let peer = store.peers[dot.peer]?.number else { return }
-            let statement = try store.connection.prepare(
-                "SELECT bytes FROM logsync_outbox_block WHERE peer = ? AND sequence = ? ORDER BY part")
-            statement.bind(peer, at: 1)
-            statement.bind(Int64(dot.sequence), at: 2)
-            defer { statement.reset() }
-            while try statement.step() { try body(Array(statement.bytes(0))) }
-        }
-    }
-
-    package func markPublished(_ dots: [Dot]) throws {
-        guard !dots.isEmpty else { return }
-        // What a power cut undoes of this is published again, as the same bytes.
-        try database.write(repeats: true, isDurable: false, isNews: false) { store in
-            for dot in dots {
-                guard let peer = store.peers[dot.peer]?.number else { continue }
-                try store.connection.run(
-                    "UPDATE logsync_outbox SET published = 1 WHERE peer = ? AND sequence = ?", .integer(peer),
-                    .integer(Int64(dot.sequence)))
-            }
-        }
-    }
-
     // MARK: Import
 
     package func vector() throws -> VersionVector {
@@ -292,6 +244,10 @@ package final class Store: Sendable {
 
     /// How many peers of which nothing was known were imported from today; see ``NewPeers``.
     package func newPeersToday() throws -> Int { try database.read { try NewPeers(store: $0).counted() } }
+
+    /// The greatest time, in milliseconds since 1970, that this store has recorded or let in: as late as that, another
+    /// peer's is no sign of a wrong clock.
+    package func latestTime() throws -> Int64 { try database.read { $0.latestTime } }
 
     /// Lets transactions of this peer in, however much their files come to.
     package func acceptSize(of peer: PeerID) throws {

@@ -47,14 +47,18 @@ struct OracleShown {
         for table in schema.tables {
             for (_, row) in state.rows[table.name] ?? [:] {
                 for (column, cell) in row.cells {
-                    guard !row.isAlive || Set(cell.versions.map(\.value)).count > 1 || isCountedBySeveral(cell) else {
-                        continue
-                    }
+                    let isContested = Set(cell.versions.map(\.value)).count > 1 || isCountedBySeveral(cell)
+                    guard row.isAlive ? isContested : isEdited(cell) else { continue }
                     let dots = Set(cell.versions.map(\.dot)).union(cell.additions.values.map(\.dot))
                     conflicts.insert(Conflict(table: table.name, column: column, dots: dots, isLost: !row.isAlive))
                 }
             }
         }
+    }
+
+    /// Whether a program has written it: what migrations put into all rows is nobody's edit.
+    private func isEdited(_ cell: OracleState.Cell) -> Bool {
+        !cell.additions.isEmpty || cell.versions.contains { $0.time != .zero }
     }
 
     /// Whether a counter has additions of several peers, or one to a base that somebody did away with meanwhile.

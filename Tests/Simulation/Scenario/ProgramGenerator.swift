@@ -48,6 +48,7 @@ struct ProgramGenerator {
 
     private mutating func change(_ table: TableModel) -> [String] {
         if has(.keyMigrations, 12), let renewal = renewal() { return renewal }
+        if has(.keyMigrations, 8) { return save(table) }
         switch random.number(100) {
         case ...34: return [insert(table, verb: insertVerb())]
         case ...40 where features.contains(.upsert): return [upsert(table)]
@@ -144,6 +145,26 @@ struct ProgramGenerator {
                 + "VALUES(\(([integer] + values).joined(separator: ", ")))"
         }
         return ["DELETE FROM \(parent.name) WHERE id = \(integer)", row(parent, "id"), row(child, column)]
+    }
+
+    /// Rows are deleted and inserted again as they were, most of the time, under their integers or others.
+    private mutating func save(_ table: TableModel) -> [String] {
+        let id = table.hasLocalInteger && random.chance(80) ? ["id"] : []
+        let columns = (id + table.replicated.map(\.name)).joined(separator: ", ")
+        let selection = random.chance(30) ? "1" : selection(table)
+        var statements = [
+            "DROP TABLE IF EXISTS temp.saved",
+            "CREATE TEMP TABLE saved AS SELECT \(columns) FROM \(table.name) WHERE \(selection)",
+            "DELETE FROM \(table.name) WHERE \(selection)",
+            "INSERT OR IGNORE INTO \(table.name)(\(columns)) SELECT \(columns) FROM temp.saved",
+        ]
+        let plain = settable(table)
+        if !plain.isEmpty, random.chance(30) {
+            let column = random.pick(plain)
+            let value = value(column)
+            statements.insert("UPDATE temp.saved SET \(column.name) = \(value) WHERE rowid = 1", at: 2)
+        }
+        return statements
     }
 
     /// Two rows exchange their values of a unique column.

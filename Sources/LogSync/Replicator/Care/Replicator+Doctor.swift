@@ -16,14 +16,18 @@ extension Replicator {
             let founder = Founder(configuration: configuration, container: path, content: "")
             return try await founder.doctor(StorePlace.absolute(path))
         }
-        let replicator = try Replicator(store: path, configuration: configuration)
         do {
-            let report = try await replicator.doctor()
+            let replicator = try Replicator(store: path, configuration: configuration)
+            let report = await Result { try await replicator.doctor() }
             await replicator.close()
+            return try report.get()
+        } catch let error as LogSyncError where error.code == .ioError {
+            // On a disk that is quite full a database cannot be opened, not even to read.
+            let place = try StorePlace(path).path
+            guard let full = StoreExamination.disk(ofDatabase: place, configuration) else { throw error }
+            var report = DoctorReport(path: place)
+            report.findings = [full]
             return report
-        } catch {
-            await replicator.close()
-            throw error
         }
     }
 

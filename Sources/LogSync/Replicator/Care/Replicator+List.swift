@@ -8,10 +8,11 @@ extension Replicator {
     /// A store is known from when it was made or first used here until it leaves. It changes nothing; a store that cannot be
     /// asked is listed as what is known of it without.
     ///
-    /// - Throws: `ioError` where the state directory cannot be read.
+    /// - Throws: `ioError` where the state directory cannot be read, `noPermission` where this user may not read it or one of
+    ///   its files.
     public static func list(configuration: SyncConfiguration) async throws -> ListReport {
         var stores: [String: ListedStore] = [:]
-        for file in try StateDirectory(configuration.stateDirectory).all() where file.hasLeft != true {
+        for file in try StateDirectory(configuration.stateDirectory).all(isWhole: true) where file.hasLeft != true {
             // A clone that was killed may not have come to that.
             if file.isCloning ?? false, !FileManager.default.fileExists(atPath: file.path) { continue }
             // A store that became another peer has left the former one's state file behind.
@@ -39,7 +40,7 @@ extension Replicator {
 }
 
 extension Result where Failure == any Error {
-    fileprivate init(_ body: () async throws -> Success) async {
+    init(_ body: () async throws -> Success) async {
         do {
             self = .success(try await body())
         } catch {

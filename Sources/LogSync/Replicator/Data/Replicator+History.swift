@@ -54,9 +54,7 @@ extension Replicator {
     ) throws -> (snapshot: DatabaseSnapshot, token: HistoryToken) {
         let snapshot = try pool.makeSnapshot()
         let token = try snapshot.read { db in
-            let hasRows = try db.tableExists("logsync_history")
             let last = try Int64.fetchOne(db, sql: "SELECT max(token) FROM logsync_transaction") ?? 0
-            guard hasRows else { return last }
             return max(last, try Int64.fetchOne(db, sql: "SELECT max(token) FROM logsync_history") ?? 0)
         }
         return (snapshot, HistoryToken(token, of: programRecording.peer))

@@ -6,7 +6,8 @@ import Logging
 extension Replicator {
     /// Ends replication and keeps the data; what this peer has published stays for the others.
     ///
-    /// Local changes are published first where the container is there. Other processes are asked to let go of the store.
+    /// Local changes are published first where the container is there; otherwise they stay in this database alone. Other
+    /// processes are asked to let go of the store.
     /// What ``start()`` started ends. A program may go on writing by ``record(_:author:context:)`` and
     /// ``write(in:author:context:_:)``: nothing is recorded then.
     ///
@@ -24,7 +25,6 @@ extension Replicator {
             _ = try await export()
         } catch let error as LogSyncError where error.code == .containerUnavailable {
             isAvailable = false
-            configuration.logger.warning("\(path) leaves without publishing its last changes: \(error)")
         }
         try await takeAlone()
         defer {
@@ -32,7 +32,17 @@ extension Replicator {
             close()
         }
         try await step { [isAvailable] store in
-            if isAvailable { try store.ownFolder.leave() }
+            if isAvailable {
+                try store.ownFolder.leave()
+            } else {
+                try store.record()
+                let count = try store.store.outbox(unpublishedOnly: true).count
+                store.logger.warning(
+                    """
+                    \(store.content.path) is not there: \(store.place.path) leaves without publishing \(count) transactions, \
+                    which reach no other peer; what they wrote stays in this database
+                    """)
+            }
             try store.store.leave()
             // It may have been another peer before a restore.
             for peer in try store.stateDirectory.peers(at: store.place.path) + [store.peer] {

@@ -6,39 +6,43 @@ import LogSyncSQLite
 /// The transactions recorded and imported here, in the order in which they came.
 enum History {
     /// Returns the transaction's token.
+    ///
+    /// - Parameter rows: which it changed; nil where that is known later (``OpenStore/keepHistory(_:of:)``).
+    @discardableResult
     static func append(
-        _ header: TransactionHeader, peer: Int64, chain: ChainHash, counts: [String: ChangeCounts], _ store: OpenStore
+        _ header: TransactionHeader, peer: Int64, chain: ChainHash, counts: [String: ChangeCounts],
+        rows: [String: TableChanges]?, _ store: OpenStore
     ) throws -> Int64 {
         let changes = try json(counts)
         let connection = store.connection
         let token = try nextToken(store)
         try connection.run(
             """
-            INSERT INTO logsync_transaction(token, peer, sequence, time, author, context, changes, mark, dependencies)
-            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO logsync_transaction(
+                token, peer, sequence, time, author, context, changes, mark, dependencies, rows)
+            VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """, .integer(token), .integer(peer), .integer(Int64(header.dot.sequence)),
             .integer(Int64(bitPattern: header.time.rawValue)), header.author.map { .text($0) } ?? .null,
             header.context.map { .text($0) } ?? .null, .text(changes),
-            .integer(Int64(bitPattern: chain.mark.rawValue)), try dependencies(header.dependencyChanges, store))
+            .integer(Int64(bitPattern: chain.mark.rawValue)), try dependencies(header.dependencyChanges, store),
+            rows.map { .blob(HistoryRows.encode($0)[...]) } ?? .null)
         return token
     }
 
     /// What comes next: tokens grow, also those of what changed rows without being a transaction.
     static func nextToken(_ store: OpenStore) throws -> Int64 {
-        try store.makeHistory()
-        return try lastToken(on: store.connection, hasRows: true) + 1
+        let token = try (store.lastToken ?? lastToken(on: store.connection)) + 1
+        store.lastToken = token
+        return token
     }
 
     /// The token of what came last; 0 where nothing has.
-    ///
-    /// - Parameter hasRows: whether the store has a table for rows (``HistoryRows``).
-    static func lastToken(on connection: Connection, hasRows: Bool) throws -> Int64 {
+    static func lastToken(on connection: Connection) throws -> Int64 {
         try connection.integer(
-            hasRows
-                ? """
-                SELECT max(coalesce((SELECT max(token) FROM logsync_transaction), 0),
-                    coalesce((SELECT max(token) FROM logsync_history), 0))
-                """ : "SELECT max(token) FROM logsync_transaction") ?? 0
+            """
+            SELECT max(coalesce((SELECT max(token) FROM logsync_transaction), 0),
+                coalesce((SELECT max(token) FROM logsync_history), 0))
+            """) ?? 0
     }
 
     /// `{"table":{"deleted":0,"inserted":1,"updated":0}}`, as a coder writes it, which takes a tenth of the time of importing

@@ -16,10 +16,9 @@ struct HistoryRows {
     static let start = "history_start"
 
     func keep(_ tables: [String: TableChanges], of token: Int64) throws {
-        let rows = tables.filter { $0.key != "logsync_setting" }
         try connection.run(
-            "INSERT OR REPLACE INTO logsync_history(token, rows) VALUES(?, ?)", .integer(token),
-            .blob(Self.encode(rows)[...]))
+            "UPDATE logsync_transaction SET rows = ?2 WHERE token = ?1", .integer(token),
+            .blob(Self.encode(tables)[...]))
     }
 
     /// Keeps rows that changed without a transaction.
@@ -38,18 +37,22 @@ struct HistoryRows {
 
     /// Forgets the rows of what came before this. What came last stays, so that no token is given twice.
     func forget(before token: Int64) throws {
-        let token = min(token, try History.lastToken(on: connection, hasRows: true))
-        try connection.run("DELETE FROM logsync_history WHERE token < ?", .integer(token))
+        let token = min(token, try History.lastToken(on: connection))
         let facts = StoreFacts(connection)
         let start = try facts.value(Self.start)?.asInteger ?? 0
+        try connection.run(
+            "UPDATE logsync_transaction SET rows = NULL WHERE token >= ? AND token < ?", .integer(start),
+            .integer(token))
+        try connection.run("DELETE FROM logsync_history WHERE token < ?", .integer(token))
         if token > start { try facts.set(Self.start, .integer(token)) }
     }
 
     // MARK: Encoding
 
-    /// A version byte; then of each table its name, counts and flags, the lists of columns that updates changed, and its
-    /// keys by kind, each update with the number of its list.
+    /// A version byte; then of each table but the settings its name, counts and flags, the lists of columns that updates
+    /// changed, and its keys by kind, each update with the number of its list.
     static func encode(_ tables: [String: TableChanges]) -> [UInt8] {
+        let tables = tables.filter { $0.key != "logsync_setting" }
         var writer = RecordWriter()
         writer.bytes.append(version)
         writer.append(UInt64(tables.count))
@@ -118,25 +121,37 @@ extension RecordWriter {
             last = (list, number)
             return number
         }
-        append(list: lists) { $0.append(list: $1) { $0.append($1) } }
+        append(UInt64(lists.count))
+        for list in lists {
+            append(UInt64(list.count))
+            for name in list { append(name) }
+        }
         append(changes.inserted)
         append(changes.updated)
         for index in changes.updated.indices {
             append(UInt64(columns.indices.contains(index) ? columns[index] + 1 : 0))
         }
         append(changes.deleted)
-        append(list: changes.tombstones) { writer, tombstone in
-            writer.append(tombstone.key)
-            writer.append(list: tombstone.value) {
-                $0.append($1.key)
-                $0.append($1.value)
+        append(UInt64(changes.tombstones.count))
+        for (key, values) in changes.tombstones {
+            append(key)
+            append(UInt64(values.count))
+            for (name, value) in values {
+                append(name)
+                append(value)
             }
         }
     }
 
-    fileprivate mutating func append(_ keys: [[Value]]) { append(list: keys) { $0.append($1) } }
+    fileprivate mutating func append(_ keys: [[Value]]) {
+        append(UInt64(keys.count))
+        for key in keys { append(key) }
+    }
 
-    fileprivate mutating func append(_ key: [Value]) { append(list: key) { $0.append($1) } }
+    fileprivate mutating func append(_ key: [Value]) {
+        append(UInt64(key.count))
+        for value in key { append(value) }
+    }
 }
 
 extension RecordReader {

@@ -30,10 +30,6 @@ extension OpenStore {
         unkept = [:]
     }
 
-    func makeHistory() throws {
-        if !hasHistory { hasHistory = try make("logsync_history", StoreSchema.history) }
-    }
-
     /// Makes a table of logsync's own that a store which is older does not have; true in the end.
     func make(_ table: String, _ sql: String) throws -> Bool {
         guard try !has(table) else { return true }
@@ -50,14 +46,13 @@ extension OpenStore {
     }
 
     /// The token of what came last; 0 where nothing has.
-    func lastToken() throws -> Int64 { try History.lastToken(on: connection, hasRows: has("logsync_history")) }
+    func lastHistoryToken() throws -> Int64 { try lastToken ?? History.lastToken(on: connection) }
 
     /// The history with the rows that changed, oldest first: transactions, joined snapshots and what was settled here.
     ///
     /// - Parameter body: returns whether to go on.
     func forEachHistoryEntry(after token: Int64, _ body: (HistoryEntry) throws -> Bool) throws {
-        let hasRows = try has("logsync_history")
-        let statement = try connection.prepare(hasRows ? Self.historyWithRows : Self.historyWithoutRows)
+        let statement = try connection.prepare(Self.history)
         statement.bind(token, at: 1)
         defer { statement.reset() }
         let decoder = JSONDecoder()
@@ -81,13 +76,8 @@ extension OpenStore {
         }
     }
 
-    private static let historyWithoutRows = """
-        SELECT token, peer, sequence, time, author, context, changes, NULL, NULL FROM logsync_transaction
-        WHERE token > ?1 ORDER BY token
-        """
-
-    private static let historyWithRows = """
-        SELECT t.token, t.peer, t.sequence, t.time, t.author, t.context, t.changes, NULL, h.rows
+    private static let history = """
+        SELECT t.token, t.peer, t.sequence, t.time, t.author, t.context, t.changes, NULL, coalesce(t.rows, h.rows)
         FROM logsync_transaction AS t LEFT JOIN logsync_history AS h ON h.token = t.token WHERE t.token > ?1
         UNION ALL
         SELECT token, peer, sequence, time, NULL, NULL, NULL, cause, rows FROM logsync_history

@@ -70,7 +70,7 @@ struct Subscriptions {
             """, .text(subscription.name), .text(table.name), .text(subscription.condition),
             .integer(Int64(subscription.events)), .integer(subscription.includesLocal ? 1 : 0),
             subscription.command.map { .text($0) } ?? .null, .integer(subscription.isOfProgram ? 1 : 0),
-            .integer(try store.lastToken()))
+            .integer(try store.lastHistoryToken()))
         var count = 0
         while try rows.step() {
             try insert((0..<rows.columnCount).map { rows.value($0) }, subscription.name, table)
@@ -132,7 +132,7 @@ struct Subscriptions {
 
     /// Tells of what the history has beyond what each subscription was served.
     func serve() throws {
-        let last = try store.lastToken()
+        let last = try store.lastHistoryToken()
         let waiting = try all().filter { $0.served < last }
         guard let first = waiting.map(\.served).min() else { return }
         var changes: [String: Changes] = [:]

@@ -9,6 +9,8 @@ struct ReferredTables {
     let keyless: [NamedTable]
     /// Those whose rows are people.
     let people: [TrackedTable]
+    /// What columns refer to of which it is known, by their names in lower case, where those say more than that they refer.
+    private let known: [String: [TrackedTable]]
 
     var isEmpty: Bool { names.isEmpty && keyless.isEmpty }
 
@@ -17,12 +19,33 @@ struct ReferredTables {
         names = tables.map(NamedTable.init)
         // `users`, and not `user_accounts` beside it.
         let named = names.filter(\.isOfPeople)
+        known = Self.references(in: catalog)
         let shortest = named.map(\.words.all.count).min()
         people = named.filter { $0.words.all.count == shortest }.map(\.table)
         keyless = catalog.tables.filter { table in
             Self.isKeyless(table) && table.hasRowid
                 && !table.columns.contains { Self.isNumber($0.local, of: table) }
         }.map(NamedTable.init)
+    }
+
+    /// The tables to which columns of the same name refer in other tables.
+    func parents(ofColumnsCalled name: String) -> [TrackedTable] { known[name.folded] ?? [] }
+
+    private static func references(in catalog: Catalog) -> [String: [TrackedTable]] {
+        var known: [String: [TrackedTable]] = [:]
+        for table in catalog.tables {
+            for column in table.columns {
+                let name = ReferringName(column.local)
+                guard let parent = column.reference.flatMap({ catalog[$0] }), parent.localInteger != nil,
+                    !name.isAnyReference, !name.isRelative, !name.isAgent, !name.isParent(in: table),
+                    !ReferringName.isAnyKey(column.local)
+                else { continue }
+                if !(known[column.local.folded]?.contains { $0 === parent } ?? false) {
+                    known[column.local.folded, default: []].append(parent)
+                }
+            }
+        }
+        return known
     }
 
     private static func isKeyless(_ table: TrackedTable) -> Bool {

@@ -4,7 +4,8 @@
 // everywhere, and there it means another row. Nothing shows it but the program's behaviour, later. Many programs declare no
 // keys, so what is known is searched for evidence; a column with some has to be decided before there is a store.
 //
-// The evidence, the strongest first. What a column is called (`book`, `book_id`, `parentId`, `from_visit`, or as the key of
+// The evidence, the strongest first. What columns of the same name refer to in other tables, where the schema says so (`imgid`
+// in seven tables, in six with a key), unless it holds something else. What a column is called (`book`, `book_id`, `parentId`, `from_visit`, or as the key of
 // the other table: `deptno`), together with what it holds: integers of that table's rows, or 0, less or an empty text for
 // none. A view or trigger that compares it with the table's key. Integers of one table's rows alone, so large or so far
 // apart that it is no chance. The name alone, where there are no values yet. In Core Data's stores, the index that each
@@ -138,6 +139,8 @@ struct UndeclaredReferences {
         let (all, relations) = (surroundings.all, surroundings.relations)
         let affinity = table.schema.affinity(of: column)
         guard affinity != .text && affinity != .real, !ReferredTables.isOwnNumber(column, of: table) else { return [] }
+        let same = try namesakes(of: column, in: table, affinity, all)
+        if !same.isEmpty { return same }
         var named = ReferringName(column)
         let parents = all.tables
         var called = try missingTable(of: column, in: table, all) ?? named.candidates(among: all.names, of: table)
@@ -210,6 +213,18 @@ struct UndeclaredReferences {
             try integers.hasSeveral(column, in: table)
         else { return [] }
         return try whole(column, in: table, parents).map { ($0, .nameAndData) }
+    }
+
+    /// The tables to which columns of this name refer in other tables, as far as what the column holds agrees.
+    private func namesakes(
+        of column: String, in table: TrackedTable, _ affinity: Affinity, _ all: ReferredTables
+    ) throws -> [(TrackedTable, Evidence)] {
+        let parents = all.parents(ofColumnsCalled: column)
+        guard !hasRecipe, !parents.isEmpty, types.column(beside: column, in: table) == nil else { return [] }
+        let values = try integers.values(of: column, in: table)
+        guard !values.hasOthers else { return [] }
+        guard values.greatest != nil else { return affinity == .integer ? parents.map { ($0, .name) } : [] }
+        return try integers.holders(among: parents, of: column, in: table).map { ($0, .nameAndData) }
     }
 
     /// The tables that have all integers of a column: its own first, and then those after which its own is named, as

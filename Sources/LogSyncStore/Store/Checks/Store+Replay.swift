@@ -105,6 +105,18 @@ extension Store {
         return shown
     }
 
+    /// Whether it is what a column holds by default, and names no row: nothing was recorded of it, so whether a row had that
+    /// integer once is known where its rows were written then, and nowhere else.
+    private static func isEmptyDefault(
+        _ value: Value, _ place: Int, in table: TrackedTable, _ store: OpenStore
+    ) throws -> Bool {
+        guard case .integer(let integer) = value,
+            let parent = table.columns[place].reference.flatMap({ store.catalog[$0] }),
+            value == store.defaultValue(of: table, place)
+        else { return false }
+        return try ClockTable(table: parent, connection: store.connection).identity(at: integer) == nil
+    }
+
     private static func shown(_ table: TrackedTable, _ store: OpenStore, _ digests: ValueDigest) throws -> ShownTable {
         let reader = TableReader(table: table, store: store)
         let shownRows = ShownRows(store)
@@ -117,8 +129,10 @@ extension Store {
         var rows = 0
         var digest: UInt64 = 0
         while try statement.step() {
-            var values = try table.columns.indices.map {
-                try shownRows.knownValue(statement.value($0 + 1), $0, in: table)
+            var values = try table.columns.indices.map { place in
+                let value = statement.value(place + 1)
+                return try isEmptyDefault(value, place, in: table, store)
+                    ? value : shownRows.knownValue(value, place, in: table)
             }
             var position = statement.isNull(0) ? nil : statement.integer(0)
             if position == nil, !numbers.isEmpty {

@@ -52,7 +52,7 @@ extension Store {
                 try recordFound(draft.store, reading: connection, nil)
             }
             try facts.set("format", .integer(StoreSchema.formatVersion))
-            try draft.store.saveDigest()
+            try draft.store.save(generation: Self.firstGeneration)
             return draft
         }
     }
@@ -117,7 +117,7 @@ extension Store {
         try checkKeys(store.catalog)
         try ReferenceHistory.note(store.catalog, on: connection)
         try store.acceptSchemaVersion()
-        try store.saveDigest()
+        try store.save(generation: firstGeneration)
         if !records {
             report.warnings += try [UntendedTables(on: connection).warning].compactMap(\.self)
             report.warnings += try store.unmadeTriggersNow().map { trigger in
@@ -146,6 +146,8 @@ extension Store {
         _ = try recorder.transaction().finish()
     }
 
+    private static let firstGeneration: Int64 = 1
+
     private static func writeFacts(
         _ connection: Connection, plan: InitializePlan, configuration: StoreConfiguration
     ) throws -> PeerID {
@@ -161,7 +163,6 @@ extension Store {
         try facts.set("container", .text(plan.container))
         try facts.set("created", .integer(configuration.clock.now()))
         try facts.set("machine", plan.machineID.map { .text($0) } ?? .null)
-        try facts.set("generation", .integer(1))
         try ForgottenColumns.begin(facts)
         return peer
     }
@@ -248,20 +249,20 @@ extension Store {
                         "It knows last-writer, first-writer, last-writer-row, prefer NAME,…, max, min, sum, union, manual, "
                         + "delete-wins, delete-loses, unique-park and unique-merge.")
             }
-            let parts = target.split(separator: ".", maxSplits: 1).map(String.init)
-            let schema = try TableSchema.read(target, on: connection) ?? TableSchema.read(parts[0], on: connection)
-            guard let schema, schema.name.folded == target.folded || parts.count == 2 else {
+            guard let (schema, column) = try policyPlace(target, on: connection) else {
                 throw LogSyncError(
-                    .usage, "there is no table \(parts[0]) to set a policy for; nothing was changed",
+                    .usage,
+                    "there is no table \(Policies.splits(target).first?.table ?? target) to set a policy for; nothing was changed",
                     help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database")
             }
-            if schema.name.folded != target.folded, schema.column(parts[1]) == nil {
+            guard let column else { continue }
+            if schema.column(column) == nil {
                 throw LogSyncError(
-                    .usage, "\(schema.name) has no column \(parts[1]); nothing was changed",
+                    .usage, "\(schema.name) has no column \(column); nothing was changed",
                     help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
             }
             // Other keys may be spelled in several ways, which are versions of a cell.
-            if schema.name.folded != target.folded, let key = schema.integerKey, key.folded == parts[1].folded {
+            if let key = schema.integerKey, key.folded == column.folded {
                 throw LogSyncError(
                     .usage,
                     "\(schema.name).\(key) is the key of \(schema.name): it says which row is meant, and two peers' rows of "
@@ -270,12 +271,23 @@ extension Store {
                         "Set a policy for another column. Whether the integers of \(schema.name) are the same everywhere is "
                         + "said at `init`, by --identity \(SQL.shell(schema.name))=natural or =surrogate.")
             }
-            if schema.name.folded != target.folded, Policies.isOfTables(policy) {
+            if Policies.isOfTables(policy) {
                 throw LogSyncError(
                     .usage, "\(policy) is a policy of whole tables, not of the column \(target); nothing was changed",
                     help: "Set it for \(schema.name).")
             }
         }
+    }
+
+    /// The table that a policy is for, and the column, where it is for one; nil where there is no such table.
+    private static func policyPlace(
+        _ target: String, on connection: Connection
+    ) throws -> (schema: TableSchema, column: String?)? {
+        if let schema = try TableSchema.read(target, on: connection) { return (schema, nil) }
+        let places = try Policies.splits(target).compactMap { split in
+            try TableSchema.read(split.table, on: connection).map { (schema: $0, column: Optional(split.column)) }
+        }
+        return places.first { $0.schema.column($0.column ?? "") != nil } ?? places.first
     }
 
     /// An identity made of a reference to its own table's integer would have no end.

@@ -122,18 +122,6 @@ extension Store {
         }
     }
 
-    /// One block of a transaction in the outbox; nil after the last.
-    func outboxBlock(of dot: Dot, part: Int64) throws -> [UInt8]? {
-        try database.read { store in
-            guard let peer = store.peers[dot.peer]?.number else { return nil }
-            let value = try store.connection.scalar(
-                "SELECT bytes FROM logsync_outbox_block WHERE peer = ? AND sequence = ? AND part = ?",
-                .integer(peer), .integer(Int64(dot.sequence)), .integer(part))
-            guard case .blob(let bytes)? = value else { return nil }
-            return Array(bytes)
-        }
-    }
-
     /// Merges packaged rows as one transaction of their pseudo-peer, and puts it into the outbox, all in one SQLite
     /// transaction.
     ///
@@ -163,22 +151,14 @@ extension Store {
     private func keep(
         _ rows: PackagedRows, _ header: TransactionHeader, number: Int64, _ store: OpenStore
     ) throws -> ChainHash {
-        let connection = store.connection
-        var part: Int64 = 0
-        var byteCount = 0
         // A block that a seed which was undone had left cannot be: one SQLite transaction holds all of it.
-        var encoder = try TransactionEncoder(header: header, previous: .zero, compresses: false) { block in
-            try connection.run(
-                "INSERT INTO logsync_outbox_block(peer, sequence, part, bytes) VALUES(?, 1, ?, ?)", .integer(number),
-                .integer(part), .blob(block.bytes[...]))
-            part += 1
-            byteCount += block.bytes.count
+        let entry = OutboxEntry(store.connection, peer: number, sequence: 1)
+        var encoder = try TransactionEncoder(header: header, previous: .zero, compresses: false) {
+            try entry.append($0)
         }
         try rows.forEachGroup { try encoder.append($0) }
         let chain = try encoder.finish().chain
-        try connection.run(
-            "INSERT INTO logsync_outbox(peer, sequence, chain_before, chain, byte_count) VALUES(?, 1, ?, ?, ?)",
-            .integer(number), .blob(ChainHash.zero.bytes[...]), .blob(chain.bytes[...]), .integer(Int64(byteCount)))
+        try entry.finish(before: .zero, chain: chain)
         return chain
     }
 }

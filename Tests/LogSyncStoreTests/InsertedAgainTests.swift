@@ -1,0 +1,112 @@
+import LogSyncModel
+import Testing
+
+@testable import LogSyncStore
+
+/// Programs that save by deleting rows and inserting them again, where nothing but what they hold says which is which.
+@Suite("Rows that were deleted and inserted again as they were")
+struct InsertedAgainTests {
+    enum Kind: CaseIterable {
+        case integers, autoincrement, without
+
+        var schema: String {
+            switch self {
+            case .integers: "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT, n INT)"
+            case .autoincrement: "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, x TEXT UNIQUE, n INT)"
+            case .without: "CREATE TABLE t(x TEXT, n INT)"
+            }
+        }
+    }
+
+    private func pair(_ kind: Kind, _ more: String = "") throws -> (a: TestPeer, b: TestPeer) {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql: kind.schema + "; INSERT INTO t(x, n) VALUES('one', 1), ('two', 2), ('three', 3);" + more)
+        let b = try TestPeer(folder, "b", cloning: a)
+        try converge(a, b)
+        return (a, b)
+    }
+
+    /// Saves all rows, one of them changed.
+    private static func save(_ change: String = "", deleting: String = "1") -> String {
+        """
+        BEGIN; CREATE TEMP TABLE saved AS SELECT * FROM t WHERE \(deleting); DELETE FROM t WHERE \(deleting); \(change);
+        INSERT INTO t SELECT * FROM saved; DROP TABLE saved; COMMIT
+        """
+    }
+
+    private static let rows = "SELECT x, n FROM t ORDER BY n, x"
+
+    private func expect(_ rows: [String], _ a: TestPeer, _ b: TestPeer) throws {
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings(Self.rows) == rows)
+            #expect(try peer.store.conflicts(table: nil, all: true).isEmpty)
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
+
+    @Test(
+        "They are the rows that were there: nothing is recorded, and an edit elsewhere is kept",
+        arguments: Kind.allCases)
+    func nothing(kind: Kind) throws {
+        let (a, b) = try pair(kind)
+        try a.write(Self.save())
+        try b.write("UPDATE t SET n = 20 WHERE x = 'two'")
+        #expect(try a.recorded() == nil)
+        try expect(["one|1", "three|3", "two|20"], a, b)
+    }
+
+    @Test("Two machines that save have each row once, and what each has changed", arguments: Kind.allCases)
+    func both(kind: Kind) throws {
+        let (a, b) = try pair(kind)
+        try a.write(Self.save("UPDATE saved SET n = 10 WHERE x = 'one'; INSERT INTO saved(x, n) VALUES('four', 4)"))
+        try b.write(Self.save("UPDATE saved SET n = 30 WHERE x = 'three'"))
+        try expect(["two|2", "four|4", "one|10", "three|30"], a, b)
+    }
+
+    @Test("Rows that get other rowids are found by what they hold, as many as there are")
+    func elsewhere() throws {
+        let (a, b) = try pair(.without, "INSERT INTO t VALUES('two', 2), ('two', 2), ('last', 9)")
+        // Two of three.
+        try a.write(Self.save("DELETE FROM saved WHERE rowid = 1", deleting: "x = 'two'"))
+        try b.write(Self.save(deleting: "n < 3"))
+        try expect(["one|1", "two|2", "two|2", "three|3", "last|9"], a, b)
+        // By this peer's rowids, whatever the other's are.
+        try b.write("UPDATE t SET n = 10 WHERE x = 'one'")
+        try a.write("UPDATE t SET x = 'III' WHERE x = 'three'")
+        try expect(["two|2", "two|2", "III|3", "last|9", "one|10"], a, b)
+    }
+
+    @Test("What refers to another row now is recorded, though it holds the same integer", arguments: [false, true])
+    func parents(cascades: Bool) throws {
+        let (a, b) = try pair(
+            .integers,
+            """
+            CREATE TABLE child(id INTEGER PRIMARY KEY, t INTEGER REFERENCES t \(cascades ? "ON DELETE CASCADE" : ""));
+            INSERT INTO child(t) VALUES(1), (2)
+            """)
+        try a.write(
+            """
+            PRAGMA foreign_keys = \(cascades ? 1 : 0);
+            BEGIN; DELETE FROM child; DELETE FROM t WHERE id = 2;
+            INSERT INTO t VALUES(2, 'another', 9); INSERT INTO child VALUES(1, 1), (2, 2); COMMIT
+            """)
+        try b.write("UPDATE t SET n = 5 WHERE x = 'one'")
+        try expect(["three|3", "one|5", "another|9"], a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT x FROM child JOIN t ON t.id = child.t ORDER BY 1") == ["another", "one"])
+        }
+    }
+
+    @Test("A row that was deleted before the last recording is another one", arguments: Kind.allCases)
+    func later(kind: Kind) throws {
+        let (a, b) = try pair(kind)
+        try a.write("DELETE FROM t WHERE x = 'two'")
+        #expect(try a.recorded() != nil)
+        try a.write("INSERT INTO t(x, n) VALUES('two', 2)")
+        #expect(try a.recorded() != nil)
+        try expect(["one|1", "two|2", "three|3"], a, b)
+    }
+}

@@ -1,0 +1,40 @@
+import LogSyncModel
+import LogSyncSQLite
+import Testing
+
+@testable import LogSyncStore
+
+/// Columns without a key that are called as columns with one in other tables.
+@Suite("Undeclared references that other tables declare")
+struct NamesakeReferenceTests {
+    private static let schema = """
+        CREATE TABLE library(id INTEGER PRIMARY KEY, title TEXT); INSERT INTO library VALUES(11, 'a'), (12, 'b');
+        CREATE TABLE PlaylistTracks(
+            id INTEGER PRIMARY KEY, track_id INTEGER REFERENCES library(id), next INTEGER REFERENCES PlaylistTracks(id));
+        INSERT INTO PlaylistTracks VALUES(12, 11, 12), (13, 12, NULL);
+        """
+
+    private func asked(_ sql: String) throws -> [String] {
+        try TestFolder().examine(Self.schema + sql, in: "app").references.filter { !$0.taken }.map {
+            "\($0.table).\($0.column) \($0.parent) \($0.evidence.rawValue)"
+        }
+    }
+
+    @Test("One means what it means there, though its name is nearer to another table's")
+    func named() throws {
+        let table = "CREATE TABLE tagging(id INTEGER PRIMARY KEY, track_id INTEGER);"
+        #expect(try asked(table) == ["tagging.track_id library name"])
+        let filled = table + "INSERT INTO tagging(track_id) VALUES(12)"
+        #expect(try asked(filled) == ["tagging.track_id library name-and-data"])
+    }
+
+    @Test(
+        "It does not where it holds something else, stands beside its type, or where the name only says how rows stand to rows",
+        arguments: [
+            ("track_id INTEGER", "'x'"), ("track_id INTEGER, track_type TEXT", "11, 'note'"), ("next INTEGER", "12"),
+        ])
+    func otherwise(columns: String, values: String) throws {
+        let sql = "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, \(columns)); INSERT INTO t VALUES('k', \(values))"
+        #expect(try !asked(sql).contains { $0.contains("library") })
+    }
+}
