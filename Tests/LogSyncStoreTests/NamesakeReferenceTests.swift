@@ -37,4 +37,15 @@ struct NamesakeReferenceTests {
         let sql = "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, \(columns)); INSERT INTO t VALUES('k', \(values))"
         #expect(try !asked(sql).contains { $0.contains("library") })
     }
+
+    @Test("It does not where it has a foreign key of its own, though no row keeps to that")
+    func declaredOtherwise() throws {
+        let sql = """
+            CREATE TABLE track(number INTEGER PRIMARY KEY, name TEXT); INSERT INTO track VALUES(1, 'a');
+            CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, track_id INTEGER REFERENCES track);
+            INSERT INTO t VALUES('k', 11);
+            """
+        let report = try TestFolder().examine(Self.schema + sql) { $0.identities["track"] = .natural }
+        #expect(report.references.filter { $0.table == "t" }.isEmpty)
+    }
 }

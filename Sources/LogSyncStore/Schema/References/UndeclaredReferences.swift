@@ -5,9 +5,9 @@
 // keys, so what is known is searched for evidence; a column with some has to be decided before there is a store.
 //
 // The evidence, the strongest first. What columns of the same name refer to in other tables, where the schema says so (`imgid`
-// in seven tables, in six with a key), unless it holds something else. What a column is called (`book`, `book_id`, `parentId`, `from_visit`, or as the key of
-// the other table: `deptno`), together with what it holds: integers of that table's rows, or 0, less or an empty text for
-// none. A view or trigger that compares it with the table's key. Integers of one table's rows alone, so large or so far
+// in seven tables, in six with a key), unless it holds something else. What a column is called (`book`, `book_id`,
+// `parentId`, `from_visit`, or as the key of the other table: `deptno`), together with what it holds: integers of that
+// table's rows, or 0, less or an empty text for none. A view or trigger that compares it with the table's key. Integers of one table's rows alone, so large or so far
 // apart that it is no chance. The name alone, where there are no values yet. In Core Data's stores, the index that each
 // relationship has: then it refers to an entity of which the values may be rows, and which one has to be said. Beside a
 // column that says of which table each row is (`item_type` beside `item_id`, Django's `content_type_id` beside
@@ -215,12 +215,15 @@ struct UndeclaredReferences {
         return try whole(column, in: table, parents).map { ($0, .nameAndData) }
     }
 
-    /// The tables to which columns of this name refer in other tables, as far as what the column holds agrees.
+    /// The tables to which columns of this name refer in other tables, as far as what the column holds agrees. A column with a
+    /// foreign key of its own is another's, even where no row keeps to that.
     private func namesakes(
         of column: String, in table: TrackedTable, _ affinity: Affinity, _ all: ReferredTables
     ) throws -> [(TrackedTable, Evidence)] {
         let parents = all.parents(ofColumnsCalled: column)
-        guard !hasRecipe, !parents.isEmpty, types.column(beside: column, in: table) == nil else { return [] }
+        guard !hasRecipe, !parents.isEmpty, types.column(beside: column, in: table) == nil,
+            !table.schema.foreignKeys.contains(where: { $0.from.contains { $0.folded == column.folded } })
+        else { return [] }
         let values = try integers.values(of: column, in: table)
         guard !values.hasOthers else { return [] }
         guard values.greatest != nil else { return affinity == .integer ? parents.map { ($0, .name) } : [] }
