@@ -70,6 +70,8 @@ final class OpenStore {
     var hasCopies: Bool?
     /// Whether of some columns it is not known what they were called (``UndecidedColumns``); nil until it was asked for.
     var hasUndecided: Bool?
+    /// Whether another peer has said of columns since what they were called (``LateRenames``); nil until it was asked for.
+    var hasLateRenames: Bool?
     /// Whether the store is known to have noted what its references mean.
     var hasReferenceHistory = false
     /// The statements that ask ``PendingRows``; made when they are first needed.
@@ -123,7 +125,8 @@ final class OpenStore {
         uniqueKeys = [:]
         batchings = [:]
         tombstones = [:]
-        (hasUndecided, hasReferenceHistory, pendingQueries, absentNames) = (nil, false, nil, nil)
+        (hasUndecided, hasLateRenames, pendingQueries, absentNames) = (nil, nil, nil, nil)
+        hasReferenceHistory = false
         referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
         if copiedTriggers >= 0 { try AppTriggers(catalog: catalog, connection: connection).setAbortClauses() }
     }

@@ -57,6 +57,7 @@ extension SchemaReconciliation {
                 }
         }
         let told = try Renames(connection).names(of: schema, in: table.name)
+        let renamed = try holdRenamedLate(among: present.map(\.element.name), in: table)
         var undecided = try decide(present, in: table, told, &changes)
         func leaveOut() {
             present.removeAll { column in
@@ -128,7 +129,7 @@ extension SchemaReconciliation {
             }
         }
         try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: changes.dropped, in: table))
-        changes.dropped += held
+        changes.dropped += renamed + held
         leaveOut()
         for index in undecided.indices {
             let name = undecided[index].name.folded

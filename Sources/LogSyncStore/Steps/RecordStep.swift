@@ -32,6 +32,10 @@ struct RecordStep {
     /// Whether the schema has to be looked at: it has changed, or what was left open about it is decided by now.
     static func isSchemaOpen(_ store: OpenStore) throws -> Bool {
         if try SchemaReconciliation.isNeeded(store) { return true }
+        if store.hasLateRenames == nil {
+            store.hasLateRenames = try LateRenames(store.connection).areTold(in: store.catalog)
+        }
+        if store.hasLateRenames == true { return true }
         // Columns come to be undecided only where the schema has changed.
         if store.hasUndecided == false { return false }
         let undecided = UndecidedColumns(store.connection)
