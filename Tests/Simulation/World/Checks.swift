@@ -95,7 +95,7 @@ final class Checks {
             // A row with a NULL in its key is called by its rowid.
             let expected = Set(
                 breaking.map { row in parts(row.dropFirst().contains(.null) ? [row[0]] : Array(row.dropFirst())) })
-            let actual = Set(listed.filter { $0.table == table.logName }.map { parts($0.key) })
+            let actual = Set(listed.filter { $0.table == table.name }.map { parts($0.key) })
             guard actual == expected else {
                 throw Failure(
                     .check,
