@@ -19,7 +19,8 @@ extension Session {
     /// - Parameter warningsOnly: whether notices are left out, because the subcommand says itself what they would.
     func open(_ store: String, warningsOnly: Bool = false) async throws -> Replicator {
         var configuration = configuration()
-        if warningsOnly { configuration.logger.logLevel = max(configuration.logger.logLevel, .warning) }
+        // With --verbose, each step is said.
+        if warningsOnly, configuration.logger.logLevel == .notice { configuration.logger.logLevel = .warning }
         let opening = configuration
         return try await blocking { try Replicator(store: store, configuration: opening) }
     }

@@ -19,7 +19,8 @@ package struct StoreConflict: Sendable {
     package var key: [Value]
     /// As the database calls it; of a column that is not here, the name in logs.
     package var column: String
-    /// The column's name in logs.
+    /// The table's name in logs, and the column's.
+    package var loggedTable: String
     package var loggedColumn: String
     /// What the table shows; nil for an edit that was lost to a delete.
     package var shown: Value?
@@ -151,7 +152,8 @@ struct Conflicts {
     ) throws -> StoreConflict {
         StoreConflict(
             table: table.schema.name, identity: identity, key: key, column: table.localName(of: name),
-            loggedColumn: name, shown: shown, versions: try versions(cell, name) + additions(cell), deleted: deleted)
+            loggedTable: table.name, loggedColumn: name, shown: shown,
+            versions: try versions(cell, name) + additions(cell), deleted: deleted)
     }
 
     /// Whether a program has written the cell since the last recording: what it wrote has seen all versions, and the one that

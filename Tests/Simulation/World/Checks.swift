@@ -95,7 +95,7 @@ final class Checks {
             // A row with a NULL in its key is called by its rowid.
             let expected = Set(
                 breaking.map { row in parts(row.dropFirst().contains(.null) ? [row[0]] : Array(row.dropFirst())) })
-            let actual = Set(listed.filter { $0.table == table.logName }.map { parts($0.key) })
+            let actual = Set(listed.filter { $0.table == table.name }.map { parts($0.key) })
             guard actual == expected else {
                 throw Failure(
                     .check,
@@ -165,17 +165,18 @@ final class Checks {
         func isHere(_ conflict: OracleShown.Conflict) -> Bool { schema[conflict.table]?[conflict.column] != nil }
         let listed = try store.conflicts(table: nil, all: true).map { conflict in
             OracleShown.Conflict(
-                table: conflict.table, column: conflict.column, dots: Set(conflict.versions.map(\.dot)),
-                isLost: conflict.shown == nil)
+                table: conflict.loggedTable, column: conflict.loggedColumn,
+                dots: Set(conflict.versions.map(\.dot)), isLost: conflict.shown == nil)
         }
         let actual = Set(listed.filter(isHere))
         // Settings are settled by the last writer and not listed.
         let expected = expected.conflicts.filter { $0.table != OracleSettings.table && isHere($0) }
         guard let conflict = actual.symmetricDifference(expected).first else { return }
         let (left, right) = actual.contains(conflict) ? ("lists", "does not") : ("does not list", "does")
-        let values = try store.conflicts(table: conflict.table, all: true)
-            .first { $0.column == conflict.column && Set($0.versions.map(\.dot)) == conflict.dots }?.versions.map(
-                \.value)
+        let values = try store.conflicts(table: nil, all: true).first {
+            $0.loggedTable == conflict.table && $0.loggedColumn == conflict.column
+                && Set($0.versions.map(\.dot)) == conflict.dots
+        }?.versions.map(\.value)
         let listedValues = values.map { " (\($0.map(Spelling.value).joined(separator: ", ")))" } ?? ""
         throw Failure(
             .lost,
