@@ -265,7 +265,10 @@ final class TransactionMerge {
 
     private func updateShownRows() throws {
         // Which rows are shown is decided by the settings as they are with this transaction.
-        if counts["logsync_setting"] != nil { try PolicyChange(store: store, shownRows: shownRows).apply() }
+        if counts["logsync_setting"] != nil {
+            store.hasLateRenames = nil
+            try PolicyChange(store: store, shownRows: shownRows).apply()
+        }
         let touched = Set(counts.keys.compactMap { store.catalog[$0]?.id })
         try ShownRowsPass(store, shownRows: shownRows)
             .run(undecided, formerRows: formerRows, touching: touched, notes: notes)

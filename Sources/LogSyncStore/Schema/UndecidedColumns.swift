@@ -57,13 +57,31 @@ struct UndecidedColumns {
     func areRenamed(_ columns: [Column], in table: String) throws -> Bool? {
         for column in columns {
             // A column whose name may have been taken was told its name in logs long before.
-            guard let place = column.place, let told = try Renames(connection).told(column.name, in: table) else {
+            guard let place = column.place else { continue }
+            guard let told = try Renames(connection).told(column.name, in: table) else {
+                // What another column is, this one is not.
+                if try isAnother(than: column.name, toldAs: place, in: table) { return false }
                 continue
             }
             if told == place { return true }
             if told == column.named ?? column.name { return false }
         }
         return nil
+    }
+
+    /// Whether a setting says of another column that the table has that it is this one.
+    ///
+    /// - Parameters:
+    ///   - place: the name in logs.
+    ///   - table: the name in logs.
+    private func isAnother(than name: String, toldAs place: String, in table: String) throws -> Bool {
+        try connection.rows(
+            """
+            SELECT c.name FROM logsync_table AS t, pragma_table_info(t.name) AS c, logsync_setting AS s
+            WHERE t.log_name = ?1 AND c.name <> ?2 COLLATE NOCASE AND s.kind = 'rename' AND s.value = ?3 COLLATE NOCASE
+              AND s.target = t.log_name || '.' || c.name COLLATE NOCASE
+            """, .text(table), .text(name), .text(place)
+        ).contains { try Renames(connection).told(String(text: $0[0]), in: table) != nil }
     }
 
     /// Whether a setting has come that decides.

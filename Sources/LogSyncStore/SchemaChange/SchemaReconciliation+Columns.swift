@@ -124,8 +124,11 @@ extension SchemaReconciliation {
                     "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
                     .integer(column.id))
                 changes.dropped.append(Int(column.id))
-                distinct += added.filter { $0.offset == column.ordinal && $0.element.declaredType == column.type }
-                    .map(\.element.name)
+                distinct += try added.filter { $0.offset == column.ordinal && $0.element.declaredType == column.type }
+                    .map(\.element.name).filter {
+                        let found = try agreement(of: column, with: $0, in: table, schema)
+                        return found.rows > 0 && found.records > 0
+                    }
             }
         }
         try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: changes.dropped, in: table))

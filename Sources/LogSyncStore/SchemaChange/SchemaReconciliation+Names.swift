@@ -198,7 +198,12 @@ extension SchemaReconciliation {
             try name.folded == logName.folded
                 ? renames.told(name, in: table.name) != nil : first.contains(name.folded)
         }
-        guard isTangled else { return }
+        // Where another peer knows a column better, that is taken up first (``LateRenames``).
+        let gone = first.subtracting(known.map { $0.1.folded })
+        let isKnownBetter = try known.contains { name, _ in
+            try renames.told(name, in: table.name).map { gone.contains($0.folded) } ?? false
+        }
+        guard isTangled, !isKnownBetter else { return }
         let names = schema.columns.filter { !$0.isGenerated }.map { column in
             known.first { $0.0.folded == column.name.folded }?.1 ?? column.name
         }

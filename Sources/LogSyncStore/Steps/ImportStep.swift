@@ -80,7 +80,6 @@ extension ImportStep {
     private mutating func finish(in store: OpenStore) throws {
         guard !imported.isEmpty else { return }
         try store.noteMerged()
-        if imported.contains(where: { $0.tables["logsync_setting"] != nil }) { store.hasLateRenames = nil }
         // Nothing else is pending.
         let isRaised = try store.raiseAllocators()
         if try isRaised || RecordStep.isSchemaOpen(store), let again = try RecordStep(store).run() {
