@@ -60,7 +60,7 @@ struct UndecidedColumns {
             guard let place = column.place else { continue }
             guard let told = try Renames(connection).told(column.name, in: table) else {
                 // What another column is, this one is not.
-                if try isAnother(than: column.name, toldAs: place, in: table) { return false }
+                if try isAnother(of: columns, toldAs: place, in: table) { return false }
                 continue
             }
             if told == place { return true }
@@ -69,19 +69,23 @@ struct UndecidedColumns {
         return nil
     }
 
-    /// Whether a setting says of another column that the table has that it is this one.
+    /// Whether a setting says of another column that the table has, and that is decided, that it is this one.
     ///
     /// - Parameters:
+    ///   - undecided: all that are undecided: what was said of their names before says nothing of what they are now.
     ///   - place: the name in logs.
     ///   - table: the name in logs.
-    private func isAnother(than name: String, toldAs place: String, in table: String) throws -> Bool {
-        try connection.rows(
+    private func isAnother(of undecided: [Column], toldAs place: String, in table: String) throws -> Bool {
+        let names = Set(undecided.map { $0.name.folded })
+        return try connection.rows(
             """
             SELECT c.name FROM logsync_table AS t, pragma_table_info(t.name) AS c, logsync_setting AS s
-            WHERE t.log_name = ?1 AND c.name <> ?2 COLLATE NOCASE AND s.kind = 'rename' AND s.value = ?3 COLLATE NOCASE
+            WHERE t.log_name = ?1 AND s.kind = 'rename' AND s.value = ?2 COLLATE NOCASE
               AND s.target = t.log_name || '.' || c.name COLLATE NOCASE
-            """, .text(table), .text(name), .text(place)
-        ).contains { try Renames(connection).told(String(text: $0[0]), in: table) != nil }
+            """, .text(table), .text(place)
+        ).map { String(text: $0[0]) }.contains {
+            try !names.contains($0.folded) && Renames(connection).told($0, in: table) != nil
+        }
     }
 
     /// Whether a setting has come that decides.

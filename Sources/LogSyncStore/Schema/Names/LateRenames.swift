@@ -18,7 +18,12 @@ struct LateRenames {
 
     /// The columns of a table, as they would be noted had this peer not decided what they are.
     func columns(of table: TrackedTable) throws -> [UndecidedColumns.Column] {
-        let gone = Set(table.droppedColumns.map { table.columnNames[$0].folded })
+        // Those of which that has been decided: a column whose name is missing now may only have been renamed.
+        let gone = Set(
+            try connection.rows(
+                "SELECT log_name FROM logsync_column WHERE table_id = ? AND dropped", .integer(table.id)
+            )
+            .map { String(text: $0[0]).folded })
         guard !gone.isEmpty, try UndecidedColumns(connection).of(table.id).isEmpty else { return [] }
         let present = Set(table.columns.map { $0.name.folded })
         let keys = Set(table.orderedKeyNames.map { $0.folded })
