@@ -78,7 +78,8 @@ let package = Package(
             dependencies: ["LogSync", "LogSyncModel", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .target(
-            name: "LogSyncEditing", dependencies: ["LogSync", .product(name: "GRDB", package: "GRDB.swift")],
+            name: "LogSyncEditing",
+            dependencies: ["LogSync", "LogSyncStore", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         // For the tests of programs that embed the library.
         .target(

@@ -70,7 +70,7 @@ public final class UndoLog: Sendable {
         if try Int.fetchOne(db, sql: "SELECT id FROM temp.undo_log_open") != nil { return try updates() }
         let tables = try installed(db)
         try forget("is_redo", tables, db)
-        return try record(name, isRedo: false, db, updates)
+        return try record(name, isRedo: false, tables, db, updates)
     }
 
     /// The name of what ``undo()`` would undo; nil for nothing.
@@ -158,7 +158,9 @@ public final class UndoLog: Sendable {
         try db.execute(sql: "DELETE FROM temp.undo_log_group WHERE \(condition)")
     }
 
-    private func record<T>(_ name: String, isRedo: Bool, _ db: Database, _ updates: () throws -> T) throws -> T {
+    private func record<T>(
+        _ name: String, isRedo: Bool, _ tables: [UndoTable], _ db: Database, _ updates: () throws -> T
+    ) throws -> T {
         var result: T?
         // A group that fails leaves none that is open, also where the program goes on with its transaction.
         try db.inSavepoint {
@@ -166,6 +168,7 @@ public final class UndoLog: Sendable {
                 sql: "INSERT INTO temp.undo_log_group(name, is_redo) VALUES(?, ?)", arguments: [name, isRedo])
             try db.execute(sql: "INSERT INTO temp.undo_log_open(id) VALUES(?)", arguments: [db.lastInsertedRowID])
             result = try updates()
+            for table in tables { try table.noteIdentities(db) }
             try db.execute(sql: "DELETE FROM temp.undo_log_open")
             return .commit
         }
@@ -197,7 +200,7 @@ public final class UndoLog: Sendable {
             arguments: [id])
         var reversal = UndoReversal()
         // What takes it back can be taken back itself.
-        try record(name, isRedo: !isRedo, db) {
+        try record(name, isRedo: !isRedo, tables, db) {
             for change in changes {
                 let (number, table, kind): (Int64, Int, String) = (change[0], change[1], change[2])
                 try tables[table].revert(number, kind, db, &reversal)

@@ -1,4 +1,5 @@
 import GRDB
+import LogSyncStore
 
 /// One table whose changes can be taken back: the triggers that note them, and the values before and after.
 struct UndoTable: Sendable {
@@ -46,7 +47,7 @@ struct UndoTable: Sendable {
         let declared = stored.indices.flatMap { ["old\($0)", "new\($0)"] }.joined(separator: ", ")
         try db.execute(
             sql: """
-                CREATE TEMP TABLE IF NOT EXISTS \(values)(number INTEGER PRIMARY KEY, \(declared));
+                CREATE TEMP TABLE IF NOT EXISTS \(values)(number INTEGER PRIMARY KEY, \(declared), identity);
                 CREATE TEMP TABLE IF NOT EXISTS \(rivals)(number INTEGER PRIMARY KEY, \(declared));
                 """)
         for (kind, hasOld, hasNew) in Self.kinds {
@@ -63,7 +64,7 @@ struct UndoTable: Sendable {
                         \(displaced ? noteDisplaced : "")
                         INSERT INTO undo_log_change(group_id, tbl, kind)
                             SELECT id, \(number), '\(kind)' FROM undo_log_open;
-                        INSERT INTO \(values) VALUES(last_insert_rowid(), \(given.joined(separator: ", ")));
+                        INSERT INTO \(values) VALUES(last_insert_rowid(), \(given.joined(separator: ", ")), NULL);
                     END
                     """)
             guard displaced else { continue }
@@ -127,11 +128,26 @@ struct UndoTable: Sendable {
             DELETE FROM \(rivals) WHERE number IN (
                 SELECT s.number FROM \(rivals) AS s
                 WHERE NOT (\(isNew)) AND EXISTS (SELECT 1 FROM main.\(quoted) AS t WHERE \(isThere)));
-            INSERT INTO \(values) SELECT \(last) + s.number, \(list) FROM \(rivals) AS s;
+            INSERT INTO \(values) SELECT \(last) + s.number, \(list), NULL FROM \(rivals) AS s;
             INSERT INTO undo_log_change(number, group_id, tbl, kind)
                 SELECT \(last) + s.number, id, \(number), 'delete' FROM \(rivals) AS s, undo_log_open;
             DELETE FROM \(rivals);
             """
+    }
+
+    /// Keeps the identities of the rows that the open group has deleted, as long as nobody has recorded that.
+    func noteIdentities(_ db: Database) throws {
+        guard key.count == 1, let index = stored.firstIndex(of: key[0]),
+            let identity = try ReturnedRows(name, db)?.identity(at: "old\(index)")
+        else { return }
+        try db.execute(
+            sql: """
+                UPDATE temp.\(values) SET identity = \(identity)
+                WHERE identity IS NULL AND number IN (
+                    SELECT number FROM temp.undo_log_change
+                    WHERE tbl = \(number) AND kind = 'delete'
+                        AND group_id IN (SELECT id FROM temp.undo_log_open))
+                """)
     }
 
     // MARK: Taking back
@@ -144,7 +160,7 @@ struct UndoTable: Sendable {
         let after: [DatabaseValue] = stored.indices.map { row[2 + 2 * $0] }
         switch kind {
         case "insert": try remove(after, db, &reversal)
-        case "delete": try bringBack(before, db, &reversal)
+        case "delete": try bringBack(before, as: row[1 + 2 * stored.count], db, &reversal)
         default: try restore(before, after, db, &reversal)
         }
     }
@@ -188,7 +204,11 @@ struct UndoTable: Sendable {
         try db.execute(sql: "DELETE FROM main.\(quoted) WHERE \(condition)", arguments: StatementArguments(key))
     }
 
-    private func bringBack(_ deleted: [DatabaseValue], _ db: Database, _ reversal: inout UndoReversal) throws {
+    private func bringBack(
+        _ deleted: [DatabaseValue], as identity: DatabaseValue, _ db: Database, _ reversal: inout UndoReversal
+    ) throws {
+        let returned = try ReturnedRows(name, db)
+        let last = try returned?.lastNumber(db) ?? 0
         let list = stored.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
         let marks = stored.map { _ in "?" }.joined(separator: ", ")
         // Another row may have its key, or a unique value of it.
@@ -198,6 +218,7 @@ struct UndoTable: Sendable {
         let key = key(of: deleted)
         guard db.changesCount > 0 else { return reversal.leave(self, key) }
         reversal.rows += 1
+        try returned?.note(after: last, at: key.count == 1 ? key[0] : nil, as: identity, db)
         reversal.written.append(UndoReversal.Written(table: self, key: key, columns: nil))
     }
 

@@ -16,6 +16,8 @@ enum Capture {
         case rekeyedTo = 5
         /// Found by a comparison, not by a trigger.
         case found = 6
+        /// Inserted by an undo of its deletion (``ReturnedRows``).
+        case returned = 7
     }
 
     static let triggerNames = ["insert", "update", "rekey", "delete"]

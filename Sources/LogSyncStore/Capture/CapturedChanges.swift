@@ -44,6 +44,8 @@ struct CapturedChanges {
     private(set) var hasWrites = false
     /// The rowids that pending rows named, of a table whose rows are told apart by something else.
     private(set) var touchedRowids: Set<Int64> = []
+    /// The keys of rows that an undo has brought back, be they there or not.
+    private(set) var returned: Set<RowKey> = []
     private var sorted: [RowKey]?
     /// The row whose integer is being changed, between the two pending rows that say so.
     private var moving: TouchedRow?
@@ -183,6 +185,10 @@ struct CapturedChanges {
         switch kind {
         case .insert:
             try insert(key, rowid: rowid, number: number, milliseconds: milliseconds)
+        case .returned:
+            try insert(key, rowid: rowid, number: number, milliseconds: milliseconds)
+            touched[key]?.isReturned = true
+            returned.insert(key)
         case .update:
             try touch(key, rowid: rowid, number: number, milliseconds: milliseconds)
         case .found:

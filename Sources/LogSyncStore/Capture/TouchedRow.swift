@@ -23,6 +23,8 @@ struct TouchedRow {
     var milliseconds: Int64
     /// Whether a row of its key was deleted meanwhile, and this one inserted.
     var isReinserted = false
+    /// Whether an undo has brought it back.
+    var isReturned = false
     /// The clock record of that deleted row, where this one takes its place.
     var formerRecord: Int64?
     /// The clock record of the row that this one was before its natural key changed.

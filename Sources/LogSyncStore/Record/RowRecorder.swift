@@ -7,9 +7,9 @@ import LogSyncState
 /// the same for simple rows.
 struct RowRecorder {
     private let recording: TableRecording
-    private let recorder: Recorder
-    private let table: TrackedTable
-    private let store: OpenStore
+    let recorder: Recorder
+    let table: TrackedTable
+    let store: OpenStore
     private let clock: ClockTable
     private let reader: TableReader
 
@@ -23,7 +23,7 @@ struct RowRecorder {
     }
 
     /// A row that is being recorded.
-    private struct Row {
+    struct Row {
         var values: TableReader.Row
         var identity: RowIdentity
         var touched: TouchedRow
@@ -73,7 +73,10 @@ struct RowRecorder {
         var state = RowClock(insertedBy: stamp, in: table)
         var cells = try recorder.cells(of: row.values, row.identity, at: table.columns.indices, in: table)
         let given = carried?.state ?? hidden.flatMap { $0.isAlive && isOfMigration(row) ? $0 : nil }
-        let showsCarried = carry(given, into: &state, &cells, of: row, stamp)
+        var showsCarried = carry(given, into: &state, &cells, of: row, stamp)
+        if row.touched.isReturned, let hidden, !hidden.isAlive {
+            showsCarried = takeUp(hidden, into: &state, &cells, of: row, stamp) || showsCarried
+        }
         store.spellOutCounters(&state, shown: row.values.values, in: table)
         var record = ClockRecord(state, of: row.identity, shownAs: row.values, reader)
         if carried?.breaksCheck ?? false, let place = table.hasRowid ? row.touched.rowid ?? position : 0 {
@@ -101,39 +104,6 @@ struct RowRecorder {
             recording.writeBacks.append(
                 WriteBack(record: record, row: row.values, identity: row.identity, position: place))
         }
-    }
-
-    /// Whether it is a row of a table that has just come, which a migration has put there: where it holds nothing, it says
-    /// nothing against what another peer's migration has put into the same row.
-    private func isOfMigration(_ row: Row) -> Bool {
-        recorder.findings.newTables.contains(table.id) && row.touched.milliseconds == 0
-    }
-
-    /// Lets an insert say what is known of the row's other columns: of columns unknown here, and of columns that have
-    /// come meanwhile and in which the program has written nothing.
-    ///
-    /// - Parameter carried: what was known of the row that it was before.
-    /// - Returns: whether the row has to show some of it.
-    private func carry(
-        _ carried: RowClock?, into state: inout RowClock, _ cells: inout [TransactionWriter.Cell], of row: Row,
-        _ stamp: Stamp
-    ) -> Bool {
-        var isShown = false
-        for (name, cell) in (carried?.cellsByName ?? [:]).sorted(by: { $0.key < $1.key }) {
-            guard let value = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) })?.value else { continue }
-            let version = Version(stamp: stamp, value: value)
-            guard let position = table.positions[name.folded] else {
-                state.cellsByName[name] = CellState(versions: [version])
-                cells.append(TransactionWriter.Cell(column: name, value: value))
-                continue
-            }
-            guard isDefault(row[position], position) else { continue }
-            let column = table.columns[position]
-            state.setCell(column.id, CellState(versions: [version]))
-            for index in cells.indices where cells[index].column == column.name { cells[index].value = value }
-            isShown = true
-        }
-        return isShown
     }
 
     // MARK: Update
@@ -274,7 +244,7 @@ struct RowRecorder {
         return (changed, fills, isKept)
     }
 
-    private func isDefault(_ value: Value, _ position: Int) -> Bool {
+    func isDefault(_ value: Value, _ position: Int) -> Bool {
         value == store.defaultValue(of: table, position)
     }
 

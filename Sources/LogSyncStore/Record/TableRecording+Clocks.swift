@@ -37,10 +37,22 @@ extension TableRecording {
             recorder.dangling.note(row.record, identity, in: table)
             if !record.state.cellsByName.isEmpty || record.breaksCheck { carriedValues[row.record] = record }
         }
+        try releaseUnreturned()
         guard let simple, !simple.deletes.isEmpty else { return }
         let deletes = BatchDeleteRecorder(simple)
         try deletes.removeClocks(recorder)
         simpleDeletes = deletes
+    }
+
+    /// An undo has promised an integer, and the row has gone again: the next one of that integer is another.
+    private func releaseUnreturned() throws {
+        for key in captured.returned where captured.touched[key]?.isReturned != true {
+            guard let rowid = key.rowid, table.localInteger != nil,
+                let identity = try identities.reservedIdentity(of: rowid, in: table)
+            else { continue }
+            try identities.release(rowid, in: table)
+            recorder.dangling.note(rowid, identity, in: table)
+        }
     }
 
     /// The key that a deleted row had, as it was captured.

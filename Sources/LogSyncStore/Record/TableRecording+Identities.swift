@@ -55,7 +55,8 @@ extension TableRecording {
     private func newSurrogate(_ touched: TouchedRow, _ key: RowKey) throws -> RowIdentity {
         if table.localInteger != nil, let rowid = key.rowid,
             let reserved = try identities.reservedIdentity(of: rowid, in: table),
-            try HiddenRows(store).row(table.name, reserved)?.state != .parked
+            try HiddenRows(store).row(table.name, reserved)?.state != .parked,
+            try !touched.isReturned || clock.row(of: reserved) == nil
         {
             // A row that is parked is a row already: this one came later.
             return reserved

@@ -79,6 +79,8 @@ final class TableRecording {
             self.simple = nil
         }
         captured = try Self.read(table, besides: simple, recorder)
+        // Another process may have promised an integer since.
+        if !captured.returned.isEmpty { store.hasReserved = true }
     }
 
     private static func mayBatch(_ table: TrackedTable, _ recorder: Recorder) throws -> Bool {

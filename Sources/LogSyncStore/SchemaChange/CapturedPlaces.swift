@@ -92,7 +92,7 @@ struct CapturedPlaces {
 
         mutating func apply(_ write: Write) {
             switch write.kind {
-            case .insert, .rekeyedTo:
+            case .insert, .returned, .rekeyedTo:
                 // One that was there has been displaced.
                 occupants[write.row] = Occupant(milliseconds: write.milliseconds)
             case .update:
@@ -156,7 +156,7 @@ struct CapturedPlaces {
             guard count > 0 else { break }
             let row = writes[count - 1].row
             switch writes[count - 1].kind {
-            case .insert, .rekeyedTo:
+            case .insert, .returned, .rekeyedTo:
                 guard numbers.remove(row) != nil else { return found }
                 sum &-= row
                 low -= row < 1 ? 1 : 0

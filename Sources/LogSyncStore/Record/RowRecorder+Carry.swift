@@ -1,0 +1,59 @@
+import LogSyncModel
+import LogSyncState
+
+/// What an insert says beside what its row holds.
+extension RowRecorder {
+    /// Whether it is a row of a table that has just come, which a migration has put there: where it holds nothing, it says
+    /// nothing against what another peer's migration has put into the same row.
+    func isOfMigration(_ row: Row) -> Bool {
+        recorder.findings.newTables.contains(table.id) && row.touched.milliseconds == 0
+    }
+
+    /// Lets an insert say what is known of the row's other columns: of columns unknown here, and of columns that have
+    /// come meanwhile and in which the program has written nothing.
+    ///
+    /// - Parameter carried: what was known of the row that it was before.
+    /// - Returns: whether the row has to show some of it.
+    func carry(
+        _ carried: RowClock?, into state: inout RowClock, _ cells: inout [TransactionWriter.Cell], of row: Row,
+        _ stamp: Stamp
+    ) -> Bool {
+        var isShown = false
+        for (name, cell) in (carried?.cellsByName ?? [:]).sorted(by: { $0.key < $1.key }) {
+            guard let value = cell.versions.max(by: { store.precedes($0.stamp, $1.stamp) })?.value else { continue }
+            let version = Version(stamp: stamp, value: value)
+            guard let position = table.positions[name.folded] else {
+                state.cellsByName[name] = CellState(versions: [version])
+                cells.append(TransactionWriter.Cell(column: name, value: value))
+                continue
+            }
+            guard isDefault(row[position], position) else { continue }
+            let column = table.columns[position]
+            state.setCell(column.id, CellState(versions: [version]))
+            for index in cells.indices where cells[index].column == column.name { cells[index].value = value }
+            isShown = true
+        }
+        return isShown
+    }
+
+    /// Lets a row that an undo brings back show what others have edited after it was deleted.
+    ///
+    /// - Parameter lost: the edits that were lost to the delete.
+    /// - Returns: whether the row has to show some of it.
+    func takeUp(
+        _ lost: RowClock, into state: inout RowClock, _ cells: inout [TransactionWriter.Cell], of row: Row,
+        _ stamp: Stamp
+    ) -> Bool {
+        var isShown = false
+        for position in table.columns.indices {
+            let column = table.columns[position]
+            let versions = lost.cellsByName[column.name]?.versions ?? []
+            guard let value = versions.max(by: { store.precedes($0.stamp, $1.stamp) })?.value, value != row[position]
+            else { continue }
+            state.setCell(column.id, CellState(versions: [Version(stamp: stamp, value: value)]))
+            for index in cells.indices where cells[index].column == column.name { cells[index].value = value }
+            isShown = true
+        }
+        return isShown
+    }
+}
