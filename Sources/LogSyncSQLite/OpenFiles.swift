@@ -67,12 +67,48 @@ package struct OpenFiles: Sendable {
         besides = now
         return nil
     }
+
+    /// Whether another database stands at the path by now, and the log that is open still beside it, with something in it.
+    func leavesLog() -> Bool {
+        guard let database, let now = FileID(path), now != database, besides.count == Self.suffixes.count else {
+            return false
+        }
+        var status = stat()
+        return Self.besides(path) == besides && stat(path + "-wal", &status) == 0 && status.st_size > 0
+    }
+
+    /// The database that is open, whatever its name, for reading; nil where it cannot be had.
+    func openFormer() -> Int32? {
+        let descriptors = "/proc/self/fd"
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: descriptors)) ?? [] {
+            guard FileID("\(descriptors)/\(name)") == database else { continue }
+            let file = open("\(descriptors)/\(name)", O_RDONLY | O_CLOEXEC)
+            return file >= 0 ? file : nil
+        }
+        return nil
+    }
+
+    /// The log that these files leave beside another database (``StrandedLog``); nil for none.
+    package func strandedLog() -> StrandedLog? { StrandedLog(path, self) }
 }
 
 extension Connection {
     /// Whether changes go to a write-ahead log.
     package var isLogged: Bool {
         get throws { try scalar("PRAGMA journal_mode") == .text("wal") }
+    }
+
+    /// Copies the log into the database, as far as nobody reads or writes it, and waits for nobody.
+    ///
+    /// - Returns: whether all of it has been copied.
+    /// - Throws: `ioError`, `diskFull` as SQLite has it.
+    /// Source: <https://www.sqlite.org/c3ref/wal_checkpoint_v2.html>.
+    package func copyLog() throws -> Bool {
+        var (frames, copied): (Int32, Int32) = (0, 0)
+        let code = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &copied)
+        if code & 0xFF == SQLITE_BUSY || code & 0xFF == SQLITE_LOCKED { return false }
+        guard code == SQLITE_OK else { throw failure(code, "PRAGMA wal_checkpoint") }
+        return frames == copied
     }
 
     /// Leaves the database and its log as they are when the connection closes, the last one too.

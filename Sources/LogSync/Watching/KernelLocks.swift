@@ -80,6 +80,16 @@ final class KernelLocks: Sendable {
             || locks(of: path + "-shm", age: Self.holderAge).contains { $0.bytes.overlaps(Self.logBytes) }
     }
 
+    /// Whether another process has it open through its log; false also where that cannot be told.
+    func isOpenElsewhere(_ path: String) -> Bool {
+        locks(of: path, age: Self.holderAge).contains {
+            $0.bytes.overlaps(Self.databaseBytes) && $0.process != getpid()
+        }
+            || locks(of: path + "-shm", age: Self.holderAge).contains {
+                $0.bytes.overlaps(Self.logBytes) && $0.process != getpid()
+            }
+    }
+
     // MARK: Reading
 
     private func locks(of path: String, age: Duration) -> [Lock] {

@@ -34,6 +34,15 @@ package struct RestingFiles: Equatable, Sendable {
     /// When one of them was last written, in Unix nanoseconds.
     package var lastWrite: Int64 { states.values.map(\.modified).max() ?? 0 }
 
+    /// Whether there is a log with something in it.
+    package var hasLog: Bool { (states["-wal"]?.size ?? 0) > 0 }
+
+    /// Whether there is no log, not even an empty one.
+    package var isWithoutLog: Bool { states["-wal"] == nil }
+
+    /// Whether nobody has written the database itself.
+    package func isDatabaseUnchanged(since other: RestingFiles) -> Bool { states[""] == other.states[""] }
+
     /// Whether the database is the same file, whatever was written into it.
     package func isSameDatabase(as other: RestingFiles) -> Bool {
         guard let state = states[""], let other = other.states[""] else { return false }

@@ -126,7 +126,7 @@ final class StoreConnection: Sendable {
         try closeQueue { leaveDisplacedFilesAlone() }
     }
 
-    private func closeQueue(_ prepare: () throws -> Void) throws {
+    func closeQueue(_ prepare: () throws -> Void) throws {
         guard let queue = box.queue else { return }
         try queue.inDatabase { _ in
             try prepare()
@@ -136,43 +136,6 @@ final class StoreConnection: Sendable {
         }
         try queue.close()
         box.queue = nil
-    }
-
-    // MARK: Rest
-
-    /// Whether the connection was let go of and nobody has written since.
-    var isUntouchedAtRest: Bool {
-        box.lock.lock()
-        defer { box.lock.unlock() }
-        return box.rest.map { $0 == RestingFiles(path) } ?? false
-    }
-
-    /// Whether the connection was let go of.
-    var isResting: Bool {
-        box.lock.lock()
-        defer { box.lock.unlock() }
-        return box.rest != nil
-    }
-
-    /// How often the database was opened: what connections count begins anew each time.
-    var openings: Int64 {
-        box.lock.lock()
-        defer { box.lock.unlock() }
-        return box.openings
-    }
-
-    /// Lets go of the files until they are needed.
-    ///
-    /// The log is left as it is, the last connection or not: copying it into the database, and removing it, are writes that
-    /// nobody asked for, and would look like those of a program.
-    ///
-    /// - Parameter files: what they were before it was last looked whether anything is to be done.
-    func rest(_ files: RestingFiles) throws {
-        box.lock.lock()
-        defer { box.lock.unlock() }
-        guard box.queue != nil, box.store?.settled.isEmpty ?? true else { return }
-        try closeQueue { try box.connection?.disableCheckpointOnClose() }
-        box.rest = files
     }
 
     /// The queue, of a connection that is opened where it rested.
@@ -213,6 +176,13 @@ final class StoreConnection: Sendable {
         throw replaced(file)
     }
 
+    /// The log that is open here and stands beside another database by now; nil for none.
+    func strandedLog() -> StrandedLog? {
+        box.lock.lock()
+        defer { box.lock.unlock() }
+        return box.queue == nil ? nil : box.files.strandedLog()
+    }
+
     private func replaced(_ file: String) -> LogSyncError {
         LogSyncError(
             .locked, "\(file) was replaced or removed while \(path) was open here; nothing was written",
@@ -220,7 +190,7 @@ final class StoreConnection: Sendable {
     }
 
     /// Has closing write nothing where the files that are open are no longer those of the path.
-    private func leaveDisplacedFilesAlone() {
+    func leaveDisplacedFilesAlone() {
         guard let connection = box.connection else { return }
         // Where it cannot be told, nothing is lost by leaving the log to who opens the database next.
         let isInPlace = (try? isInPlace(connection)) ?? false

@@ -108,6 +108,23 @@ package final class Store: Sendable {
     /// - Parameter files: what they were before it was last looked whether anything is to be done.
     package func rest(_ files: RestingFiles) throws { try database.rest(files) }
 
+    /// Removes the log that is open here and stands beside another database by now, which it would spoil, once this store is
+    /// closed (``StrandedLog``); nil for none. It says whether the log is gone.
+    package func strandedLogRemoval() -> (() -> Bool)? {
+        database.strandedLog().map { log in { log.remove() } }
+    }
+
+    /// Copies the log into the database, where nobody reads or writes it.
+    ///
+    /// - Returns: whether all of it has been copied.
+    package func copyLog() throws -> Bool { try database.withConnection { try $0.copyLog() } }
+
+    /// Lets go of the files after their log was copied: where nobody else has them open, the database is one file then.
+    ///
+    /// - Parameter files: what they were after that, and before it was last looked whether anything is to be done.
+    /// - Returns: whether nobody has written meanwhile, as far as the files show.
+    package func restAsOneFile(_ files: RestingFiles) throws -> Bool { try database.restAsOneFile(files) }
+
     /// Whether the files were let go of.
     package var isResting: Bool { database.isResting }
 

@@ -1,0 +1,62 @@
+import Foundation
+
+/// A write-ahead log that has stayed at the path of a database which is another by now.
+///
+/// The problem. A program that closes its database as the last one leaves one file, and people put another in its place. A
+/// replicator that has the database open keeps the log there, and the program that opens the new one next takes the log for its own:
+/// what it has left of that is malformed.
+///
+/// The rule. The log goes where it is still the one that was open here, nobody has the new database open, and that is no copy
+/// of the file as it stood without its log: to such a copy the log belongs.
+/// Source: <https://www.sqlite.org/howtocorrupt.html>, section 2.4.
+package final class StrandedLog {
+    private let path: String
+    private let files: OpenFiles
+    /// The database that was open, which has no name any more.
+    private let former: Int32
+
+    /// - Parameter files: those of a connection that is still open.
+    /// - Returns: nil where they have not been replaced so, and where the former database cannot be read any more.
+    init?(_ path: String, _ files: OpenFiles) {
+        guard files.leavesLog(), let former = files.openFormer() else { return nil }
+        self.path = path
+        self.files = files
+        self.former = former
+    }
+
+    deinit { close(former) }
+
+    /// Removes the log and its index. Call it when the connection is closed, and no other of this process has the path open:
+    /// it would lose its locks.
+    ///
+    /// - Returns: whether they are gone.
+    package func remove() -> Bool {
+        let file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        // All that SQLite locks of a database: who opens it next waits, and who has it open has locked some of it.
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_start = 0x4000_0000
+        lock.l_len = 512
+        guard fcntl(file, F_SETLK, &lock) == 0, files.leavesLog(), !isSame(file) else { return false }
+        guard unlink(path + "-wal") == 0 else { return false }
+        unlink(path + "-shm")
+        return true
+    }
+
+    /// Whether a file holds what the former database holds.
+    private func isSame(_ file: Int32) -> Bool {
+        let size = 1 << 16
+        var (one, other) = ([UInt8](repeating: 0, count: size), [UInt8](repeating: 0, count: size))
+        var offset: off_t = 0
+        while true {
+            let count = pread(file, &one, size, offset)
+            guard count == pread(former, &other, size, offset), count >= 0 else { return false }
+            guard one.prefix(count) == other.prefix(count) else { return false }
+            if count == 0 { return true }
+            offset += off_t(count)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import GRDB
+import LogSyncModel
+import LogSyncStore
+import Testing
+
+@testable import LogSync
+
+@Suite("A database that its programs have closed is one file, though it is watched")
+struct OneFileTests {
+    private let world: World
+    private let a: Machine
+
+    init() async throws {
+        world = try World()
+        a = try world.machine("a")
+        try a.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT)")
+        try await a.initialize()
+    }
+
+    private func rows(_ path: String) throws -> [String] {
+        let queue = try DatabaseQueue(path: path)
+        defer { try? queue.close() }
+        return try queue.read { try String.fetchAll($0, sql: "SELECT x FROM t ORDER BY id") }
+    }
+
+    private func vacuum(into path: String) throws {
+        let queue = try DatabaseQueue(path: a.path)
+        defer { try? queue.close() }
+        try queue.writeWithoutTransaction { try $0.execute(sql: "VACUUM INTO ?", arguments: [path]) }
+    }
+
+    private var hasContent: Bool { RestingFiles(a.path).hasLog }
+    private var hasLog: Bool { FileManager.default.fileExists(atPath: a.path + "-wal") }
+
+    @Test("Soon after a program has closed it, all rows are in the file itself, and nobody writes it again")
+    func closed() async throws {
+        let replicator = try await a.replicator()
+        await replicator.start()
+        for number in 1...3 {
+            try a.execute("INSERT INTO t(x) VALUES('\(number)')")
+            try await eventually(within: .seconds(60), "the log is gone") { await replicator.restsUntouched && !hasLog }
+            let copy = a.path + ".copy\(number)"
+            try FileManager.default.copyItem(atPath: a.path, toPath: copy)
+            #expect(try rows(copy) == (1...number).map(String.init))
+            let resting = RestingFiles(a.path)
+            try await Task.sleep(for: .seconds(1))
+            #expect(RestingFiles(a.path) == resting)
+            #expect(await replicator.rests)
+        }
+        await replicator.stop()
+        await replicator.close()
+        #expect(try await a.status().pending == 0)
+    }
+
+    @Test("A program that keeps it open keeps its log, too")
+    func open() async throws {
+        let replicator = try await a.replicator()
+        await replicator.start()
+        try a.execute("INSERT INTO t(x) VALUES('one')")
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        let pool = try DatabasePool(path: a.path, configuration: configuration)
+        try await pool.write { try $0.execute(sql: "INSERT INTO t(x) VALUES('two')") }
+        try await eventually(within: .seconds(60), "it rests") { await replicator.rests }
+        #expect(hasLog)
+        try await pool.write { try $0.execute(sql: "INSERT INTO t(x) VALUES('three')") }
+        try pool.close()
+        try await eventually(within: .seconds(60), "the log is gone") { !hasLog }
+        #expect(try rows(a.path) == ["one", "two", "three"])
+        await replicator.stop()
+        await replicator.close()
+    }
+
+    @Test("Another database that takes its place has nothing of the log", arguments: [false, true])
+    func replaced(isCopy: Bool) async throws {
+        let replicator = try await a.replicator()
+        await replicator.start()
+        for number in 1...5 {
+            try a.execute("INSERT INTO t(x) VALUES('\(number)')")
+            // Written again before the replicator lets go.
+            try await eventually(within: .seconds(60), "it is open") { await !replicator.rests && hasContent }
+            let other = a.path + ".other"
+            if isCopy {
+                try FileManager.default.copyItem(atPath: a.path, toPath: other)
+            } else {
+                try vacuum(into: other)
+            }
+            #expect(rename(other, a.path) == 0)
+            // A copy of the file as it stood without its log goes on with that.
+            try await eventually(within: .seconds(60), "it is open again") { await replicator.restsUntouched }
+            #expect(try rows(a.path) == (1...number).map(String.init))
+        }
+        await replicator.stop()
+        await replicator.close()
+    }
+}
+
+extension Replicator {
+    fileprivate var rests: Bool { opened?.store.isResting ?? false }
+    fileprivate var restsUntouched: Bool { opened?.store.isUntouchedAtRest ?? false }
+}
