@@ -57,17 +57,22 @@ demo: deps
 
 # One process a module: what watches folders must not share its few descriptors with what opens a thousand stores.
 MODULES = LogSyncModelTests LogSyncFormatTests LogSyncContainerTests LogSyncStoreTests LogSyncTests CommandTests AcceptanceTests
+# How many tests of a module run at once, where Swift lets that be said: a test that has begun is not kept waiting by hundreds
+# of others then, and what it waits for comes in time on a busy machine, too.
+WIDTH ?= 6
+WIDTH_OPTION = --experimental-maximum-parallelization-width
 # How soon something happens is measured when nothing else does, and so is what the kernel lists of all processes' locks.
 TIMED = ^LogSyncTests\.(WatchTests|ActiveReadersTests)
 
 test: deps
 	$(SWIFT) build --build-tests
-	@for module in $(MODULES); do \
+	@! $(SWIFT) test --help-hidden | grep --quiet -e $(WIDTH_OPTION) || width="$(WIDTH_OPTION) $(WIDTH)"; \
+	for module in $(MODULES); do \
 	    echo "== $$module"; \
-	    $(SWIFT) test --skip-build --filter "^$$module\\." --skip "$(TIMED)" || failed="$$failed $$module"; \
+	    $(SWIFT) test --skip-build $$width --filter "^$$module\\." --skip "$(TIMED)" || failed="$$failed $$module"; \
 	done; \
 	echo "== What is timed"; \
-	$(SWIFT) test --skip-build --filter "$(TIMED)" || failed="$$failed timed"; \
+	$(SWIFT) test --skip-build $$width --filter "$(TIMED)" || failed="$$failed timed"; \
 	echo "== Simulation"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_LIES) --certain folders,lies --jobs $(JOBS) || failed="$$failed Lies"; \

@@ -98,17 +98,23 @@ extension Connection {
         get throws { try scalar("PRAGMA journal_mode") == .text("wal") }
     }
 
-    /// Copies the log into the database, as far as nobody reads or writes it, and waits for nobody.
+    /// Copies the log into the database and empties it, where nobody reads or writes it. It waits for nobody as long as the
+    /// connection has no busy handler that does.
     ///
-    /// - Returns: whether all of it has been copied.
+    /// - Returns: whether it is empty.
     /// - Throws: `ioError`, `diskFull` as SQLite has it.
     /// Source: <https://www.sqlite.org/c3ref/wal_checkpoint_v2.html>.
-    package func copyLog() throws -> Bool {
-        var (frames, copied): (Int32, Int32) = (0, 0)
-        let code = sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_PASSIVE, &frames, &copied)
-        if code & 0xFF == SQLITE_BUSY || code & 0xFF == SQLITE_LOCKED { return false }
-        guard code == SQLITE_OK else { throw failure(code, "PRAGMA wal_checkpoint") }
-        return frames == copied
+    package func emptyLog() throws -> Bool {
+        // The first copies and synchronizes while programs write; only where all has been copied, the second has next to
+        // nothing to do, and keeps writers out for no longer.
+        for mode in [SQLITE_CHECKPOINT_PASSIVE, SQLITE_CHECKPOINT_TRUNCATE] {
+            var (frames, copied): (Int32, Int32) = (0, 0)
+            let code = sqlite3_wal_checkpoint_v2(handle, "main", mode, &frames, &copied)
+            if code & 0xFF == SQLITE_BUSY || code & 0xFF == SQLITE_LOCKED { return false }
+            guard code == SQLITE_OK else { throw failure(code, "PRAGMA wal_checkpoint") }
+            guard frames == copied else { return false }
+        }
+        return true
     }
 
     /// Leaves the database and its log as they are when the connection closes, the last one too.

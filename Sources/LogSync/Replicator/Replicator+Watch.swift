@@ -117,7 +117,7 @@ extension Replicator {
                 state.schedule(wake.reasons)
                 if isUntouched(by: wake) { continue }
                 if wake.reasons == .rest {
-                    try await rest(&state)
+                    try rest(&state)
                     continue
                 }
                 try await checkIsFree(&state)
@@ -186,29 +186,20 @@ extension Replicator {
     ///
     /// Where the program that has them open is this one, no other gets them anyway, and opening them again would delay the
     /// next commit and the next import.
-    private func rest(_ state: inout DaemonState) async throws {
+    private func rest(_ state: inout DaemonState) throws {
         guard let opened, !opened.store.isResting, notifying == nil else { return }
-        guard opened.isCurrent, let files = opened.store.restingFiles(now: PassingTime.nanosecondsSince1970()) else {
+        guard opened.isCurrent, var files = opened.store.restingFiles(now: PassingTime.nanosecondsSince1970()) else {
             return state.postponeRest()
         }
-        if files.hasLog, !KernelLocks.shared.isOpenElsewhere(path) { return try await restAsOneFile(&state) }
+        if files.hasLog, !KernelLocks.shared.isOpenElsewhere(path) {
+            // People copy a file that programs have closed, and put another in its place, which a log would spoil.
+            guard try opened.store.emptyLog() else { return state.postponeRest() }
+            // A write that comes next makes the log longer, however soon it comes.
+            files = RestingFiles(path)
+        }
         // What was written before that look is seen by this one, and what is written after it changes the files.
         guard try isRecorded(state) else { return state.wakes.wake(.local) }
         try opened.store.rest(files)
-    }
-
-    /// Leaves one file where the programs have closed the database, as they would have done without a replicator: people
-    /// copy such a file, and put another in its place, whose rows a log that had stayed would spoil.
-    private func restAsOneFile(_ state: inout DaemonState) async throws {
-        guard let opened, try opened.store.copyLog() else { return state.postponeRest() }
-        // A write that comes next changes the files at another time.
-        try await Task.sleep(for: .milliseconds(20))
-        guard opened.isCurrent, opened.store === self.opened?.store, !opened.store.isResting, notifying == nil else {
-            return state.postponeRest()
-        }
-        let files = RestingFiles(path)
-        guard try isRecorded(state) else { return state.wakes.wake(.local) }
-        if try !opened.store.restAsOneFile(files) { state.wakes.wake(.local) }
     }
 
     private func isRecorded(_ state: DaemonState) throws -> Bool {

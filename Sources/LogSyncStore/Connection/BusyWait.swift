@@ -11,6 +11,7 @@ final class BusyWait: Sendable {
         /// Who was said to have it, and when.
         var said: (process: Int32?, time: ContinuousClock.Instant)?
         var isSaid = false
+        var isInhibited = false
     }
 
     private let path: String
@@ -28,15 +29,23 @@ final class BusyWait: Sendable {
         self.configuration = configuration
     }
 
+    /// Runs `body`, in which nobody is waited for.
+    func inhibited<Result>(_ body: () throws -> Result) rethrows -> Result {
+        state.withLock { $0.isInhibited = true }
+        defer { state.withLock { $0.isInhibited = false } }
+        return try body()
+    }
+
     /// Whether to try again, after a pause.
     ///
     /// - Parameter tries: how often it was tried again already.
     func goesOn(after tries: Int) -> Bool {
-        let elapsed = state.withLock { state in
+        let elapsed: Duration? = state.withLock { state in
+            if state.isInhibited { return nil }
             if tries == 0 { (state.start, state.isSaid) = (.now, false) }
             return state.start.duration(to: .now)
         }
-        guard elapsed < .seconds(configuration.busyTimeout) else { return false }
+        guard let elapsed, elapsed < .seconds(configuration.busyTimeout) else { return false }
         if elapsed >= Self.unsaid { say() }
         usleep(Self.pauses[min(tries, Self.pauses.count - 1)])
         return true

@@ -37,12 +37,6 @@ package struct RestingFiles: Equatable, Sendable {
     /// Whether there is a log with something in it.
     package var hasLog: Bool { (states["-wal"]?.size ?? 0) > 0 }
 
-    /// Whether there is no log, not even an empty one.
-    package var isWithoutLog: Bool { states["-wal"] == nil }
-
-    /// Whether nobody has written the database itself.
-    package func isDatabaseUnchanged(since other: RestingFiles) -> Bool { states[""] == other.states[""] }
-
     /// Whether the database is the same file, whatever was written into it.
     package func isSameDatabase(as other: RestingFiles) -> Bool {
         guard let state = states[""], let other = other.states[""] else { return false }

@@ -35,19 +35,16 @@ extension StoreConnection {
         box.rest = files
     }
 
-    /// The same, of files whose log has been copied: where nobody else has the database open, the log goes, as it does with
-    /// the last program that closes it.
+    /// Copies the log into the database and empties it, where nobody reads or writes it, and waits for nobody.
     ///
-    /// - Parameter files: what they were after that, and before it was last looked whether anything is to be done.
-    /// - Returns: whether nobody has written meanwhile, as far as the files show.
-    func restAsOneFile(_ files: RestingFiles) throws -> Bool {
-        box.lock.lock()
-        defer { box.lock.unlock() }
-        guard box.queue != nil, box.store?.settled.isEmpty ?? true else { return true }
-        try closeQueue { leaveDisplacedFilesAlone() }
-        let now = RestingFiles(path)
-        let isUnchanged = now == files || now.isWithoutLog && now.isDatabaseUnchanged(since: files)
-        box.rest = isUnchanged ? now : files
-        return isUnchanged
+    /// It is emptied and not removed: who removes a log has the database alone meanwhile, and who opens it then is told that it
+    /// is locked.
+    ///
+    /// - Returns: whether it is empty.
+    func emptyLog() throws -> Bool {
+        try withConnection { connection in
+            guard try isInPlace(connection) else { return false }
+            return try box.wait.inhibited { try connection.emptyLog() }
+        }
     }
 }

@@ -35,9 +35,13 @@ final class StoreConnection: Sendable {
         /// What the files were when the connection was let go of; nil while it is open.
         var rest: RestingFiles?
 
-        init(_ queue: DatabaseQueue, _ files: OpenFiles) {
+        /// How it waits for other programs.
+        let wait: BusyWait
+
+        init(_ queue: DatabaseQueue, _ files: OpenFiles, _ wait: BusyWait) {
             self.queue = queue
             self.files = files
+            self.wait = wait
         }
     }
 
@@ -45,15 +49,15 @@ final class StoreConnection: Sendable {
         self.path = path
         self.configuration = configuration
         if !mayCreate { try Self.checkFile(path) }
-        let (queue, files) = try Self.opened(path, configuration)
-        box = Box(queue, files)
+        let wait = BusyWait(path, configuration)
+        let (queue, files) = try Self.opened(path, configuration, wait)
+        box = Box(queue, files, wait)
     }
 
     private static func opened(
-        _ path: String, _ configuration: StoreConfiguration
+        _ path: String, _ configuration: StoreConfiguration, _ wait: BusyWait
     ) throws -> (DatabaseQueue, OpenFiles) {
         var database = GRDB.Configuration()
-        let wait = BusyWait(path, configuration)
         database.busyMode = .callback { wait.goesOn(after: $0) }
         database.foreignKeysEnabled = false
         database.label = "logsync"
@@ -144,7 +148,7 @@ final class StoreConnection: Sendable {
         guard !box.isClosed else { throw LogSyncError(.invalidStore, "the connection to \(path) is closed") }
         try Self.checkFile(path)
         if let rest = box.rest, !rest.isSameDatabase(as: RestingFiles(path)) { throw replaced(path) }
-        let (queue, files) = try Self.opened(path, configuration)
+        let (queue, files) = try Self.opened(path, configuration, box.wait)
         (box.queue, box.files, box.rest, box.isLogged) = (queue, files, nil, false)
         box.openings += 1
         return queue
@@ -164,7 +168,7 @@ final class StoreConnection: Sendable {
         return try withConnection { try isInPlace($0) }
     }
 
-    private func isInPlace(_ connection: Connection) throws -> Bool { try displacedFile(connection) == nil }
+    func isInPlace(_ connection: Connection) throws -> Bool { try displacedFile(connection) == nil }
 
     /// The path of a file that is open here and is not the one at that path any more.
     private func displacedFile(_ connection: Connection) throws -> String? {

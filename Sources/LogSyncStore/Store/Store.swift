@@ -114,16 +114,10 @@ package final class Store: Sendable {
         database.strandedLog().map { log in { log.remove() } }
     }
 
-    /// Copies the log into the database, where nobody reads or writes it.
+    /// Copies the log into the database and empties it, where nobody reads or writes it, and waits for nobody.
     ///
-    /// - Returns: whether all of it has been copied.
-    package func copyLog() throws -> Bool { try database.withConnection { try $0.copyLog() } }
-
-    /// Lets go of the files after their log was copied: where nobody else has them open, the database is one file then.
-    ///
-    /// - Parameter files: what they were after that, and before it was last looked whether anything is to be done.
-    /// - Returns: whether nobody has written meanwhile, as far as the files show.
-    package func restAsOneFile(_ files: RestingFiles) throws -> Bool { try database.restAsOneFile(files) }
+    /// - Returns: whether it is empty.
+    package func emptyLog() throws -> Bool { try database.emptyLog() }
 
     /// Whether the files were let go of.
     package var isResting: Bool { database.isResting }
