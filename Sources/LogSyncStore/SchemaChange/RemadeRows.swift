@@ -34,7 +34,8 @@ struct RemadeRows {
 
     private func hasCommonIntegers() throws -> Bool {
         try connection.integer(
-            "SELECT EXISTS(SELECT 1 FROM \(table.clock) WHERE row IN (SELECT \(table.rowid) FROM \(table.quoted)))") == 1
+            "SELECT EXISTS(SELECT 1 FROM \(table.clock) WHERE row IN (SELECT \(table.rowid) FROM \(table.quoted)))")
+            == 1
     }
 
     private func copies(besides moves: [(from: Int64, to: Int64)]) throws -> CopiedRows {
