@@ -118,4 +118,35 @@ struct CapturedTimesTests {
         try converge(a, b)
         #expect(try b.strings("SELECT uid, v FROM t ORDER BY uid") == ["one|first", "two|later"])
     }
+
+    @Test(
+        "What a program writes to a new column before the next migration has the time of that write",
+        arguments: [
+            "ALTER TABLE t ADD COLUMN z INT; UPDATE t SET z = id",
+            """
+            BEGIN; CREATE TABLE n(id INTEGER PRIMARY KEY, x TEXT, y TEXT, z INT); INSERT INTO n SELECT id, x, y, id FROM t;
+            DROP TABLE t; ALTER TABLE n RENAME TO t; COMMIT
+            """,
+        ])
+    func betweenMigrations(second: String) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT); INSERT INTO t VALUES(1, 'i'), (2, 'ii'), (3, 'iii')")
+        let b = try TestPeer(folder, "b", cloning: a)
+        try converge(a, b)
+        for (peer, seconds) in [(a, 100), (b, 50)] {
+            try peer.write("ALTER TABLE t ADD COLUMN y TEXT")
+            try peer.write("UPDATE t SET y = '\(peer === a ? "a" : "b")' WHERE id = 2")
+            try age(peer, by: seconds)
+            try peer.write(second)
+        }
+        // Whichever is recorded last.
+        _ = try b.store.record()
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT y, z FROM t ORDER BY id") == ["NULL|1", "b|2", "NULL|3"])
+        }
+        #expect(try a.store.conflicts(table: "t", all: true).flatMap(\.versions).allSatisfy { $0.time > .zero })
+    }
 }

@@ -23,6 +23,8 @@ struct TouchedRow {
     var milliseconds: Int64
     /// Whether a row of its key was deleted meanwhile, and this one inserted.
     var isReinserted = false
+    /// Whether it was written after it was inserted.
+    var wasWrittenAgain: Bool { lastNumber > number }
     /// Whether an undo has brought it back.
     var isReturned = false
     /// The clock record of that deleted row, where this one takes its place.

@@ -9,6 +9,13 @@ import LogSyncSQLite
 struct MigrationPass {
     /// The last pending number of the last pass; 0 where there was none.
     private(set) var end: Int64 = 0
+    /// When rows that were there were last written one at a time, in no pass.
+    private(set) var programWrites: [RowKey: Int64] = [:]
+    /// Rows that have come meanwhile.
+    private(set) var inserted: Set<RowKey> = []
+
+    private var single: [(key: RowKey, number: Int64, milliseconds: Int64)] = []
+    private var firstNumber: Int64 = 0
 
     private var rows: Set<RowKey> = []
     private var milliseconds: Int64?
@@ -34,6 +41,8 @@ struct MigrationPass {
         }
         endStatement()
         endOrder()
+        for write in single where !inserted.contains(write.key) { programWrites[write.key] = write.milliseconds }
+        single = []
     }
 
     private mutating func take(_ kind: Capture.Kind?, _ key: RowKey, number: Int64, milliseconds: Int64) {
@@ -41,11 +50,16 @@ struct MigrationPass {
             endStatement()
             endOrder()
             // No trigger saw when it was written.
-            if kind == .found { end = number }
+            switch kind {
+            case .found: end = number
+            case .insert, .returned, .rekeyedTo: inserted.insert(key)
+            default: break
+            }
             return
         }
         if self.milliseconds != milliseconds || rows.contains(key) { endStatement() }
         if let last = ascending.last, !Self.precedes(last, key) { endOrder() }
+        if ascending.last == nil { firstNumber = number }
         rows.insert(key)
         self.milliseconds = milliseconds
         ascending = (ascending.count + 1, key)
@@ -54,13 +68,17 @@ struct MigrationPass {
 
     private mutating func endStatement() {
         if rows.count > 1 { end = lastNumber }
+        if rows.count == 1, let key = rows.first, let milliseconds { single.append((key, lastNumber, milliseconds)) }
         rows = []
         milliseconds = nil
     }
 
     /// Two rows may well be written in order by chance.
     private mutating func endOrder() {
-        if ascending.count > 2, ascending.count >= all { end = lastNumber }
+        if ascending.count > 2, ascending.count >= all {
+            end = lastNumber
+            while let last = single.last, last.number >= firstNumber { single.removeLast() }
+        }
         ascending = (0, nil)
     }
 

@@ -7,7 +7,7 @@ import LogSyncState
 ///
 /// A column that has come holds in them what the migration has put into all other rows, where that is one value: they come
 /// back under a NOT NULL that the program filled by itself. A number of this peer's in a column that refers to rows now
-/// becomes the row that has it here.
+/// becomes the row that has it here, and a reference in a column that names rows by other keys now the key of its row.
 struct ParkedRowRecorder {
     let recorder: Recorder
 
@@ -23,7 +23,8 @@ struct ParkedRowRecorder {
 
     static func isNeeded(_ store: OpenStore, _ findings: SchemaFindings) -> Bool {
         store.hasHidden
-            && (findings.newColumns.values.contains { !$0.isEmpty } || !findings.newReferences.isEmpty)
+            && (findings.newColumns.values.contains { !$0.isEmpty } || !findings.newReferences.isEmpty
+                || !findings.formerReferences.isEmpty)
     }
 
     /// Call it when the rows of all tables have been recorded.
@@ -32,7 +33,8 @@ struct ParkedRowRecorder {
         for table in store.catalog.tables {
             let new = recorder.findings.newColumns[table.id] ?? []
             let references = recorder.findings.newReferences[table.id]
-            guard !new.isEmpty || references != nil else { continue }
+            let ended = recorder.findings.formerReferences[table.id] ?? []
+            guard !new.isEmpty || references != nil || !ended.isEmpty else { continue }
             for row in try HiddenRows(store).rows(.parked, of: table.name) {
                 var given: [Given] = []
                 for (position, column) in table.columns.enumerated() {
@@ -48,6 +50,8 @@ struct ParkedRowRecorder {
                         let reference = try reference(cell, position, in: table, references.own)
                     {
                         given.append(reference)
+                    } else if ended.contains(column.id), let cell, let key = try key(cell, column, in: table) {
+                        given.append(key)
                     }
                 }
                 if !given.isEmpty { try write(given, to: row, in: table) }
@@ -65,6 +69,23 @@ struct ParkedRowRecorder {
         else { return nil }
         let value = try recorder.translated(shown, position, in: table)
         guard value != shown else { return nil }
+        return Given(column: column, value: value, time: recorder.time(captured: 0, above: cell.stamps))
+    }
+
+    /// What a reference is in a column that names rows by other keys now: the key of the row that it names.
+    private func key(_ cell: CellState, _ column: TrackedTable.Column, in table: TrackedTable) throws -> Given? {
+        guard case .reference(let identity)? = store.shown(cell, table.name, column.name),
+            let (parent, position) = store.catalog.namedKey(column, in: table)
+        else { return nil }
+        let shownRows = ShownRows(store)
+        var value = try shownRows.locate(identity, in: parent)
+            .flatMap { try shownRows.currentRow(identity, at: $0, in: parent) }?.values[position]
+        if value == nil, let hidden = try HiddenRows(store).row(parent.name, identity) {
+            let name = parent.columns[position].name
+            value = hidden.clock.cellsByName.first { $0.key.folded == name.folded }
+                .flatMap { store.shown($0.value, parent.name, name) }
+        }
+        guard let value, !value.isNull else { return nil }
         return Given(column: column, value: value, time: recorder.time(captured: 0, above: cell.stamps))
     }
 

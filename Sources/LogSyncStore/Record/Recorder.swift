@@ -58,6 +58,8 @@ final class Recorder {
     private let author: String?
     private let context: String?
     /// What transactions had seen, by one of their stamps at time 0.
+    /// The keys of rows that columns name, by column and table id, and by digest.
+    private var namedKeys: [Int: [Int64: [UInt32: Value]]] = [:]
     private var coverages: [Stamp: Coverage?] = [:]
 
     private var connection: Connection { store.connection }
@@ -139,6 +141,19 @@ final class Recorder {
     /// Notes what a migration has put into a row.
     func noteFill(_ value: Value, of column: Int, in table: TrackedTable) {
         fills[table.id, default: [:]][column, default: MigrationFill(value)].add(value)
+    }
+
+    /// The key of that digest which a column names a row by.
+    func key(_ digest: UInt32, in column: TrackedTable.Column, of table: TrackedTable) throws -> Value? {
+        guard let (parent, position) = store.catalog.namedKey(column, in: table) else { return nil }
+        if let keys = namedKeys[column.id]?[table.id] { return keys[digest] }
+        var keys: [UInt32: Value] = [:]
+        try TableReader(table: parent, store: store).forEachRow { _, values in
+            let value = values[position]
+            if !value.isNull { keys[UInt32(truncatingIfNeeded: table.valueDigest.of(value))] = value }
+        }
+        namedKeys[column.id, default: [:]][table.id] = keys
+        return keys[digest]
     }
 
     /// What the transaction of a fill had seen, itself included; nil where too little is known of it.

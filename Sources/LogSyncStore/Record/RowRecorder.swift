@@ -26,6 +26,7 @@ struct RowRecorder {
     struct Row {
         var values: TableReader.Row
         var identity: RowIdentity
+        var key: RowKey
         var touched: TouchedRow
 
         subscript(position: Int) -> Value { values.values[position] }
@@ -34,7 +35,7 @@ struct RowRecorder {
     func record(_ staged: TableRecording.StagedRow) throws {
         let touched = staged.touched
         guard let values = try recording.currentRow(staged.key, touched) else { return }
-        let row = Row(values: values, identity: staged.identity, touched: touched)
+        let row = Row(values: values, identity: staged.identity, key: staged.key, touched: touched)
         if let released = staged.released, let origin = touched.origin ?? touched.formerRecord {
             // A row that was inserted anew brings all that it has.
             return try insert(
@@ -124,12 +125,14 @@ struct RowRecorder {
         // peer's keys and references count, wherever several have migrated.
         let ended = recorder.findings.formerReferences[table.id] ?? []
         let isEnded = { (position: Int) in ended.contains(table.columns[position].id) }
-        let rekeyed = store.policies.recordsWholeRows(table.name) ? [] : changed.filter(isEnded)
+        var rekeyed = store.policies.recordsWholeRows(table.name) ? [] : changed.filter(isEnded)
         changed.removeAll(where: rekeyed.contains)
         var record = former
         record.state.extend(to: table.columnCount)
+        let kept = try keepKeys(rekeyed, of: row, former, in: &record)
+        rekeyed.removeAll(where: kept.contains)
         let first = try firstValues(of: row, former, into: &record, isChanged: !changed.isEmpty)
-        changed += first.changed
+        changed += first.changed + first.captured.keys.sorted()
         record.digests = digests
         record.digest = digest
         record.uniques = uniques
@@ -140,13 +143,15 @@ struct RowRecorder {
         let counted = takeCounted(from: &changed, of: row, record)
         let renewed = references.filter { !changed.contains($0) && !rekeyed.contains($0) } + rekeyed
         if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty || !renewed.isEmpty {
-            try write(changed, fills: first.fills, counted, renewed, of: row, into: &record, at: position)
+            try write(
+                changed, writtenAt: first.captured, fills: first.fills, counted, renewed, of: row, into: &record,
+                at: position)
         }
         store.spellOutCounters(&record.state, shown: row.values.values, in: table)
         try clock.update(
             record, at: position, formerUniques: table.findsByKeyDigest ? record.uniques : former.uniques)
         // A sum is written back, so that what floating point makes of it is no change of its own.
-        if first.isKept || !counted.isEmpty {
+        if first.isKept || !kept.isEmpty || !counted.isEmpty {
             recording.writeBacks.append(
                 WriteBack(record: record, row: row.values, identity: row.identity, position: position))
         }
@@ -212,9 +217,11 @@ struct RowRecorder {
     /// their place; what a migration has put into them is a fill, which a value that is known already makes superfluous.
     private func firstValues(
         of row: Row, _ former: ClockRecord, into record: inout ClockRecord, isChanged: Bool
-    ) throws -> (changed: [Int], fills: [Int], isKept: Bool) {
+    ) throws -> (changed: [Int], captured: [Int: Int64], fills: [Int], isKept: Bool) {
         let isNew = recorder.findings.newColumns[table.id] ?? []
         var changed: [Int] = []
+        /// What a program has written between two migrations, with the time.
+        var captured: [Int: Int64] = [:]
         var fills: [Int] = []
         var isKept = false
         for (index, column) in table.columns.enumerated() where column.id >= former.digests.count {
@@ -233,24 +240,30 @@ struct RowRecorder {
                 isKept = true
             }
             let isFilled = try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)
-            if isFilled && !isWritten { recorder.noteFill(row[index], of: column.id, in: table) }
+            let own = try isFilled ? recording.programWrite(to: row.key, row.touched, in: index) : nil
+            if isFilled && !isWritten && own == nil { recorder.noteFill(row[index], of: column.id, in: table) }
             guard row[index] != shown && !isDefault(row[index], index) else { continue }
-            if isFilled {
+            if let own {
+                captured[index] = own
+            } else if isFilled {
                 if !isWritten { fills.append(index) }
             } else {
                 changed.append(index)
             }
         }
-        return (changed, fills, isKept)
+        return (changed, captured, fills, isKept)
     }
 
     func isDefault(_ value: Value, _ position: Int) -> Bool {
         value == store.defaultValue(of: table, position)
     }
 
-    /// - Parameter renewed: the columns, by position, whose references are recorded at the time of what they showed.
+    /// - Parameters:
+    ///   - times: when changed columns, by position, were written, where that is another time than the row's.
+    ///   - renewed: the columns, by position, whose references are recorded at the time of what they showed.
     private func write(
-        _ changed: [Int], fills: [Int], _ counted: [CountedCell], _ renewed: [Int], of row: Row,
+        _ changed: [Int], writtenAt times: [Int: Int64] = [:], fills: [Int], _ counted: [CountedCell], _ renewed: [Int],
+        of row: Row,
         into record: inout ClockRecord, at position: Int64
     ) throws {
         if !renewed.isEmpty && changed.isEmpty && fills.isEmpty && counted.isEmpty {
@@ -269,9 +282,15 @@ struct RowRecorder {
         let added = add(counted, stamp, to: &record, row: rowDigest)
         for (index, cell) in zip(changed, former) {
             let id = table.columns[index].id
+            let time = times[index].map { recorder.time(captured: $0, above: cell.stamps) } ?? time
+            let stamp = Stamp(peer: stamp.peer, sequence: stamp.sequence, time: time)
             store.count(-1, cell, row: rowDigest, column: table.columnDigests[id])
             store.count(1, row: rowDigest, column: table.columnDigests[id], stamp)
             record.state.setCell(id, CellState(versions: [Version(stamp: stamp, value: nil)]))
+        }
+        var written = try recorder.cells(of: row.values, row.identity, at: changed, in: table)
+        for (index, position) in changed.enumerated() where times[position] != nil {
+            written[index].time = record.state.cell(table.columns[position].id).stamps.first?.time
         }
         var filled = try recorder.cells(of: row.values, row.identity, at: fills, in: table)
         for (index, position) in fills.enumerated() {
@@ -298,8 +317,7 @@ struct RowRecorder {
         }
         try transaction.append(
             table, .update, row.identity, time: time, integer: table.localInteger == nil ? nil : position,
-            cells: try recorder.cells(of: row.values, row.identity, at: changed, in: table) + filled + added
-                + references)
+            cells: written + filled + added + references)
         let positions = changed + fills + counted.map(\.position) + renewed
         transaction.notes.note(
             table.name, .update, table.primaryKey(of: row.values, at: position),

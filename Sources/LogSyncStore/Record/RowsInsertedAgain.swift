@@ -8,6 +8,10 @@
 // under one integer where the table has integers, in any place where it has no key, because a rowid means
 // nothing there. Such a row continues its record, as if it had been updated to what it held, and nothing is recorded of
 // it but references that mean another row by now.
+//
+// The exception. What a row held when it was inserted nobody knows once it was written again. It is the one that was deleted
+// under its integer, or in any place, if it holds a value which tells rows apart, and which these two alone hold; then it is
+// recorded as an update.
 
 import LogSyncModel
 import LogSyncSQLite
@@ -38,14 +42,21 @@ struct RowsInsertedAgain {
     }
 
     private func keepInPlace() throws {
+        var changed: [(key: RowKey, row: TableReader.Row)] = []
+        var places: [Int64: [UInt32]] = [:]
         for key in recording.captured.sortedKeys() {
             guard let rowid = key.rowid, let touched = recording.captured.touched[key], touched.isReinserted,
                 touched.origin == nil, recording.captured.deleted[rowid] != nil,
-                let record = try recording.clock.record(at: rowid), let row = try recording.currentRow(key, touched),
-                holdsTheSame(row, record)
+                let record = try recording.clock.record(at: rowid), let row = try recording.currentRow(key, touched)
             else { continue }
-            recording.captured.takeBack(rowid, for: key)
+            if holdsTheSame(row, record) {
+                recording.captured.takeBack(rowid, for: key)
+            } else if touched.wasWrittenAgain {
+                changed.append((key, row))
+                places[rowid] = record.digests
+            }
         }
+        try keepChanged(changed, places)
     }
 
     private func keepWherever() throws {
@@ -69,6 +80,57 @@ struct RowsInsertedAgain {
         let keys = recording.captured.sortedKeys()
         for key in keys { try take(key) { $0 == key.rowid } }
         for key in keys { try take(key) { _ in true } }
+        var changed: [(key: RowKey, row: TableReader.Row)] = []
+        for key in keys {
+            guard let touched = recording.captured.touched[key], touched.origin == nil, touched.wasWrittenAgain,
+                let row = try recording.currentRow(key, touched)
+            else { continue }
+            changed.append((key, row))
+        }
+        let left = places.flatMap { digests, places in places.map { ($0, digests) } }
+        try keepChanged(changed, Dictionary(uniqueKeysWithValues: left))
+    }
+
+    /// - Parameters:
+    ///   - rows: that were written after they were inserted.
+    ///   - places: the records of deleted rows, with what these held.
+    private func keepChanged(
+        _ rows: [(key: RowKey, row: TableReader.Row)], _ places: [Int64: [UInt32]]
+    ) throws {
+        guard !rows.isEmpty, !places.isEmpty else { return }
+        /// What deleted rows held, by column position; nil where several held it.
+        var holders: [Int: [UInt32: Int64?]] = [:]
+        for (place, digests) in places {
+            for (position, column) in table.columns.enumerated()
+            where column.id < digests.count && column.reference == nil {
+                let isOnly = holders[position]?[digests[column.id]] == nil
+                holders[position, default: [:]][digests[column.id]] = .some(isOnly ? place : nil)
+            }
+        }
+        var isShared: [Int: [UInt32: Bool]] = [:]
+        try recording.reader.forEachRow { _, values in
+            for position in holders.keys where values[position].tellsRows {
+                let digest = UInt32(truncatingIfNeeded: table.valueDigest.of(values[position]))
+                guard holders[position]?[digest] != nil else { continue }
+                isShared[position, default: [:]][digest] = isShared[position]?[digest] != nil
+            }
+        }
+        var left = Set(places.keys)
+        for (key, row) in rows {
+            let found = Set(
+                holders.compactMap { position, holders -> Int64? in
+                    let digest = UInt32(truncatingIfNeeded: row.digests[position])
+                    guard row.values[position].tellsRows, isShared[position]?[digest] == false,
+                        row.values[position] != recording.store.defaultValue(of: table, position)
+                    else { return nil }
+                    return holders[digest] ?? nil
+                }
+            ).intersection(left)
+            let own = key.rowid.flatMap { found.contains($0) ? $0 : nil }
+            guard let place = table.localInteger == nil && found.count == 1 ? found.first : own else { continue }
+            left.remove(place)
+            recording.captured.takeBack(place, for: key)
+        }
     }
 
     private func holdsTheSame(_ row: TableReader.Row, _ record: ClockRecord) -> Bool {

@@ -69,7 +69,15 @@ extension TableRecording {
         if recorder.findings.newTables.contains(table.id), touched.insertMilliseconds == 0,
             let rowid = touched.rowid ?? key.rowid, let row = try reader.row(at: rowid)
         {
-            return try recorder.foundIdentity(of: row, rowid, table)
+            // A row that has stayed may have the identity already; of rows that hold the same, without a key, one further.
+            var identity = try recorder.foundIdentity(of: row, rowid, table)
+            while try clock.row(of: identity) != nil {
+                guard table.key.isEmpty, table.localInteger == nil else {
+                    return surrogates.identity(number: touched.number, milliseconds: touched.insertMilliseconds)
+                }
+                identity = try recorder.foundIdentity(of: row, rowid, table)
+            }
+            return identity
         }
         return surrogates.identity(number: touched.number, milliseconds: touched.insertMilliseconds)
     }

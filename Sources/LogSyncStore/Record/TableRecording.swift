@@ -27,8 +27,10 @@ final class TableRecording {
     var staged: [StagedRow] = []
     /// Rows that have to show what their records say.
     var writeBacks: [WriteBack] = []
-    /// See ``MigrationPass/end``; asked for where columns have just appeared.
-    private var endOfMigration: Int64?
+    /// Asked for where columns have just appeared.
+    private var migration: MigrationPass?
+    /// New columns, by position, and whether migrations have put something into them.
+    private var filledColumns: [Int: Bool] = [:]
     /// Of the rows that are captured here.
     lazy var surrogates = SurrogateHash(store, table)
 
@@ -96,9 +98,40 @@ final class TableRecording {
 
     /// Whether what a row holds in a column that has just appeared was put there by the migration.
     func isFilledByMigration(_ row: TouchedRow) throws -> Bool {
-        let end = try endOfMigration ?? MigrationPass(table, on: connection).end
-        endOfMigration = end
-        return row.lastNumber <= end
+        try row.lastNumber <= migrationPass().end
+    }
+
+    private func migrationPass() throws -> MigrationPass {
+        let pass = try migration ?? MigrationPass(table, on: connection)
+        migration = pass
+        return pass
+    }
+
+    /// When a program has written a row before the migration's last pass, if it is that write which has left something in a new
+    /// column: no pass has put anything there into any row.
+    func programWrite(to key: RowKey, _ row: TouchedRow, in position: Int) throws -> Int64? {
+        let pass = try migrationPass()
+        guard let milliseconds = pass.programWrites[key] else { return nil }
+        let isFilled = try filledColumns[position] ?? isFilled(position, by: pass)
+        filledColumns[position] = isFilled
+        return isFilled ? nil : milliseconds
+    }
+
+    /// Whether a row that no program has written holds something in a new column.
+    private func isFilled(_ position: Int, by pass: MigrationPass) throws -> Bool {
+        let column = SQL.name(table.columns[position].local)
+        let rowid = table.hasRowid ? table.rowid : "NULL"
+        let statement = try Statement(
+            "SELECT \(rowid), \(table.columnList) FROM \(table.quoted) WHERE \(column) IS NOT NULL", on: connection)
+        let missing = store.defaultValue(of: table, position)
+        while try statement.step() {
+            let key = CapturedChanges.key(in: table, rowid: statement.isNull(0) ? nil : statement.integer(0)) {
+                statement.value(table.key[$0].index + 1)
+            }
+            guard statement.value(position + 1) != missing, let key else { continue }
+            if pass.programWrites[key] == nil && !pass.inserted.contains(key) { return true }
+        }
+        return false
     }
 
     /// Reads the pending rows again: there are more.

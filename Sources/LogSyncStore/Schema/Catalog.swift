@@ -305,3 +305,18 @@ enum KeyList {
         try JSONDecoder().decode([String].self, from: Data(text.utf8))
     }
 }
+
+extension Catalog {
+    /// The column, by position, whose values a column holds that names rows of another table by a key of one column; nil where
+    /// it does not.
+    func namedKey(_ column: TrackedTable.Column, in table: TrackedTable) -> (parent: TrackedTable, position: Int)? {
+        for key in table.schema.foreignKeys where key.from.map({ $0.folded }) == [column.local.folded] {
+            guard let parent = tables.first(where: { $0.schema.name.folded == key.parent.folded }) else { continue }
+            let names = key.to.isEmpty ? parent.schema.keyColumns.map { $0.name.folded } : key.to.map { $0.folded }
+            if names.count == 1, let position = parent.columns.firstIndex(where: { $0.local.folded == names[0] }) {
+                return (parent, position)
+            }
+        }
+        return nil
+    }
+}

@@ -18,13 +18,13 @@ struct ClockLayoutChange {
     /// Pending rows stay where their layout does: they alone say that a row was deleted before another one got its integer.
     /// Where triggers went with a rebuild, every row is noted as possibly changed besides.
     ///
-    /// - Returns: whether the layout has changed.
-    func applyIfNeeded() throws -> Bool {
+    /// - Returns: nil where the layout is what it was; else whether the rows are others than they were.
+    func applyIfNeeded() throws -> Bool? {
         let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
-        guard case .text? = shape, let shape, String(text: shape) != table.shape || former != nil else { return false }
+        guard case .text? = shape, let shape, String(text: shape) != table.shape || former != nil else { return nil }
         // By their former layout: "hasRowid storesIdentity findsByKeyDigest …".
         let parts = String(text: shape).split(separator: " ")
-        guard parts.count >= 3 else { return false }
+        guard parts.count >= 3 else { return nil }
         connection.finalizeStatements()
         let wasCaptured = try Capture.isInstalled(table, on: connection)
         for name in Capture.triggerNames {
@@ -40,10 +40,14 @@ struct ClockLayoutChange {
         connection.finalizeStatements()
         for name in [old, oldUnique, oldPending] { try connection.execute("DROP TABLE IF EXISTS \(name)") }
         try Capture.install(table, on: connection)
-        if !wasCaptured && former == nil { try RenumberedRows(store: store, table: table).note() }
-        if !(keepsPending && wasCaptured) { try Capture.noteEverything(table, on: connection) }
+        var areOthers = false
+        if !wasCaptured && former == nil {
+            areOthers = try SchemaReconciliation.noteRebuilt(table, in: store)
+        } else if !(keepsPending && wasCaptured) {
+            try Capture.noteEverything(table, on: connection)
+        }
         try table.noteShape(on: connection)
-        return true
+        return areOthers
     }
 
     /// Whether pending rows have the columns that they had.

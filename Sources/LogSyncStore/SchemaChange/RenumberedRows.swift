@@ -13,8 +13,9 @@ struct RenumberedRows {
 
     private var connection: Connection { store.connection }
 
-    func note() throws {
-        guard table.kind == .surrogate, table.localInteger != nil, try areSome() else { return }
+    /// - Returns: which rows they are.
+    func note() throws -> [(from: Int64, to: Int64)] {
+        guard table.kind == .surrogate, table.localInteger != nil, try areSome() else { return [] }
         var (rows, records) = try apart()
         let columns = Array(table.columns.indices)
         let match = ContentMatch(table: table)
@@ -28,7 +29,7 @@ struct RenumberedRows {
                 moves.append((record, row))
             }
         }
-        try note(moves)
+        return try note(moves) ? moves : []
     }
 
     private func areSome() throws -> Bool {
@@ -65,15 +66,17 @@ struct RenumberedRows {
     }
 
     /// Each goes by an integer that no row has: another row may be where it goes, and be one that goes, too.
-    private func note(_ moves: [(from: Int64, to: Int64)]) throws {
-        guard !moves.isEmpty else { return }
+    ///
+    /// - Returns: false where there are no such integers.
+    private func note(_ moves: [(from: Int64, to: Int64)]) throws -> Bool {
+        guard !moves.isEmpty else { return true }
         let least = try connection.integer(
             """
             SELECT min(0, (SELECT min(\(table.rowid)) FROM \(table.quoted)), (SELECT min(row) FROM \(table.clock)),
               coalesce((SELECT min(row) FROM \(table.pending)), 0))
             """)
         var free = least ?? 0
-        guard free > Int64.min + Int64(moves.count) else { return }
+        guard free > Int64.min + Int64(moves.count) else { return false }
         let statement = try connection.prepare(
             "INSERT INTO \(table.pending)(kind, row, ms) VALUES (?, ?, \(SQL.milliseconds))")
         func note(_ from: Int64, _ to: Int64) throws {
@@ -90,5 +93,6 @@ struct RenumberedRows {
             try note(move.from, free)
         }
         for (index, move) in moves.enumerated() { try note(between[index], move.to) }
+        return true
     }
 }

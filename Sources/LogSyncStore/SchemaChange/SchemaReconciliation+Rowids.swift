@@ -8,9 +8,12 @@ extension SchemaReconciliation {
     /// VACUUM may number the rows of a table without INTEGER PRIMARY KEY anew: records are matched to rows by key.
     ///
     /// - Parameter isCaptured: whether the table has had its triggers all the while.
-    /// - Returns: whether records of the table may be left whose rows nothing names any more.
-    func matchRowids(_ table: TrackedTable, isCaptured: Bool = true) throws -> Bool {
-        guard table.hasRowid, table.schema.integerKey == nil, table.kind == .natural else { return false }
+    /// - Returns: nil for a table whose rows go by something else; whether records of the table may be left whose rows nothing
+    ///   names any more, and whether its rows are others than they were.
+    func matchRowids(
+        _ table: TrackedTable, isCaptured: Bool = true
+    ) throws -> (isInDoubt: Bool, areRowsOthers: Bool)? {
+        guard table.hasRowid, table.schema.integerKey == nil, table.kind == .natural else { return nil }
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
         let shownRows = ShownRows(store)
@@ -41,11 +44,12 @@ extension SchemaReconciliation {
         let places = CapturedPlaces(
             rows: unidentified.sorted { $0.number < $1.number }, records: unidentifiedRecords, writes: writes,
             columns: table.columns.map(\.id))
-        let match = places.match(isRebuilt: !isCaptured)
+        var match = places.match(isRebuilt: !isCaptured)
         if match.isUnmoved {
             // What was captured says of each row what became of it.
-            return try clock.move(moves) || !match.orphans.isEmpty
+            return (try clock.move(moves) || !match.orphans.isEmpty, false)
         }
+        let areOthers = try !isCaptured && separate(&match, unidentified, unidentifiedRecords, in: table)
         moves += try match.pairs.filter { $0.record != $0.row }.map {
             ($0.record, $0.row, try clock.record(at: $0.record)?.uniques ?? [])
         }
@@ -55,10 +59,51 @@ extension SchemaReconciliation {
         for record in match.orphans where taken.contains(record) {
             isInTheWay = try clock.vacate(record) || isInTheWay
         }
-        guard !writes.isEmpty else { return isInTheWay }
-        try compareUnidentified(table, writtenAt: match.times)
+        if !writes.isEmpty { try compareUnidentified(table, writtenAt: match.times) }
+        if areOthers {
+            // They are found, as in a table that has just come.
+            try connection.execute(
+                """
+                UPDATE \(table.pending) SET ms = 0
+                WHERE number > \(table.recorded) AND kind = \(Capture.Kind.found.rawValue)
+                """)
+        }
+        return (isInTheWay || !writes.isEmpty, areOthers)
+    }
+
+    /// Takes rows for new that were given the records of others only because of their places, where a program has dropped the
+    /// table and created it anew.
+    ///
+    /// - Returns: whether it has.
+    private func separate(
+        _ match: inout CapturedPlaces.Match, _ rows: [OrderedMatch.Side], _ records: [OrderedMatch.Side],
+        in table: TrackedTable
+    ) throws -> Bool {
+        let reader = TableReader(table: table, store: store)
+        let known = Dictionary(records.map { ($0.number, $0.digests) }) { first, _ in first }
+        let digests = Dictionary(rows.map { ($0.number, $0.digests) }) { first, _ in first }
+        func isSame(_ pair: (record: Int64, row: Int64)) -> Bool {
+            guard let known = known[pair.record], let digests = digests[pair.row] else { return false }
+            return table.columns.allSatisfy { $0.id >= known.count || known[$0.id] == digests[$0.id] }
+        }
+        // Two that hold the same are one in any case.
+        if match.pairs.isEmpty { return !rows.isEmpty && !records.isEmpty }
+        guard match.pairs.contains(where: { !isSame($0) && match.times[$0.row] == nil }) else { return false }
+        var copies = try CopiedRows(table, on: connection)
+        for pair in match.pairs.prefix(Self.enough) where match.times[pair.row] == nil {
+            guard let known = known[pair.record], let values = try reader.row(at: pair.row)?.values else { continue }
+            copies.add(values, known)
+        }
+        guard !copies.areLikely else { return false }
+        let others = match.pairs.filter { !isSame($0) }
+        match.orphans += others.map(\.record)
+        match.pairs.removeAll { !isSame($0) }
+        for pair in others { match.times[pair.row] = nil }
         return true
     }
+
+    /// So many pairs tell whether rows are copies.
+    private static let enough = 1_000
 
     /// The records of rows that no key tells apart.
     private func unidentifiedRecords(of table: TrackedTable) throws -> [OrderedMatch.Side] {

@@ -39,23 +39,32 @@ struct SchemaReconciliation {
             try keepIdentities(where: references, &keys)
             try store.reloadCatalog()
         }
+        /// Tables that a program has dropped and created anew.
+        var remade: Set<Int64> = []
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
             let isCaptured = try Capture.isInstalled(table, on: connection)
-            if try ClockLayoutChange(store: store, table: table, former: keys[table.id]).applyIfNeeded() {
+            var areOthers = false
+            let layout = ClockLayoutChange(store: store, table: table, former: keys[table.id])
+            if let areNow = try layout.applyIfNeeded() {
+                areOthers = areNow
                 findings.orphanScans.insert(table.id)
             } else if !isCaptured {
                 // A rebuild dropped the triggers, so that writes to the rows since then were not captured.
                 try Capture.install(table, on: connection)
-                try RenumberedRows(store: store, table: table).note()
-                try Capture.noteEverything(table, on: connection)
+                areOthers = try Self.noteRebuilt(table, in: store)
                 findings.orphanScans.insert(table.id)
             }
-            if try matchRowids(table, isCaptured: isCaptured) { findings.orphanScans.insert(table.id) }
+            if let places = try matchRowids(table, isCaptured: isCaptured) {
+                if places.isInDoubt { findings.orphanScans.insert(table.id) }
+                areOthers = areOthers || places.areRowsOthers
+            }
+            if areOthers { remade.insert(table.id) }
             try reconcileCells(of: table, columns[table.id] ?? ColumnChanges())
             if let former = references[table.id] {
                 findings.newReferences[table.id] = try ReferenceChange(store: store).translate(table, former)
             }
         }
+        findings.newTables.formUnion(remade)
         try ReferenceHistory.note(store.catalog, on: connection)
         try adoptHiddenRows()
         try reconsiderReferences(to: findings.newTables)

@@ -16,7 +16,7 @@ struct Rescan {
         var findings = SchemaFindings()
         for table in store.catalog.tables {
             if try !Capture.isInstalled(table, on: connection) { try Capture.install(table, on: connection) }
-            if try reconciliation.matchRowids(table) { findings.orphanScans.insert(table.id) }
+            if try reconciliation.matchRowids(table)?.isInDoubt ?? false { findings.orphanScans.insert(table.id) }
         }
         try store.acceptSchemaVersion()
         return findings
