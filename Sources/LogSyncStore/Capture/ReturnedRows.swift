@@ -52,10 +52,11 @@ package struct ReturnedRows {
                 let id = try? connection.integer(
                     "SELECT id FROM main.logsync_table WHERE name = ? COLLATE NOCASE AND identity = ?", .text(table),
                     .text(TrackedTable.IdentityKind.surrogate.rawValue))
-                guard let id, case .blob(let identity)? = try? connection.scalar(
+                guard let id else { return nil }
+                let identity = try? connection.scalar(
                     "SELECT identity FROM main.logsync_clock_\(id) WHERE row = ?", .integer(integer))
-                else { return nil }
-                return Data(identity)
+                if case .blob(let bytes)? = identity { return Data(bytes) }
+                return nil
             })
     }
 
