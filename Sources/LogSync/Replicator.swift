@@ -23,6 +23,8 @@ public actor Replicator {
     /// What is being asked of the container's file system.
     nonisolated let folderCalls = PendingCalls()
     nonisolated let hub = EventHub<ReplicationEvent>()
+    /// What the notification center is to be told when the step under way is over.
+    private var unposted: [DidImport] = []
     nonisolated let changeHub = EventHub<StoreChange>()
     /// Says that subscriptions may have something to tell.
     nonisolated let firingHub = EventHub<Void>()
@@ -90,12 +92,16 @@ public actor Replicator {
         nonce = String(configuration.random(), radix: 16)
         try stateDirectory.create()
         guard opensNow else { return }
-        let store = try ReplicatedStore(
-            path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: nonce)
-        stateDirectory = store.stateDirectory
-        locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
-        opened = store
-        seenToken = try store.store.lastToken()
+        do {
+            let store = try ReplicatedStore(
+                path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: nonce)
+            stateDirectory = store.stateDirectory
+            locks = try StoreLocks(stateDirectory, store: store.place.path, wait: configuration.wait)
+            opened = store
+            seenToken = try store.store.lastToken()
+        } catch let error as LogSyncError {
+            throw error.about(.store(self.path))
+        }
     }
 
     /// Says that something begins which reads what others have written; ``endWork()`` says that it is done.
@@ -328,8 +334,17 @@ public actor Replicator {
     private func announce(_ event: DidImport, _ cause: StoreChange.Cause = .imported) {
         hub.send(.didImport(event))
         changeHub.send(StoreChange(event, cause))
-        NotificationCenter.default.post(
-            name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])
+        unposted.append(event)
+    }
+
+    /// Posts what was imported, when no other process is kept from the store any more.
+    func postImports() {
+        let events = unposted
+        unposted = []
+        for event in events {
+            NotificationCenter.default.post(
+                name: .logSyncDidImport, object: nil, userInfo: [DidImport.userInfoKey: event])
+        }
     }
 
     /// What happens from now on; each call gives a stream of its own, as ``didImport`` and ``changes`` do.

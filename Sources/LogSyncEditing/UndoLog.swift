@@ -1,4 +1,5 @@
 public import GRDB
+import LogSyncStore
 import Synchronization
 
 /// Undo and redo of a program's changes, as new changes, so that every peer gets them. What others have written to a cell
@@ -32,6 +33,7 @@ public final class UndoLog: Sendable {
         self.tables = Mutex(
             try await writer.write { db in
                 try db.execute(sql: Self.schema)
+                ReturnedRows.addFunction(to: db)
                 return try Self.installed(tables, db)
             })
     }
@@ -70,7 +72,7 @@ public final class UndoLog: Sendable {
         if try Int.fetchOne(db, sql: "SELECT id FROM temp.undo_log_open") != nil { return try updates() }
         let tables = try installed(db)
         try forget("is_redo", tables, db)
-        return try record(name, isRedo: false, tables, db, updates)
+        return try record(name, isRedo: false, db, updates)
     }
 
     /// The name of what ``undo()`` would undo; nil for nothing.
@@ -158,9 +160,7 @@ public final class UndoLog: Sendable {
         try db.execute(sql: "DELETE FROM temp.undo_log_group WHERE \(condition)")
     }
 
-    private func record<T>(
-        _ name: String, isRedo: Bool, _ tables: [UndoTable], _ db: Database, _ updates: () throws -> T
-    ) throws -> T {
+    private func record<T>(_ name: String, isRedo: Bool, _ db: Database, _ updates: () throws -> T) throws -> T {
         var result: T?
         // A group that fails leaves none that is open, also where the program goes on with its transaction.
         try db.inSavepoint {
@@ -168,7 +168,6 @@ public final class UndoLog: Sendable {
                 sql: "INSERT INTO temp.undo_log_group(name, is_redo) VALUES(?, ?)", arguments: [name, isRedo])
             try db.execute(sql: "INSERT INTO temp.undo_log_open(id) VALUES(?)", arguments: [db.lastInsertedRowID])
             result = try updates()
-            for table in tables { try table.noteIdentities(db) }
             try db.execute(sql: "DELETE FROM temp.undo_log_open")
             return .commit
         }
@@ -200,7 +199,11 @@ public final class UndoLog: Sendable {
             arguments: [id])
         var reversal = UndoReversal()
         // What takes it back can be taken back itself.
-        try record(name, isRedo: !isRedo, tables, db) {
+        try record(name, isRedo: !isRedo, db) {
+            // Where rows come back is known before any other one refers to them.
+            for change in changes where change[2] == "delete" {
+                try tables[change[1] as Int].findPlace(of: change[0], db, &reversal)
+            }
             for change in changes {
                 let (number, table, kind): (Int64, Int, String) = (change[0], change[1], change[2])
                 try tables[table].revert(number, kind, db, &reversal)

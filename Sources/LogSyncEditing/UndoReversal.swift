@@ -16,12 +16,30 @@ struct UndoReversal {
     var rows = 0
     private(set) var left: [UndoLog.Left] = []
     var written: [Written] = []
+    /// The integers of the rows that come back, by their identities.
+    private(set) var places: [DatabaseValue: Int64] = [:]
+    private var taken: [String: Set<Int64>] = [:]
     /// Rows that are to go, and to which others refer: some of those may go yet.
     var referred: [(table: UndoTable, row: [DatabaseValue])] = []
 
     mutating func leave(_ table: UndoTable, _ key: [DatabaseValue], _ column: String? = nil) {
         let new = UndoLog.Left(table: table.name, key: key, column: column)
         if !left.contains(new) { left.append(new) }
+    }
+
+    /// Gives a row that comes back an integer that no other one gets.
+    mutating func give(_ integer: Int64, to identity: DatabaseValue, of table: UndoTable) {
+        var free = integer
+        while taken[table.name, default: []].contains(free) { free += 1 }
+        taken[table.name, default: []].insert(free)
+        places[identity] = free
+    }
+
+    /// A row that was written goes by another key.
+    mutating func follow(_ table: UndoTable, _ key: [DatabaseValue], to new: [DatabaseValue]) {
+        for index in written.indices where written[index].table.name == table.name && written[index].key == key {
+            written[index].key = new
+        }
     }
 
     mutating func finish(_ db: Database) throws {
@@ -132,6 +150,16 @@ struct UndoReferences: Sendable {
         return try Int.fetchOne(
             db, sql: "SELECT 1 FROM main.\(table.quotedDatabaseIdentifier) WHERE \(condition)",
             arguments: StatementArguments(values)) != nil
+    }
+
+    /// The columns that hold an integer key, and of which table.
+    func pointers(_ db: Database) throws -> [(column: String, parent: String)] {
+        try outgoing.filter { reference in
+            guard reference.columns.count == 1, try db.tableExists(reference.parent),
+                let integer = try db.primaryKey(reference.parent).rowIDColumn
+            else { return false }
+            return reference.parentColumns[0].lowercased() == integer.lowercased()
+        }.map { ($0.columns[0], $0.parent) }
     }
 
     /// Whether rows refer to one.

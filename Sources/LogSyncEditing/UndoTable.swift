@@ -12,6 +12,14 @@ struct UndoTable: Sendable {
     /// The columns of which no two rows have the same values, other than the key.
     private let uniques: [[String]]
     let references: UndoReferences
+    /// The columns, by their places, that hold the integer of a row of another table or of this one.
+    private let pointers: [Pointer]
+
+    private struct Pointer: Sendable {
+        var index: Int
+        var parent: String
+    }
+
     /// Whether the program has SQLite tell triggers of the rows that `REPLACE` displaces.
     private let hearsOfReplaced: Bool
 
@@ -26,16 +34,27 @@ struct UndoTable: Sendable {
         uniques = try db.indexes(on: name).filter(\.isUnique).map(\.columns)
             .filter { Set($0.map { $0.lowercased() }) != key }
         references = try UndoReferences(name, db)
+        let stored = Self.stored(columns, self.key)
+        pointers = try references.pointers(db).compactMap { column, parent in
+            stored.firstIndex { $0.lowercased() == column.lowercased() }.map { Pointer(index: $0, parent: parent) }
+        }
         hearsOfReplaced = try Bool.fetchOne(db, sql: "PRAGMA recursive_triggers") ?? false
     }
 
     /// What the triggers and the values depend on.
-    var shape: String { "\(name) \(key) \(columns) \(uniques) \(hearsOfReplaced)" }
+    var shape: String { "\(name) \(key) \(columns) \(uniques) \(pointers) \(hearsOfReplaced)" }
 
     private var quoted: String { name.quotedDatabaseIdentifier }
     private var values: String { "undo_log_values_\(number)" }
     private var rivals: String { "undo_log_rival_\(number)" }
-    private var stored: [String] { key.allSatisfy(columns.contains) ? columns : key + columns }
+    private var stored: [String] { Self.stored(columns, key) }
+
+    private static func stored(_ columns: [String], _ key: [String]) -> [String] {
+        key.allSatisfy(columns.contains) ? columns : key + columns
+    }
+
+    /// The place of the key where it is of one column.
+    private var keyIndex: Int? { key.count == 1 ? stored.firstIndex(of: key[0]) : nil }
 
     // MARK: Triggers
 
@@ -47,7 +66,8 @@ struct UndoTable: Sendable {
         let declared = stored.indices.flatMap { ["old\($0)", "new\($0)"] }.joined(separator: ", ")
         try db.execute(
             sql: """
-                CREATE TEMP TABLE IF NOT EXISTS \(values)(number INTEGER PRIMARY KEY, \(declared), identity);
+                CREATE TEMP TABLE IF NOT EXISTS \(values)(
+                    number INTEGER PRIMARY KEY, \(declared), identity\(pointers.indices.map { ", parent\($0)" }.joined()));
                 CREATE TEMP TABLE IF NOT EXISTS \(rivals)(number INTEGER PRIMARY KEY, \(declared));
                 """)
         for (kind, hasOld, hasNew) in Self.kinds {
@@ -56,6 +76,7 @@ struct UndoTable: Sendable {
                 return [hasOld ? "OLD.\(column)" : "NULL", hasNew ? "NEW.\(column)" : "NULL"]
             }
             let displaced = hasNew && !hearsOfReplaced
+            let identities = hasOld ? identities(kind) { "OLD.\(stored[$0].quotedDatabaseIdentifier)" } : noIdentities
             try db.execute(
                 sql: """
                     CREATE TEMP TRIGGER IF NOT EXISTS undo_log_\(kind)_\(number) AFTER \(kind.uppercased()) ON main.\(quoted)
@@ -64,7 +85,7 @@ struct UndoTable: Sendable {
                         \(displaced ? noteDisplaced : "")
                         INSERT INTO undo_log_change(group_id, tbl, kind)
                             SELECT id, \(number), '\(kind)' FROM undo_log_open;
-                        INSERT INTO \(values) VALUES(last_insert_rowid(), \(given.joined(separator: ", ")), NULL);
+                        INSERT INTO \(values) VALUES(last_insert_rowid(), \(given.joined(separator: ", ")), \(identities));
                     END
                     """)
             guard displaced else { continue }
@@ -128,40 +149,108 @@ struct UndoTable: Sendable {
             DELETE FROM \(rivals) WHERE number IN (
                 SELECT s.number FROM \(rivals) AS s
                 WHERE NOT (\(isNew)) AND EXISTS (SELECT 1 FROM main.\(quoted) AS t WHERE \(isThere)));
-            INSERT INTO \(values) SELECT \(last) + s.number, \(list), NULL FROM \(rivals) AS s;
+            INSERT INTO \(values) SELECT \(last) + s.number, \(list), \(identities("delete") { "s.old\($0)" }) FROM \(rivals) AS s;
             INSERT INTO undo_log_change(number, group_id, tbl, kind)
                 SELECT \(last) + s.number, id, \(number), 'delete' FROM \(rivals) AS s, undo_log_open;
             DELETE FROM \(rivals);
             """
     }
 
-    /// Keeps the identities of the rows that the open group has deleted, as long as nobody has recorded that.
-    func noteIdentities(_ db: Database) throws {
-        guard key.count == 1, let index = stored.firstIndex(of: key[0]),
-            let identity = try ReturnedRows(name, db)?.identity(at: "old\(index)")
-        else { return }
-        try db.execute(
-            sql: """
-                UPDATE temp.\(values) SET identity = \(identity)
-                WHERE identity IS NULL AND number IN (
-                    SELECT number FROM temp.undo_log_change
-                    WHERE tbl = \(number) AND kind = 'delete'
-                        AND group_id IN (SELECT id FROM temp.undo_log_open))
-                """)
+    private var noIdentities: String { Array(repeating: "NULL", count: 1 + pointers.count).joined(separator: ", ") }
+
+    /// SQL for the identities of a row that is deleted, and of the rows that it refers to, or has referred to.
+    ///
+    /// - Parameter value: SQL for what a column held.
+    private func identities(_ kind: String, _ value: (Int) -> String) -> String {
+        func identity(_ table: String, _ index: Int) -> String {
+            "\(ReturnedRows.function)('\(table.replacing("'", with: "''"))', \(value(index)))"
+        }
+        let own = kind == "delete" ? keyIndex.map { identity(name, $0) } : nil
+        let parents = pointers.map { pointer in
+            let parent = identity(pointer.parent, pointer.index)
+            guard kind == "update" else { return parent }
+            let column = stored[pointer.index].quotedDatabaseIdentifier
+            return "CASE WHEN OLD.\(column) IS NOT NEW.\(column) THEN \(parent) END"
+        }
+        return ([own ?? "NULL"] + parents).joined(separator: ", ")
     }
 
     // MARK: Taking back
 
-    /// Takes one change back, as far as nothing was written since.
-    func revert(_ change: Int64, _ kind: String, _ db: Database, _ reversal: inout UndoReversal) throws {
-        guard let row = try Row.fetchOne(db, sql: "SELECT * FROM temp.\(values) WHERE number = ?", arguments: [change])
+    /// One change, as the triggers have noted it.
+    private struct Change {
+        var before: [DatabaseValue]
+        var after: [DatabaseValue]
+        /// Of a deleted row.
+        var identity: DatabaseValue
+        /// Of what ``UndoTable/pointers`` referred to before.
+        var parents: [DatabaseValue]
+    }
+
+    private func change(_ number: Int64, _ db: Database) throws -> Change? {
+        try Row.fetchOne(db, sql: "SELECT * FROM temp.\(values) WHERE number = ?", arguments: [number]).map { row in
+            let end = 1 + 2 * stored.count
+            return Change(
+                before: stored.indices.map { row[1 + 2 * $0] }, after: stored.indices.map { row[2 + 2 * $0] },
+                identity: row[end], parents: pointers.indices.map { row[end + 1 + $0] })
+        }
+    }
+
+    /// Finds an integer for a deleted row that comes back, where it is the integer of another row by now.
+    func findPlace(of number: Int64, _ db: Database, _ reversal: inout UndoReversal) throws {
+        guard let keyIndex, let change = try change(number, db), !change.identity.isNull,
+            reversal.places[change.identity] == nil,
+            let former = Int64.fromDatabaseValue(change.before[keyIndex]), let returned = try ReturnedRows(name, db)
         else { return }
-        let before: [DatabaseValue] = stored.indices.map { row[1 + 2 * $0] }
-        let after: [DatabaseValue] = stored.indices.map { row[2 + 2 * $0] }
-        switch kind {
-        case "insert": try remove(after, db, &reversal)
-        case "delete": try bringBack(before, as: row[1 + 2 * stored.count], db, &reversal)
-        default: try restore(before, after, db, &reversal)
+        if let standing = try returned.integer(of: change.identity, db),
+            try standing == former || present([standing.databaseValue], db) != nil
+        {
+            // Its deletion is not recorded yet, or another peer has brought it back.
+            return reversal.give(standing, to: change.identity, of: self)
+        }
+        guard
+            try present([change.before[keyIndex]], db) != nil
+                || returned.isPromised(former, toOtherThan: change.identity, db)
+        else { return reversal.give(former, to: change.identity, of: self) }
+        let highest = try Int64.fetchOne(
+            db, sql: "SELECT max(\(key[0].quotedDatabaseIdentifier)) FROM main.\(quoted)")
+        var free = max(highest ?? 0, former) + 1
+        while try returned.isPromised(free, toOtherThan: change.identity, db) { free += 1 }
+        reversal.give(free, to: change.identity, of: self)
+    }
+
+    /// What a column that refers to a row has to hold for that: its integer may be another one by now. Nil where the row is
+    /// not there, and its integer another row's.
+    private func integer(
+        of identity: DatabaseValue, formerly integer: DatabaseValue, _ parent: String, _ db: Database,
+        _ reversal: UndoReversal
+    ) throws -> DatabaseValue? {
+        guard !identity.isNull else { return integer }
+        if let place = reversal.places[identity] { return place.databaseValue }
+        guard let rows = try ReturnedRows(parent, db) else { return integer }
+        if let place = try rows.integer(of: identity, db) { return place.databaseValue }
+        return try rows.identity(at: integer, db) == nil ? integer : nil
+    }
+
+    /// Takes one change back, as far as nothing was written since.
+    func revert(_ number: Int64, _ kind: String, _ db: Database, _ reversal: inout UndoReversal) throws {
+        guard var change = try change(number, db) else { return }
+        if kind == "insert" { return try remove(change.after, db, &reversal) }
+        // The columns that refer to rows that are not there.
+        var dangling: Set<Int> = []
+        for (pointer, identity) in zip(pointers, change.parents) {
+            let former = change.before[pointer.index]
+            if let place = try integer(of: identity, formerly: former, pointer.parent, db, reversal) {
+                change.before[pointer.index] = place
+            } else {
+                dangling.insert(pointer.index)
+            }
+        }
+        if kind == "delete" {
+            guard dangling.isEmpty else { return reversal.leave(self, key(of: change.before)) }
+            try bringBack(change.before, as: change.identity, db, &reversal)
+        } else {
+            try restore(change.before, change.after, besides: dangling, db, &reversal)
         }
     }
 
@@ -207,6 +296,8 @@ struct UndoTable: Sendable {
     private func bringBack(
         _ deleted: [DatabaseValue], as identity: DatabaseValue, _ db: Database, _ reversal: inout UndoReversal
     ) throws {
+        var deleted = deleted
+        if let keyIndex, let place = reversal.places[identity] { deleted[keyIndex] = place.databaseValue }
         let returned = try ReturnedRows(name, db)
         let last = try returned?.lastNumber(db) ?? 0
         let list = stored.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
@@ -223,7 +314,8 @@ struct UndoTable: Sendable {
     }
 
     private func restore(
-        _ before: [DatabaseValue], _ after: [DatabaseValue], _ db: Database, _ reversal: inout UndoReversal
+        _ before: [DatabaseValue], _ after: [DatabaseValue], besides dangling: Set<Int>, _ db: Database,
+        _ reversal: inout UndoReversal
     ) throws {
         let key = key(of: after)
         let changed = stored.indices.filter { !Optional(before[$0]).isSame(as: after[$0]) }
@@ -231,7 +323,7 @@ struct UndoTable: Sendable {
             if !changed.isEmpty { reversal.leave(self, key) }
             return
         }
-        let own = changed.filter { Optional(present[$0]).isSame(as: after[$0]) }
+        let own = changed.filter { !dangling.contains($0) && Optional(present[$0]).isSame(as: after[$0]) }
         for index in changed where !own.contains(index) { reversal.leave(self, key, stored[index]) }
         guard !own.isEmpty else { return }
         // Another row may have a unique value of it by now: then the other columns are restored one by one.
@@ -249,6 +341,7 @@ struct UndoTable: Sendable {
         let now = zip(self.key, key).map { column, value in
             stored.firstIndex(of: column).map { done.contains($0) ? before[$0] : value } ?? value
         }
+        reversal.follow(self, key, to: now)
         reversal.written.append(
             UndoReversal.Written(
                 table: self, key: now, columns: Dictionary(uniqueKeysWithValues: done.map { (stored[$0], after[$0]) })))

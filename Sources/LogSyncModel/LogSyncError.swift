@@ -13,11 +13,31 @@ public struct LogSyncError: Error, Hashable, Sendable {
     public let message: String
     /// The way out, as a sentence or a command; nil where there is none.
     public let help: String?
+    /// What it is about, for a program that says it in words of its own; nil where that is nothing of these.
+    public let subject: Subject?
 
-    public init(_ code: Code, _ message: String, help: String? = nil) {
+    /// What an error is about.
+    public enum Subject: Hashable, Sendable {
+        /// The database at a path.
+        case store(String)
+        /// The shared folder, or what it holds of one content, at a path.
+        case container(String)
+        /// A table, by its name in the database.
+        case table(String)
+        /// A column of a table.
+        case column(String, table: String)
+    }
+
+    public init(_ code: Code, _ message: String, help: String? = nil, subject: Subject? = nil) {
         self.code = code
         self.message = message
         self.help = help
+        self.subject = subject
+    }
+
+    /// The same, about `subject` where nothing nearer is known.
+    package func about(_ subject: Subject) -> LogSyncError {
+        self.subject == nil ? LogSyncError(code, message, help: help, subject: subject) : self
     }
 }
 

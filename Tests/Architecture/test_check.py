@@ -127,6 +127,17 @@ class CheckTests(unittest.TestCase):
         self.passes("rooms", {"Sources/House/Low/More.swift": "import Foundation\nimport struct Ground.Earth\n"})
         self.fails("rooms", {"Sources/Ground/Earth.swift": "public import House\n"}, "Ground may not import House")
 
+    def test_a_product_that_nothing_imports(self):
+        def package(product, package):
+            return {"Package.swift": f"""
+                .package(url: "https://example.org/ground", from: "1.0.0"),
+                .target(name: "House", dependencies: [.product(name: "{product}", package: "{package}")]),
+                .testTarget(name: "HouseTests", dependencies: ["House"]),
+                """}
+        self.passes("packages", package("Ground", "ground"))
+        self.fails("packages", package("Cellar", "ground"), "House imports no Cellar")
+        self.fails("packages", package("Ground", "earth"), "nothing uses a product of ground")
+
     def test_a_folder_that_the_table_lacks_and_one_that_the_tree_lacks(self):
         self.fails("rooms", {"Sources/House/Cellar/Wine.swift": "\n"}, "Wine.swift:1: rooms.toml has no such")
         self.fails("rooms", {}, "House has no folder Attic", rooms=ROOMS.replace('"Low"', '"Attic", "Low"'))

@@ -171,6 +171,23 @@ import Testing
 
     // MARK: The way to did-import
 
+    @Test("A replicator that was started lives until it is stopped, whether anything else holds it or not")
+    func startedLives() async throws {
+        weak var known: Replicator?
+        do {
+            let (pool, replicator) = try await open("a", runs: true)
+            await replicator.start()
+            (known, _) = (replicator, pool)
+        }
+        let isAlive = known != nil
+        #expect(isAlive)
+        await known?.stop()
+        await known?.close()
+        for _ in 0..<3000 where known != nil { try await Task.sleep(for: .milliseconds(10)) }
+        let isGone = known == nil
+        #expect(isGone)
+    }
+
     @Test("A replicator beside its program's own connection keeps the database open, one alone lets go of it")
     func staysOpen() async throws {
         let (_, replicator) = try await open("a", runs: true)

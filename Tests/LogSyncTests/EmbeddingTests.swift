@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import LogSync
 import LogSyncModel
+import LogSyncTesting
 import Logging
 import Synchronization
 import Testing
@@ -226,6 +227,93 @@ import Testing
         let change = try #require(told.changes.first)
         #expect(change.cause == .imported && !change.isElsewhere && change.transactions.count == 1)
         #expect(change.tables["note"]?.updated == [Self.one] && change.tables["note"]?.isTruncated == false)
+        await replicator.close()
+    }
+
+    @Test(
+        "A view that takes over the rows that are told shows what the table holds, whichever row wins a unique value",
+        arguments: [Replicator.Rules.UniqueRule.parked, .merged])
+    func toldWinner(rule: Replicator.Rules.UniqueRule) async throws {
+        let peers = try await TestPeers("a", "b", rules: { $0.merge("tag", uniques: rule) }) { pool in
+            try pool.write { try $0.execute(sql: "CREATE TABLE tag(id INTEGER PRIMARY KEY, name TEXT UNIQUE)") }
+        }
+        let (a, b) = (peers["a"], peers["b"])
+        try await a.pool.write { try $0.execute(sql: "INSERT INTO tag(name) VALUES('work'), ('home')") }
+        _ = try await a.replicator.sync()
+        peers.clock.advance(by: .seconds(1))
+        try await b.pool.write { try $0.execute(sql: "INSERT INTO tag(name) VALUES('play'), ('work')") }
+        _ = try await b.replicator.sync()
+        func table() async throws -> [Int64: String] {
+            let rows = try await b.pool.read { try Row.fetchAll($0, sql: "SELECT id, name FROM tag") }
+            return Dictionary(uniqueKeysWithValues: rows.map { ($0[0], $0[1]) })
+        }
+        var view = try await table()
+        let told = Told(b.replicator)
+        try await peers.settle()
+        try await eventually("it is told") { !told.changes.isEmpty }
+        let now = try await table()
+        for changes in told.changes.compactMap({ $0.tables["tag"] }) {
+            #expect(!changes.isTruncated)
+            for key in changes.inserted + changes.updated + changes.deleted {
+                let id = try #require(Int64.fromDatabaseValue(key[0].databaseValue))
+                view[id] = now[id]
+            }
+        }
+        #expect(view == now && now.count == 3)
+    }
+
+    @Test("Who observes the notification of an import keeps no other process from the store")
+    func notifiedUnlocked() async throws {
+        let replicator = try b.replicator()
+        _ = try await replicator.sync()
+        let locks = try #require(FileManager.default.enumerator(atPath: world.root)).compactMap { $0 as? String }
+            .filter { $0.hasSuffix(".step") }.map { world.root + "/" + $0 }
+        #expect(!locks.isEmpty)
+        let free = Mutex<[Bool]>([])
+        let store = b.path
+        let observer = NotificationCenter.default.addObserver(forName: .logSyncDidImport, object: nil, queue: nil) {
+            guard ($0.userInfo?[DidImport.userInfoKey] as? DidImport)?.store == store else { return }
+            for lock in locks {
+                let descriptor = open(lock, O_RDWR | O_CLOEXEC)
+                let isFree = flock(descriptor, LOCK_EX | LOCK_NB) == 0
+                free.withLock { $0.append(isFree) }
+                close(descriptor)
+            }
+        }
+        defer { NotificationCenter.default.removeObserver(observer) }
+        try a.insert("two")
+        try await a.sync()
+        _ = try await replicator.sync()
+        #expect(free.withLock { $0.count == locks.count && $0.allSatisfy(\.self) })
+        await replicator.close()
+    }
+
+    @Test("What an error is about can be told without reading its words")
+    func subjects() async throws {
+        let replicator = try a.replicator()
+        func subject(_ body: () async throws -> Void) async -> LogSyncError.Subject? {
+            await #expect(throws: LogSyncError.self) { try await body() }?.subject
+        }
+        #expect(await subject { try await replicator.setPolicy("max", for: "nothing") } == .table("nothing"))
+        #expect(
+            await subject { try await replicator.setPolicy("max", for: "note.size") }
+                == .column("size", table: "note"))
+        #expect(
+            await subject { try await replicator.keepTombstones(of: "note", columns: ["size"]) }
+                == .column("size", table: "note"))
+        _ = try await replicator.sync()
+        let folder = world.container
+        try FileManager.default.moveItem(atPath: folder, toPath: folder + "-away")
+        #expect(await subject { _ = try await replicator.sync() } == .container(folder))
+        try FileManager.default.moveItem(atPath: folder + "-away", toPath: folder)
+        let missing = world.root + "/missing.db"
+        let configuration = a.configuration
+        #expect(
+            await subject { _ = try Replicator(store: missing, configuration: configuration) } == .store(missing))
+        let other = try b.database()
+        #expect(
+            await subject { try await other.write { try replicator.record($0, author: nil) } } == .store(a.path))
+        try other.close()
         await replicator.close()
     }
 

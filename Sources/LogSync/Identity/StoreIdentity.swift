@@ -76,7 +76,8 @@ final class StoreIdentity {
                 .containerUnavailable,
                 "\(place.path) cannot be told from a copy or a restored backup: its state file is lost and the "
                     + "container \(owner.registration.container) is not there; captured changes stay in the store",
-                help: "Mount the container and run the command again")
+                help: "Mount the container and run the command again",
+                subject: .container(owner.registration.container))
         }
         isSettledWithFolder = isSettledWithFolder || scan != nil
         isLost = isLost && scan == nil

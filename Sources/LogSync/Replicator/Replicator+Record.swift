@@ -28,7 +28,11 @@ extension Replicator {
     ///   `invalidStore`, `ioError`. Logsync's own tables are then as they were. A program that commits all the same has its
     ///   changes replicated, without the author.
     public nonisolated func record(_ db: Database, author: String?, context: String? = nil) throws {
-        try programRecording.record(db, author: author, context: context)
+        do {
+            try programRecording.record(db, author: author, context: context)
+        } catch let error as LogSyncError {
+            throw error.about(.store(path))
+        }
     }
 
     /// Runs `updates` within a transaction of the program's own, and records what it has changed as one transaction with its

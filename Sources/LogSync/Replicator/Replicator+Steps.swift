@@ -12,6 +12,16 @@ extension Replicator {
     ///
     /// - Parameter settles: whether the step settles the store's identity; the others need it settled.
     func step<T>(settles: Bool = false, _ body: (ReplicatedStore) throws -> T) async throws -> T {
+        // Observers may take their time, and other processes have their turn meanwhile.
+        defer { postImports() }
+        do {
+            return try await lockedStep(settles: settles, body)
+        } catch let error as LogSyncError {
+            throw error.about(.store(path))
+        }
+    }
+
+    private func lockedStep<T>(settles: Bool, _ body: (ReplicatedStore) throws -> T) async throws -> T {
         let store = try store()
         guard let locks else { throw CancellationError() }
         try await locks.step.acquire(wait: configuration.wait, of: path)
@@ -19,7 +29,7 @@ extension Replicator {
         // Where the state directory was removed, other processes take the locks of the one that was made since.
         if access == .shared, !locks.step.isInPlace {
             self.locks = try madeLocks(for: store)
-            return try await step(settles: settles, body)
+            return try await lockedStep(settles: settles, body)
         }
         // Files that were replaced are not to be read either.
         let isCurrent = store.isCurrent
@@ -27,7 +37,7 @@ extension Replicator {
             try store.refresh()
             if try store.hasOtherStateDirectory {
                 closeStore()
-                return try await step(settles: settles, body)
+                return try await lockedStep(settles: settles, body)
             }
             try store.identity.refresh()
         }
@@ -61,9 +71,13 @@ extension Replicator {
 
     /// Looks at the store without keeping others out.
     func inspect<T>(_ body: (ReplicatedStore) throws -> T) throws -> T {
-        let store = try store()
-        try store.refresh()
-        return try body(store)
+        do {
+            let store = try store()
+            try store.refresh()
+            return try body(store)
+        } catch let error as LogSyncError {
+            throw error.about(.store(path))
+        }
     }
 
     // MARK: Opening and closing
@@ -109,7 +123,8 @@ extension Replicator {
             throw LogSyncError(
                 .containerUnavailable,
                 "\(path) is no store yet: it becomes one when \(founding.container) is there; what is written stays",
-                help: "Mount the shared folder, or wait for its sync engine to deliver it")
+                help: "Mount the shared folder, or wait for its sync engine to deliver it",
+                subject: .container(founding.container))
         }
     }
 

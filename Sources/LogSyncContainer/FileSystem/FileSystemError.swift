@@ -34,6 +34,10 @@ package struct FileSystemError: Error, Hashable, Sendable {
     package func explained(
         kept: String, isRoot: Bool = false, unavailableHelp: String = Self.unavailableHelp
     ) -> LogSyncError {
+        unaddressed(kept: kept, isRoot: isRoot, unavailableHelp: unavailableHelp).about(.container(path))
+    }
+
+    private func unaddressed(kept: String, isRoot: Bool, unavailableHelp: String) -> LogSyncError {
         let what = "could not \(operation) \(path)"
         switch number {
         case ENOSPC, EDQUOT:

@@ -113,21 +113,24 @@ package struct ContentFolder: Sendable {
             throw LogSyncError(
                 .containerUnavailable,
                 "\(path) has no marker (\(Self.markerName)): it is unmounted, wiped or not yet "
-                    + "delivered; \(purpose.kept)", help: contentsHint + purpose.unavailableHelp)
+                    + "delivered; \(purpose.kept)", help: contentsHint + purpose.unavailableHelp,
+                subject: .container(path))
         case .unreadable:
             throw LogSyncError(
                 .containerUnavailable, "\(markerPath) is incomplete or damaged; \(purpose.kept)",
-                help: "Wait for the sync engine to deliver it; logsync rebuild writes it anew from a store of it")
+                help: "Wait for the sync engine to deliver it; logsync rebuild writes it anew from a store of it",
+                subject: .container(path))
         case .otherContent(let other):
             throw LogSyncError(
                 .configuration,
                 "\(path) belongs to the content \(other.debugDescription), not to "
-                    + "\"\(name)\"; \(purpose.kept)", help: purpose.otherContentHelp)
+                    + "\"\(name)\"; \(purpose.kept)", help: purpose.otherContentHelp,
+                subject: .container(path))
         case .newer(let format):
             throw LogSyncError(
                 .newerFormat,
                 "\(path) has format \(format), this logsync knows \(Marker.currentFormat); \(purpose.kept)",
-                help: "Install a newer logsync on this machine")
+                help: "Install a newer logsync on this machine", subject: .container(path))
         }
     }
 

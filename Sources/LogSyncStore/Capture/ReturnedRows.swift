@@ -1,13 +1,16 @@
+import Foundation
 package import GRDB
+import LogSyncModel
+import LogSyncSQLite
 
 /// Rows that a program deletes and that an undo of its own brings back (Documentation/model.md, particular rules).
 ///
 /// The problem. A row with a surrogate identity that is inserted is a new one, whatever it holds. Where its deletion has
 /// been published, an edit that another peer has lost to that would stay lost, though the row is there again.
 ///
-/// The way. Who deletes asks which identity the row has, in the transaction of the deletion: nobody has recorded that yet.
-/// Who brings it back promises its integer to that identity, as to a row that others refer to, and says of the pending
-/// row that it returns: the recorder lets it take up what was edited meanwhile.
+/// The way. A trigger asks which identity the row has as it is deleted: nobody has recorded that yet. Who brings it back
+/// promises an integer to that identity, as to a row that others refer to, and says of the pending row that it returns: the
+/// recorder lets it take up what was edited meanwhile. The integer is the one that it had, unless another row has that.
 package struct ReturnedRows {
     private let id: Int64
     private let isSurrogate: Bool
@@ -29,13 +32,59 @@ package struct ReturnedRows {
         guard made == 2 else { return nil }
     }
 
-    /// An SQL expression for the identity of the row that stood at an integer when it was recorded last; nil where the key says
-    /// which row is which.
-    ///
-    /// - Parameter integer: an SQL expression.
-    package func identity(at integer: String) -> String? {
-        isSurrogate ? "(SELECT identity FROM main.logsync_clock_\(id) WHERE row = \(integer))" : nil
+    // MARK: Identities
+
+    /// An SQL function of a table's name and an integer: the identity of the row that stood there when it was recorded last.
+    /// NULL where the database is no store, and where the key says which row is which.
+    package static let function = "logsync_identity"
+
+    /// Gives a connection the function. Its triggers may not name logsync's tables: these go when the store leaves.
+    package static func addFunction(to db: Database) {
+        // SQLite calls the connection's functions on its own queue, and not after it is closed.
+        nonisolated(unsafe) unowned let database = db
+        db.add(
+            function: DatabaseFunction(function, argumentCount: 2) { values in
+                guard let handle = database.sqliteConnection, let table = String.fromDatabaseValue(values[0]),
+                    let integer = Int64.fromDatabaseValue(values[1])
+                else { return nil }
+                // Past GRDB, which is in the middle of the statement whose trigger asks.
+                let connection = Connection(handle)
+                let id = try? connection.integer(
+                    "SELECT id FROM main.logsync_table WHERE name = ? COLLATE NOCASE AND identity = ?", .text(table),
+                    .text(TrackedTable.IdentityKind.surrogate.rawValue))
+                guard let id else { return nil }
+                let identity = try? connection.scalar(
+                    "SELECT identity FROM main.logsync_clock_\(id) WHERE row = ?", .integer(integer))
+                if case .blob(let bytes)? = identity { return Data(bytes) }
+                return nil
+            })
     }
+
+    /// The identity of the row that stands at an integer, as far as that is recorded.
+    package func identity(at integer: DatabaseValue, _ db: Database) throws -> DatabaseValue? {
+        guard isSurrogate else { return nil }
+        return try DatabaseValue.fetchOne(
+            db, sql: "SELECT identity FROM main.logsync_clock_\(id) WHERE row = ?", arguments: [integer])
+    }
+
+    /// The integer at which a row stands, as far as that is recorded.
+    package func integer(of identity: DatabaseValue, _ db: Database) throws -> Int64? {
+        guard isSurrogate else { return nil }
+        return try Int64.fetchOne(
+            db, sql: "SELECT row FROM main.logsync_clock_\(id) WHERE identity = ?", arguments: [identity])
+    }
+
+    /// Whether an integer is promised to another row.
+    package func isPromised(_ integer: Int64, toOtherThan identity: DatabaseValue, _ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db,
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM main.logsync_reserved
+                    WHERE table_id = ? AND integer = ? AND identity IS NOT ?)
+                """, arguments: [id, integer, identity]) == true
+    }
+
+    // MARK: Bringing back
 
     /// The number of the last pending row, for ``note(after:at:as:_:)``.
     package func lastNumber(_ db: Database) throws -> Int64 {

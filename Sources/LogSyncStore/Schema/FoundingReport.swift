@@ -35,7 +35,7 @@ package struct FoundingReport: Sendable {
         if refusals.count == 1 {
             return LogSyncError(
                 .unsupportedTable, "the table \(refusals[0].table) \(refusals[0].reason); nothing was changed",
-                help: help)
+                help: help, subject: .table(refusals[0].table))
         }
         let tables = refusals.map { "\($0.table) \($0.reason)" }.joined(separator: "; ")
         return LogSyncError(

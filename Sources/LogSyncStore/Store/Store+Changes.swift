@@ -53,11 +53,12 @@ extension Store {
     package func keepTombstones(of name: String, columns: [String]) throws {
         try database.write { store in
             guard let table = try store.tables(named: name).first else {
-                throw LogSyncError(.usage, "the table \(name) is not here; nothing was changed")
+                throw LogSyncError(.usage, "the table \(name) is not here; nothing was changed", subject: .table(name))
             }
             for column in columns where table.localPositions[column.folded] == nil {
                 throw LogSyncError(
-                    .usage, "\(name) has no column \(column.debugDescription) that is replicated; nothing was changed")
+                    .usage, "\(name) has no column \(column.debugDescription) that is replicated; nothing was changed",
+                    subject: .column(column, table: name))
             }
             try store.setTombstoneColumns(columns, of: table)
         }

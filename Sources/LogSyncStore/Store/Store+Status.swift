@@ -181,7 +181,7 @@ extension OpenStore {
             let known = try tables(named: nil).map(\.schema.name).prefix(20).joined(separator: ", ")
             throw LogSyncError(
                 .usage, "this store knows no table \(name.debugDescription)",
-                help: known.isEmpty ? nil : "It replicates \(known).")
+                help: known.isEmpty ? nil : "It replicates \(known).", subject: .table(name))
         }
         return Set(rows.map { String(text: $0[0]) })
     }

@@ -13,7 +13,8 @@ extension Store {
             let tables = try store.tables(named: subscription.table)
             guard let table = tables.first else {
                 throw LogSyncError(
-                    .usage, "the table \(subscription.table) is not in this store; nothing was changed")
+                    .usage, "the table \(subscription.table) is not in this store; nothing was changed",
+                    subject: .table(subscription.table))
             }
             var wanted = subscription
             wanted.table = table.name

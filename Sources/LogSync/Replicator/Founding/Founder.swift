@@ -57,13 +57,14 @@ actor Founder {
                         + "lacks it; nothing was done",
                     help:
                         "Run logsync snapshot at a peer that works, and the command again; where it goes on so, who can write "
-                        + "the folder has deleted the settings: make the content anew from that peer with logsync leave and init"
-                )
+                        + "the folder has deleted the settings: make the content anew from that peer with logsync leave and init",
+                    subject: .container(folder.path))
             }
             throw LogSyncError(
                 .containerUnavailable,
                 "what the content has settled has not arrived in \(folder.path) yet; nothing was done",
-                help: "Wait for the sync engine to deliver the other peers' log files, and run the command again")
+                help: "Wait for the sync engine to deliver the other peers' log files, and run the command again",
+                subject: .container(folder.path))
         }
         return settings
     }
@@ -121,7 +122,8 @@ actor Founder {
             throw LogSyncError(
                 .containerUnavailable,
                 "\(folder.path) has no schema yet, so no store can be made of it; nothing was done",
-                help: "Wait for the sync engine to deliver another peer's files, and run the command again")
+                help: "Wait for the sync engine to deliver another peer's files, and run the command again",
+                subject: .container(folder.path))
         }
         return best.text
     }

@@ -126,7 +126,7 @@ extension Replicator {
                 .configuration,
                 "\(path) is a store of \(registration.content) in \(registration.container), not of \(founding.content) in "
                     + "\(container); nothing was changed",
-                help: "Open it with what it has, then call attach or move to take it elsewhere")
+                help: "Open it with what it has, then call attach or move to take it elsewhere", subject: .store(path))
         }
     }
 
@@ -143,7 +143,8 @@ extension Replicator {
             throw LogSyncError(
                 .configuration,
                 "\(path) is a store in which \(first), and the program says otherwise; nothing was changed",
-                help: "Rows of a content are identified in one way for ever; another takes a content of its own")
+                help: "Rows of a content are identified in one way for ever; another takes a content of its own",
+                subject: .store(path))
         }
         for (target, policy) in rules.options.policies {
             let settled = settings["\(Store.settingKind(ofPolicy: policy)) \(target.folded)"]

@@ -253,13 +253,15 @@ extension Store {
                 throw LogSyncError(
                     .usage,
                     "there is no table \(Policies.splits(target).first?.table ?? target) to set a policy for; nothing was changed",
-                    help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database")
+                    help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database",
+                    subject: .table(Policies.splits(target).first?.table ?? target))
             }
             guard let column else { continue }
             if schema.column(column) == nil {
                 throw LogSyncError(
                     .usage, "\(schema.name) has no column \(column); nothing was changed",
-                    help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).")
+                    help: "Its columns are: \(schema.columns.map(\.name).joined(separator: ", ")).",
+                    subject: .column(column, table: schema.name))
             }
             // Other keys may be spelled in several ways, which are versions of a cell.
             if let key = schema.integerKey, key.folded == column.folded {
