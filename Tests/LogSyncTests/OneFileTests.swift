@@ -19,15 +19,19 @@ struct OneFileTests {
     }
 
     private func rows(_ path: String) throws -> [String] {
-        let queue = try DatabaseQueue(path: path)
+        let queue = try a.database(path)
         defer { try? queue.close() }
         return try queue.read { try String.fetchAll($0, sql: "SELECT x FROM t ORDER BY id") }
     }
 
     private func vacuum(into path: String) throws {
-        let queue = try DatabaseQueue(path: a.path)
+        let queue = try a.database()
         defer { try? queue.close() }
         try queue.writeWithoutTransaction { try $0.execute(sql: "VACUUM INTO ?", arguments: [path]) }
+        // Which has a journal.
+        let other = try a.database(path)
+        defer { try? other.close() }
+        try other.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
     }
 
     private var hasContent: Bool { RestingFiles(a.path).hasLog }
