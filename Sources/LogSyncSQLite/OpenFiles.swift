@@ -117,6 +117,13 @@ extension Connection {
         return true
     }
 
+    /// Has the database for this connection alone, which is to be closed next, and says whether it does: nobody else has it
+    /// open then, nor opens it, until SQLite has removed the log, which it does by name.
+    package func lockAlone() -> Bool { logsync_lock_alone(handle) == SQLITE_OK }
+
+    /// Gives that back, where the connection could not be closed.
+    package func unlockAlone() { logsync_unlock_alone(handle) }
+
     /// Leaves the database and its log as they are when the connection closes, the last one too.
     /// Source: <https://www.sqlite.org/c3ref/c_dbconfig_defensive.html>.
     package func disableCheckpointOnClose() throws {

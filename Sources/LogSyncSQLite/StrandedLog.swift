@@ -7,9 +7,14 @@ import Foundation
 /// what it has left of that is malformed.
 ///
 /// The rule. The log goes where it is still the one that was open here, nobody has the new database open, and that is no copy
-/// of the file as it stood without its log: to such a copy the log belongs.
-/// Source: <https://www.sqlite.org/howtocorrupt.html>, section 2.4.
+/// of the file as it stood without its log: to such a copy the log belongs. A log that was copied over it, into the same
+/// file, is told by its salt, which the index of the one before does not have.
+/// Sources: <https://www.sqlite.org/howtocorrupt.html>, section 2.4; <https://www.sqlite.org/walformat.html>.
 package final class StrandedLog {
+    /// Linux's F_OFD_SETLK, which only GNU's headers have: a lock of the descriptor, not of the process.
+    /// Source: <https://man7.org/linux/man-pages/man2/fcntl_locking.2.html>.
+    private static let setOwnLock: CInt = 37
+
     private let path: String
     private let files: OpenFiles
     /// The database that was open, which has no name any more.
@@ -26,24 +31,41 @@ package final class StrandedLog {
 
     deinit { close(former) }
 
-    /// Removes the log and its index. Call it when the connection is closed, and no other of this process has the path open:
-    /// it would lose its locks.
+    /// Removes the log and its index. Call it when the connection is closed, and no other of this process has the database
+    /// or its log open: it would lose its locks.
     ///
     /// - Returns: whether they are gone.
     package func remove() -> Bool {
         let file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { return false }
         defer { close(file) }
-        // All that SQLite locks of a database: who opens it next waits, and who has it open has locked some of it.
+        // All that SQLite locks of a database: who opens it next waits, and who has it open has locked some of it, a connection
+        // of this process, too.
         var lock = flock()
         lock.l_type = Int16(F_WRLCK)
         lock.l_whence = Int16(SEEK_SET)
         lock.l_start = 0x4000_0000
         lock.l_len = 512
-        guard fcntl(file, F_SETLK, &lock) == 0, files.leavesLog(), !isSame(file) else { return false }
-        guard unlink(path + "-wal") == 0 else { return false }
+        // Comparing takes a while, in which another log may be put into place.
+        guard fcntl(file, Self.setOwnLock, &lock) == 0, !isSame(file), isOfIndex, files.leavesLog(),
+            unlink(path + "-wal") == 0
+        else { return false }
         unlink(path + "-shm")
         return true
+    }
+
+    /// Whether the index is of this log.
+    private var isOfIndex: Bool {
+        guard let one = salt(path + "-wal", at: 16), let other = salt(path + "-shm", at: 32) else { return false }
+        return one == other
+    }
+
+    private func salt(_ file: String, at offset: off_t) -> UInt64? {
+        let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var salt: UInt64 = 0
+        return pread(descriptor, &salt, 8, offset) == 8 ? salt : nil
     }
 
     /// Whether a file holds what the former database holds.

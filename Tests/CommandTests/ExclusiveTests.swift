@@ -65,6 +65,36 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
+    /// Tries to have the database for itself, without waiting, every so often; says so when it has it.
+    private static let insistent = """
+        import sqlite3, sys, time
+        while True:
+            app = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
+            try:
+                app.execute("PRAGMA locking_mode = EXCLUSIVE")
+                app.execute("INSERT INTO notes(text) VALUES('alone')")
+                break
+            except sqlite3.OperationalError:
+                app.close()
+                time.sleep(float(sys.argv[2]))
+        print("held", flush=True)
+        app.execute("INSERT INTO notes(text) VALUES('last')")
+        app.close()
+        """
+
+    @Test(arguments: ["0.1", "0.6"])
+    func `a program that tries again and again to have its database for itself gets it`(pause: String) async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        let daemon = try tool.start(["watch", store, "--json"])
+        try await daemon.line { $0.contains("ready") }
+        let app = try tool.start(program: "/usr/bin/env", ["python3", "-c", Self.insistent, store, pause])
+        #expect(await app.end(within: 60).code == 0)
+        try await waitsForEverything(tool, store)
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+    }
+
     // MARK: Transactions that last
 
     /// Keeps a write transaction open until a file is there.

@@ -74,4 +74,83 @@ struct RestTests {
         let error = try #require(throws: LogSyncError.self) { try peer.store.hasPendingChanges() }
         #expect(error.code == .locked && error.message.contains("replaced"))
     }
+
+    // MARK: Closing
+
+    @Test func `what is to be closed has the database alone, unless another has it open, who is not disturbed`()
+        throws
+    {
+        let path = folder.path + "/b.db"
+        let (one, other) = (try TestPeer.open(path), try TestPeer.open(path))
+        try one.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(x)")
+        _ = try other.integer("SELECT count(*) FROM t")
+        #expect(!one.lockAlone())
+        try other.execute("INSERT INTO t VALUES(1)")
+        // Nor are those that come now.
+        let late = try TestPeer.open(path)
+        try late.execute("PRAGMA busy_timeout = 50")
+        #expect(try late.integer("SELECT count(*) FROM t") == 1)
+        TestPeer.close(late)
+        TestPeer.close(other)
+        #expect(one.lockAlone())
+        let kept = try TestPeer.open(path)
+        try kept.execute("PRAGMA busy_timeout = 50")
+        #expect(throws: LogSyncError.self) { try kept.integer("SELECT count(*) FROM t") }
+        one.unlockAlone()
+        #expect(try kept.integer("SELECT count(*) FROM t") == 1)
+        TestPeer.close(kept)
+        #expect(one.lockAlone())
+        TestPeer.close(one)
+        #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+    }
+
+    /// A database with a log, of which a program has made another file that stands in its place; and the log of a third.
+    private func replaced() throws -> (app: Connection, files: OpenFiles, path: String, otherLog: Data) {
+        let (path, other) = (folder.path + "/b.db", folder.path + "/c.db")
+        let app = try TestPeer.open(path)
+        try app.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES('one')")
+        let files = OpenFiles(path)
+        let program = try TestPeer.open(other)
+        try program.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES('two')")
+        let log = try Data(contentsOf: URL(fileURLWithPath: other + "-wal"))
+        try program.execute("VACUUM INTO '\(folder.path)/d.db'")
+        TestPeer.close(program)
+        #expect(rename(folder.path + "/d.db", path) == 0)
+        try app.disableCheckpointOnClose()
+        return (app, files, path, log)
+    }
+
+    @Test func `a log beside a database that has taken another's place goes`() throws {
+        let (app, files, path, _) = try replaced()
+        let log = try #require(files.strandedLog())
+        TestPeer.close(app)
+        #expect(log.remove())
+        #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+    }
+
+    @Test func `a log that was copied into the file of the one before it stays`() throws {
+        let (app, files, path, otherLog) = try replaced()
+        let log = try #require(files.strandedLog())
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path + "-wal"))
+        try file.truncate(atOffset: 0)
+        try file.write(contentsOf: otherLog)
+        try file.close()
+        TestPeer.close(app)
+        #expect(!log.remove())
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path + "-wal")) == otherLog)
+    }
+
+    @Test func `a log stays beside a database that a connection of this process has open`() throws {
+        let (app, files, path, _) = try replaced()
+        let log = try #require(files.strandedLog())
+        TestPeer.close(app)
+        // Through a name of its own it has a log of its own.
+        let other = path + ".link"
+        #expect(link(path, other) == 0)
+        let program = try TestPeer.open(other)
+        defer { TestPeer.close(program) }
+        try program.execute("PRAGMA journal_mode = WAL; INSERT INTO t VALUES('three')")
+        #expect(!log.remove())
+        #expect(FileManager.default.fileExists(atPath: path + "-wal"))
+    }
 }

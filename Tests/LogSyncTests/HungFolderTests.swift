@@ -10,26 +10,26 @@ import Testing
 private final class HungFileSystem: ForwardingFileSystem {
     let base = PosixFileSystem()
     private let gate = NSCondition()
-    nonisolated(unsafe) private var isHeld = false
+    nonisolated(unsafe) private var heldFolder: String?
 
-    func hold(_ held: Bool) {
+    func hold(_ held: Bool, _ folder: String = "/") {
         gate.withLock {
-            isHeld = held
+            heldFolder = held ? folder : nil
             gate.broadcast()
         }
     }
 
-    private func pass() {
-        gate.withLock { while isHeld { gate.wait() } }
+    private func pass(_ path: String) {
+        gate.withLock { while let folder = heldFolder, path.hasPrefix(folder) { gate.wait() } }
     }
 
     func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
-        pass()
+        pass(directory)
         return try base.list(directory, statuses: statuses)
     }
 
     func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
-        pass()
+        pass(path)
         return try base.status(path, followingLinks: followingLinks)
     }
 }
@@ -74,5 +74,35 @@ struct HungFolderTests {
         try await eventually("it answers") { !running[0].isContainerSilent }
         for replicator in running { await replicator.stop() }
         #expect(said(lines) == 1, "\(lines.all)")
+    }
+
+    @Test("Stores are listed though the folders of some do not answer, and of these it is said")
+    func listed() async throws {
+        let (near, far) = (try World(), try World())
+        let b = try await near.founder("b", rows: ["one"])
+        var paths: [String] = []
+        // More than are asked at a time.
+        for number in 1...6 {
+            var a = try far.machine("a\(number)")
+            a.configuration = b.configuration
+            try a.makeDatabase()
+            _ = try await a.initialize()
+            paths.append(a.path)
+        }
+        var configuration = b.configuration
+        let fileSystem = HungFileSystem()
+        configuration.fileSystem = fileSystem
+        func states() async throws -> [String: ListedStore.State] {
+            let stores = try await Replicator.list(configuration: configuration).stores
+            #expect(stores.allSatisfy { $0.container == ($0.store == b.path ? near.container : far.container) })
+            return Dictionary(uniqueKeysWithValues: stores.map { ($0.store, $0.state) })
+        }
+        fileSystem.hold(true, far.container)
+        let found = try await states()
+        fileSystem.hold(false)
+        #expect(found[b.path] == .ok && found.count == 7)
+        #expect(paths.allSatisfy { found[$0] == .silent })
+        let answered = try await states()
+        #expect(answered.count == 7 && !answered.values.contains(.silent))
     }
 }

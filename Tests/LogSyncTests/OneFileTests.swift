@@ -19,15 +19,19 @@ struct OneFileTests {
     }
 
     private func rows(_ path: String) throws -> [String] {
-        let queue = try DatabaseQueue(path: path)
+        let queue = try a.database(path)
         defer { try? queue.close() }
         return try queue.read { try String.fetchAll($0, sql: "SELECT x FROM t ORDER BY id") }
     }
 
     private func vacuum(into path: String) throws {
-        let queue = try DatabaseQueue(path: a.path)
+        let queue = try a.database()
         defer { try? queue.close() }
         try queue.writeWithoutTransaction { try $0.execute(sql: "VACUUM INTO ?", arguments: [path]) }
+        // Which has a journal.
+        let other = try a.database(path)
+        defer { try? other.close() }
+        try other.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
     }
 
     private var hasContent: Bool { RestingFiles(a.path).hasLog }
@@ -66,6 +70,21 @@ struct OneFileTests {
         try pool.close()
         try await eventually(within: .seconds(120), "the log is empty") { !hasContent }
         #expect(try rows(a.path) == ["one", "two", "three"])
+        await replicator.stop()
+        await replicator.close()
+    }
+
+    @Test("A program that opens it meanwhile and waits for nobody is never told that it is locked")
+    func neverLocked() async throws {
+        let replicator = try await a.replicator()
+        await replicator.start()
+        for number in 1...3 {
+            try a.execute("INSERT INTO t(x) VALUES('\(number)')")
+            try await eventually(within: .seconds(120), "the log is empty") {
+                #expect(throws: Never.self) { #expect(try rows(a.path).count == number) }
+                return await replicator.restsUntouched && !hasContent
+            }
+        }
         await replicator.stop()
         await replicator.close()
     }

@@ -11,6 +11,14 @@ int logsync_db_config(sqlite3 *db, int option, int value, int *state);
 /// Returns SQLITE_OK where there is none that is open.
 int logsync_synchronize_log(sqlite3 *db);
 
+/// Has the main database for this connection alone until it is closed, as SQLite itself does where it removes the log with the
+/// last connection: call it right before that, outside of transactions, of a database whose log is open. Returns SQLITE_BUSY
+/// where any other connection has it open; then nothing has changed.
+int logsync_lock_alone(sqlite3 *db);
+
+/// Gives that back, of a connection that was not closed after all.
+void logsync_unlock_alone(sqlite3 *db);
+
 /// SQLITE_TRANSIENT, a cast that Swift cannot express.
 sqlite3_destructor_type logsync_sqlite_transient(void);
 

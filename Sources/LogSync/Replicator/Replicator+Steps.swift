@@ -149,11 +149,11 @@ extension Replicator {
 
     /// Lets go of files that are no longer those of the store's path, and writes nothing into what has taken their place.
     private func closeReplaced() {
-        // A program in this process may have the path open, and would lose its locks.
         let removeStrandedLog = isRunning && notifying == nil ? opened?.store.strandedLogRemoval() : nil
         closeStore()
         guard isRunning else { return }
-        if let removeStrandedLog, !KernelLocks.shared.isOpenElsewhere(path), removeStrandedLog() {
+        // A program in this process that has it open would lose its locks.
+        if let removeStrandedLog, !KernelLocks.shared.isStillInUse(path), removeStrandedLog() {
             configuration.logger.notice(
                 "\(path) is another database now; the -wal of the one before it stood beside it, and was removed")
         }

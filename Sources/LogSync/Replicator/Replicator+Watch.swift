@@ -116,12 +116,13 @@ extension Replicator {
                 if wake.reasons.contains(.request) { try await letGo(wakes) }
                 state.schedule(wake.reasons)
                 if isUntouched(by: wake) { continue }
-                if wake.reasons == .rest {
+                let isOnlyNoticed = wake.reasons.isSubset(of: [.local, .commit, .rest])
+                if isOnlyNoticed, wake.reasons.contains(.rest) {
                     try rest(&state)
                     continue
                 }
                 try await checkIsFree(&state)
-                state.postponeRest()
+                state.postponeRest(unlessAsBefore: isOnlyNoticed ? RestingFiles(path) : nil)
                 beginWork()
                 isAtWork = true
                 let result = try await respond(to: wake, &state)
@@ -187,6 +188,7 @@ extension Replicator {
     /// Where the program that has them open is this one, no other gets them anyway, and opening them again would delay the
     /// next commit and the next import.
     private func rest(_ state: inout DaemonState) throws {
+        state.noteRest()
         guard let opened, !opened.store.isResting, notifying == nil else { return }
         guard opened.isCurrent, var files = opened.store.restingFiles(now: PassingTime.nanosecondsSince1970()) else {
             return state.postponeRest()
@@ -198,13 +200,17 @@ extension Replicator {
             files = RestingFiles(path)
         }
         // What was written before that look is seen by this one, and what is written after it changes the files.
-        guard try isRecorded(state) else { return state.wakes.wake(.local) }
+        guard try isRecorded(&state) else { return }
         try opened.store.rest(files)
     }
 
-    private func isRecorded(_ state: DaemonState) throws -> Bool {
+    /// Whether nothing is left to be recorded; else that comes first.
+    private func isRecorded(_ state: inout DaemonState) throws -> Bool {
         let (version, isPending) = try inspect { (try $0.store.dataVersion(), try $0.store.hasPendingChanges()) }
-        return !isPending && version == state.version ?? version
+        guard isPending || version != state.version ?? version else { return true }
+        state.postponeRest()
+        state.wakes.wake(.local)
+        return false
     }
 
     /// How often, and after which pauses, it is looked whether a program that lets nobody in does so for longer than a

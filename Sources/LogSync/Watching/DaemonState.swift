@@ -1,5 +1,6 @@
 import Foundation
 import LogSyncModel
+import LogSyncStore
 
 /// What a running replicator remembers from one wake to the next.
 struct DaemonState {
@@ -28,6 +29,8 @@ struct DaemonState {
 
     /// The wake at which the store's files are let go of, where nothing happens before.
     private var rest: Task<Void, Never>?
+    /// The store's files when that was put off last.
+    private var restingFiles: RestingFiles?
     /// The program that was said to have the store for itself.
     var holder: pid_t?
 
@@ -57,10 +60,18 @@ struct DaemonState {
     private static let restDelay = Duration.milliseconds(700)
 
     /// Puts off letting go of the store's files.
-    mutating func postponeRest() {
+    ///
+    /// - Parameter files: the store's, where it is only put off if they have changed since it was put off before: a program
+    ///   that tries in vain to have them for itself opens and closes them, and would never get them.
+    mutating func postponeRest(unlessAsBefore files: RestingFiles? = nil) {
+        guard rest == nil || files == nil || files != restingFiles else { return }
+        restingFiles = files
         rest?.cancel()
         rest = wakes.wake(.rest, after: Self.restDelay)
     }
+
+    /// Notes that the time has come; if the files are not let go of now, that is put off anew.
+    mutating func noteRest() { rest = nil }
 
     /// Notes what a round did for the receipt: whether it was written, and whether there may be something to say.
     mutating func noteReceipt(isWritten: Bool, isOwed: Bool) {

@@ -80,6 +80,12 @@ final class KernelLocks: Sendable {
             || locks(of: path + "-shm", age: Self.holderAge).contains { $0.bytes.overlaps(Self.logBytes) }
     }
 
+    /// The same, where this process has just closed it: what the kernel said before does not count.
+    func isStillInUse(_ path: String) -> Bool {
+        last.withLock { $0 = nil }
+        return isInUse(path)
+    }
+
     /// Whether another process has it open through its log; false also where that cannot be told.
     func isOpenElsewhere(_ path: String) -> Bool {
         locks(of: path, age: Self.holderAge).contains {

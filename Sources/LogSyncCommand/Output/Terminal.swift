@@ -34,8 +34,10 @@ enum Terminal {
     }
 
     /// Writes to stderr. There is nowhere to report that this failed.
-    static func writeError(_ text: String) {
-        _ = write(Array(text.utf8), to: STDERR_FILENO)
+    static func writeError(_ text: String) { writeError(Array(text.utf8)) }
+
+    static func writeError(_ bytes: [UInt8]) {
+        _ = write(bytes, to: STDERR_FILENO)
     }
 
     private static func write(_ bytes: [UInt8], to descriptor: CInt) -> Bool {

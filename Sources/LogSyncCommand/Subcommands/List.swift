@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import Logging
 
 /// Lists the stores of this user.
 struct List: AsyncParsableCommand {
@@ -7,7 +8,7 @@ struct List: AsyncParsableCommand {
         abstract: "List every store of this user on this machine, and how it is.",
         discussion: """
             A store is known from when it was made or first used by this user until it leaves. Ends with 0 whatever state the
-            stores are in.
+            stores are in. A folder that does not answer, as on a mount that hangs, is waited for a second and a half.
 
             EXAMPLE
               logsync list
@@ -17,8 +18,14 @@ struct List: AsyncParsableCommand {
 
     func run() async throws {
         try await common.run { session in
+            if let status = try await ChildCommand.run() { return status }
             let report = try await Replicator.list(configuration: session.configuration())
             try session.answer(report) { lines(report, session.configuration().stateDirectory) }
+            for folder in Set(report.stores.filter { $0.state == .silent }.compactMap(\.container)).sorted() {
+                session.logger.warning(
+                    "\(folder) does not answer: its mount hangs, or its disk is slow; look at the mount")
+            }
+            ChildCommand.sayDone()
             return .done
         }
     }

@@ -126,16 +126,3 @@ final class ShellCommand: Sendable {
         return descriptor
     }
 }
-
-/// A null-terminated array of C strings, as `exec` takes it.
-private final class CStrings {
-    let pointers: [UnsafeMutablePointer<CChar>?]
-
-    init(_ strings: [String]) {
-        pointers = strings.map { strdup($0) } + [nil]
-    }
-
-    deinit {
-        for pointer in pointers { free(pointer) }
-    }
-}

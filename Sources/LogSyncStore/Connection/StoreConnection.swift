@@ -133,13 +133,19 @@ final class StoreConnection: Sendable {
     func closeQueue(_ prepare: () throws -> Void) throws {
         guard let queue = box.queue else { return }
         try queue.inDatabase { _ in
-            try prepare()
             box.store = nil
             box.connection?.finalizeStatements()
-            box.connection = nil
+            // Last, because it may keep others out until the end.
+            try prepare()
+            box.connection?.finalizeStatements()
         }
-        try queue.close()
-        box.queue = nil
+        do {
+            try queue.close()
+        } catch {
+            try? queue.inDatabase { _ in box.connection?.unlockAlone() }
+            throw error
+        }
+        (box.queue, box.connection) = (nil, nil)
     }
 
     /// The queue, of a connection that is opened where it rested.
@@ -196,10 +202,13 @@ final class StoreConnection: Sendable {
     /// Has closing write nothing where the files that are open are no longer those of the path.
     func leaveDisplacedFilesAlone() {
         guard let connection = box.connection else { return }
+        // SQLite removes the log by name: between this look and that, nobody may open the database and find no log, as where
+        // one was deleted. Where others have it open, the log is theirs to remove.
+        let isAlone = (try? connection.isLogged) == false || connection.lockAlone()
         // Where it cannot be told, nothing is lost by leaving the log to who opens the database next.
         let isInPlace = (try? isInPlace(connection)) ?? false
         // It fails for no connection that is open.
-        if !isInPlace { try? connection.disableCheckpointOnClose() }
+        if !isAlone || !isInPlace { try? connection.disableCheckpointOnClose() }
     }
 
     // MARK: Transactions

@@ -21,6 +21,8 @@ public struct ListedStore: Sendable, Encodable {
         case held
         /// Its container is not there, or the store cannot be asked now.
         case unavailable
+        /// Its container does not answer, as a mount that hangs.
+        case silent
         /// There is no store at its path any more.
         case missing
     }
