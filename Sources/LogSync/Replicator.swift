@@ -141,12 +141,14 @@ public actor Replicator {
 
     /// `init` asks what columns refer to; of a column that a migration adds it could not.
     private func warnOfUndecided() throws {
+        let held = try inspect { try $0.store.heldReferences() }
         for reference in try inspect({ try $0.store.undecidedReferences() }) {
             let column = "\(reference.table).\(reference.column)"
+            let isHeld = held.contains(column)
             configuration.logger.warning(
                 """
                 \(column) in \(path) is new, and seems to hold integers of rows of \(reference.parent), which differ from peer \
-                to peer. `logsync migrate \(path) --reference \(column)=\(reference.parent)` says that it does, and \
+                to peer\(isHeld ? "; it is not replicated until that is decided" : ""). `logsync migrate \(path) --reference \(column)=\(reference.parent)` says that it does, and \
                 `--no-reference \(column)` that it does not
                 """)
         }

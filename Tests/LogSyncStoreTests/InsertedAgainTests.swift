@@ -7,22 +7,28 @@ import Testing
 @Suite("Rows that were deleted and inserted again as they were")
 struct InsertedAgainTests {
     enum Kind: CaseIterable {
-        case integers, autoincrement, without
+        case integers, autoincrement, without, named, namedWithoutRowid, chosen
 
         var schema: String {
             switch self {
             case .integers: "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT, n INT)"
             case .autoincrement: "CREATE TABLE t(id INTEGER PRIMARY KEY AUTOINCREMENT, x TEXT UNIQUE, n INT)"
             case .without: "CREATE TABLE t(x TEXT, n INT)"
+            case .named: "CREATE TABLE t(x TEXT PRIMARY KEY, n INT)"
+            case .namedWithoutRowid: "CREATE TABLE t(x TEXT PRIMARY KEY, n INT) WITHOUT ROWID"
+            case .chosen: "CREATE TABLE t(id INTEGER PRIMARY KEY, x TEXT UNIQUE NOT NULL, n INT)"
             }
         }
+
+        var identities: [String: IdentityChoice] { self == .chosen ? ["t": .columns(["x"])] : [:] }
     }
 
     private func pair(_ kind: Kind, _ more: String = "") throws -> (a: TestPeer, b: TestPeer) {
         let folder = try TestFolder()
         let a = try TestPeer(
             folder, "a",
-            sql: kind.schema + "; INSERT INTO t(x, n) VALUES('one', 1), ('two', 2), ('three', 3);" + more)
+            sql: kind.schema + "; INSERT INTO t(x, n) VALUES('one', 1), ('two', 2), ('three', 3);" + more
+        ) { $0.identities = kind.identities }
         let b = try TestPeer(folder, "b", cloning: a)
         try converge(a, b)
         return (a, b)
@@ -82,7 +88,9 @@ struct InsertedAgainTests {
         }
     }
 
-    @Test("A row that gets the integer of a deleted one, and is written then, is another", arguments: Kind.allCases)
+    @Test(
+        "A row that gets the integer of a deleted one, and is written then, is another",
+        arguments: [Kind.integers, .autoincrement, .without, .chosen])
     func writtenAfterwards(kind: Kind) throws {
         let (a, b) = try pair(kind)
         try a.write(
@@ -91,6 +99,50 @@ struct InsertedAgainTests {
         try b.write("UPDATE t SET n = 33 WHERE x = 'three'")
         try converge(a, b)
         #expect(try a.strings("SELECT x, n FROM t ORDER BY n") == ["one|1", "two|2", "four|3"])
+    }
+
+    @Test("A row of a chosen name is the one that it was under another integer, and what refers to it goes along")
+    func renumbered() throws {
+        let (a, b) = try pair(
+            .chosen,
+            """
+            CREATE TABLE child(id INTEGER PRIMARY KEY, t INTEGER REFERENCES t); INSERT INTO child(t) VALUES(1), (2)
+            """)
+        try a.write(
+            """
+            BEGIN; CREATE TEMP TABLE saved AS SELECT * FROM t; DELETE FROM t;
+            INSERT INTO t(x, n) SELECT x, n FROM saved ORDER BY n DESC;
+            UPDATE child SET t = (SELECT t.id FROM t JOIN saved ON saved.x = t.x WHERE saved.id = child.t); COMMIT
+            """)
+        try b.write("UPDATE t SET n = 20 WHERE x = 'two'")
+        try expect(["one|1", "three|3", "two|20"], a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT x FROM child JOIN t ON t.id = child.t ORDER BY 1") == ["one", "two"])
+        }
+    }
+
+    @Test("A row of a link is the one that it was, unless what it joins is another row", arguments: [false, true])
+    func links(isAnother: Bool) throws {
+        let (a, b) = try pair(
+            .integers,
+            """
+            CREATE TABLE link(t INTEGER REFERENCES t(id), tag TEXT, n INT, PRIMARY KEY(t, tag));
+            INSERT INTO link VALUES(1, 'x', 1), (2, 'y', 2)
+            """)
+        let renewed = isAnother ? "DELETE FROM t WHERE id = 2; INSERT INTO t VALUES(2, 'another', 9);" : ""
+        try a.write(
+            """
+            BEGIN; CREATE TEMP TABLE saved AS SELECT * FROM link; DELETE FROM link; \(renewed)
+            INSERT INTO link SELECT * FROM saved; COMMIT
+            """)
+        try b.write("UPDATE link SET n = 10 WHERE tag = 'x'")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(
+                try peer.strings("SELECT t.x, tag, link.n FROM link JOIN t ON t.id = link.t ORDER BY tag")
+                    == ["one|x|10", "\(isAnother ? "another" : "two")|y|2"])
+            #expect(try peer.store.audit().problems == [])
+        }
     }
 
     @Test("Rows that get other rowids are found by what they hold, as many as there are")

@@ -176,12 +176,15 @@ struct StoreExamination {
 
     /// The columns that came with a migration, and may hold integers of other rows.
     private func undecidedReferences() throws -> [Finding] {
-        try store.store.undecidedReferences().map { reference in
+        let held = try store.store.heldReferences()
+        return try store.store.undecidedReferences().map { reference in
             let column = "\(reference.table).\(reference.column)"
             return Finding(
                 "undecided-reference", .trouble,
                 "it seems to hold integers of rows of \(reference.parent), which differ from peer to peer",
-                at: "\(path): \(column)", why: "it came with a migration, and no foreign key says what it refers to",
+                at: "\(path): \(column)",
+                why: "it came with a migration, and no foreign key says what it refers to"
+                    + (held.contains(column) ? "; it is not replicated until that is decided" : ""),
                 help: "logsync migrate STORE --reference \(column)=\(reference.parent) says that it does, "
                     + "--no-reference \(column) that it does not")
         }

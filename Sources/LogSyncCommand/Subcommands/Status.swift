@@ -38,6 +38,7 @@ struct Status: AsyncParsableCommand {
         if status.keptForSchema > 0 {
             facts.add("kept", "\(status.keptForSchema) cells for tables and columns that are not here yet")
         }
+        for reference in status.heldReferences { facts.add("held", reference.line) }
         for undecided in status.undecided { facts.add("held", undecided.line) }
         if !status.unenforced.isEmpty { facts.add("unenforced", status.unenforced.joined(separator: ", ")) }
         if !status.succeeds.isEmpty {

@@ -70,6 +70,9 @@ final class OpenStore {
     var hasCopies: Bool?
     /// Whether of some columns it is not known what they were called (``UndecidedColumns``); nil until it was asked for.
     var hasUndecided: Bool?
+    /// Whether columns or tables are left alone because they seem to refer to other rows (``HeldReferences``); nil until it
+    /// was asked for.
+    var hasHeldReferences: Bool?
     /// Whether another peer has said of columns since what they were called (``LateRenames``); nil until it was asked for.
     var hasLateRenames: Bool?
     /// Whether the store is known to have noted what its references mean.
@@ -126,6 +129,7 @@ final class OpenStore {
         batchings = [:]
         tombstones = [:]
         (hasUndecided, hasLateRenames, pendingQueries, absentNames) = (nil, nil, nil, nil)
+        hasHeldReferences = nil
         hasReferenceHistory = false
         referenceRules = ReferenceRules(catalog, unenforced: policies.unenforced)
         if copiedTriggers >= 0 { try AppTriggers(catalog: catalog, connection: connection).setAbortClauses() }

@@ -46,6 +46,10 @@ struct RowRecorder {
             let rowid = table.hasRowid ? touched.rowid ?? staged.key.rowid : nil
             return try insert(row, at: rowid, replacing: nil, carrying: carried)
         }
+        if touched.isReinserted, !touched.isReturned, touched.keyChangedFrom == nil, isSame(row, record) {
+            // A program has saved all of its rows by deleting and inserting them: this one was not written.
+            return try update(row, at: position, record, mayBreakCheck: false)
+        }
         if touched.isReinserted {
             store.count(-1, record.state, row: store.rowDigest(table, row.identity), table: table)
             // Its key may have been another meanwhile.
@@ -53,6 +57,12 @@ struct RowRecorder {
             return try insert(row, at: position, replacing: record, carrying: carried)
         }
         try update(row, at: position, record, mayBreakCheck: carried?.breaksCheck ?? false)
+    }
+
+    /// Whether a row holds what its record says, under the same identity.
+    private func isSame(_ row: Row, _ record: ClockRecord) -> Bool {
+        (record.named ?? row.identity) == row.identity && reader.digest(row.values.digests) == record.digest
+            && reader.columnDigests(row.values.digests) == record.digests
     }
 
     // MARK: Insert
@@ -239,7 +249,9 @@ struct RowRecorder {
                     || !isChanged && record.state.isUnchanged(since: cell, recorder)
                 isKept = true
             }
-            let isFilled = try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)
+            let isFilled =
+                try isNew.contains(column.id) && recording.isFilledByMigration(row.touched)
+                && !isWrittenSinceHeld(column, at: index, of: row)
             let own = try isFilled ? recording.programWrite(to: row.key, row.touched, in: index) : nil
             if isFilled && !isWritten && own == nil { recorder.noteFill(row[index], of: column.id, in: table) }
             guard row[index] != shown && !isDefault(row[index], index) else { continue }
@@ -252,6 +264,13 @@ struct RowRecorder {
             }
         }
         return (changed, captured, fills, isKept)
+    }
+
+    /// Whether a column was left alone until it was known what it refers to, and the row has held something else there.
+    private func isWrittenSinceHeld(_ column: TrackedTable.Column, at index: Int, of row: Row) throws -> Bool {
+        guard recorder.findings.releasedColumns[table.id]?.contains(column.id) ?? false else { return false }
+        return try HeldValues(of: table, on: store.connection).digest(of: column.name, in: row.identity)
+            != UInt32(truncatingIfNeeded: row.values.digests[index])
     }
 
     func isDefault(_ value: Value, _ position: Int) -> Bool {

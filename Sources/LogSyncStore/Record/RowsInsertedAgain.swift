@@ -1,17 +1,18 @@
 // Rows that a program has deleted and inserted again as they were (Documentation/model.md, particular rules).
 //
 // The problem. Programs save a list by deleting its rows and inserting them anew. Where a key says which row is which,
-// each goes on as itself. Where rows have surrogate identities each would be a new one: an edit that another peer has made
-// meanwhile would be lost to the delete, and where two machines save, each row would be there twice.
+// each goes on as itself, and where it holds what it held `RowRecorder` writes nothing. Where rows have surrogate
+// identities each would be a new one: an edit that another peer has made meanwhile would be lost to the delete, and where
+// two machines save, each row would be there twice.
 //
 // The rule. A row that was deleted and a row that was inserted since the last recording are one if they hold the same:
-// under one integer where the table has integers, in any place where it has no key, because a rowid means
-// nothing there. Such a row continues its record, as if it had been updated to what it held, and nothing is recorded of
-// it but references that mean another row by now.
+// under one integer where the table has integers, in any place where it has no key, because a rowid means nothing there,
+// or where columns that were chosen are its identity. Such a row continues its record, as if it had been updated to what
+// it held, and nothing is recorded of it but references that mean another row by now.
 //
-// The exception. What a row held when it was inserted nobody knows once it was written again. It is the one that was deleted
-// under its integer, or in any place, if it holds a value which tells rows apart, and which these two alone hold; then it is
-// recorded as an update.
+// The exception. What a row held when it was inserted nobody knows once it was written again. Without a name it is the one that
+// was deleted under its integer, or in any place, if it holds a value which tells rows apart, and which these two alone
+// hold; then it is recorded as an update.
 
 import LogSyncModel
 import LogSyncSQLite
@@ -22,11 +23,11 @@ struct RowsInsertedAgain {
     private let recording: TableRecording
     private var table: TrackedTable { recording.table }
 
-    /// - Returns: nil where no row of the table was deleted, and where its rows go by their keys.
+    /// - Returns: nil where no row of the table was deleted, and where its rows go by the keys under which they are captured.
     init?(_ recording: TableRecording) {
         let table = recording.table
         guard !recording.captured.deleted.isEmpty,
-            Self.isKeyless(table) || table.kind == .surrogate && table.localInteger != nil
+            Self.isKeyless(table) || table.kind != .natural && table.localInteger != nil
         else { return nil }
         self.recording = recording
     }
@@ -38,7 +39,9 @@ struct RowsInsertedAgain {
 
     /// While records are as they were.
     func keep() throws {
-        if table.localInteger == nil { try keepWherever() } else { try keepInPlace() }
+        if table.localInteger != nil { try keepInPlace() }
+        // A row that a chosen column names is that one under another integer, too.
+        if table.localInteger == nil || table.kind == .columns { try keepWherever() }
     }
 
     private func keepInPlace() throws {
@@ -97,7 +100,8 @@ struct RowsInsertedAgain {
     private func keepChanged(
         _ rows: [(key: RowKey, row: TableReader.Row)], _ places: [Int64: [UInt32]]
     ) throws {
-        guard !rows.isEmpty, !places.isEmpty else { return }
+        // Which row it is is said by columns that were chosen, whatever the others hold.
+        guard !rows.isEmpty, !places.isEmpty, table.kind != .columns else { return }
         /// What deleted rows held, by column position; nil where several held it.
         var holders: [Int: [UInt32: Int64?]] = [:]
         for (place, digests) in places {

@@ -11,6 +11,8 @@ package struct SchemaFindings: Sendable, Equatable {
     var newTables: Set<Int64> = []
     /// Columns, by table and column id, that have just appeared: what they hold counts as a fill.
     var newColumns: [Int64: Set<Int>] = [:]
+    /// Those of them that were left alone until it was known whether they refer to other rows.
+    var releasedColumns: [Int64: Set<Int>] = [:]
 
     /// Columns, by table and column id, that have another type than before.
     var retypedColumns: [Int64: Set<Int>] = [:]
@@ -49,6 +51,7 @@ package struct SchemaFindings: Sendable, Equatable {
         orphanScans.formUnion(other.orphanScans)
         newTables.formUnion(other.newTables)
         newColumns.merge(other.newColumns) { $0.union($1) }
+        releasedColumns.merge(other.releasedColumns) { $0.union($1) }
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
         formerReferences.merge(other.formerReferences) { $0.union($1) }
         newReferences.merge(other.newReferences) {

@@ -9,6 +9,8 @@ struct ColumnChanges {
     var dropped: [Int] = []
     /// Of which it has been decided what they are (``UndecidedColumns``).
     var decided: [Int] = []
+    /// Those of the added ones of which it has been decided whether they refer to other rows (``HeldReferences``).
+    var released: [Int] = []
 }
 
 extension SchemaReconciliation {
@@ -56,6 +58,9 @@ extension SchemaReconciliation {
                         && ($0.offset < column.offset || isRegistered($0.element.name))
                 }
         }
+        let formerlyHeld = Set(try HeldReferences(connection).of(table.id).map { $0.column.folded })
+        let stillHeld = try heldReferences(of: table)
+        present.removeAll { stillHeld.contains($0.element.name.folded) }
         let told = try Renames(connection).names(of: schema, in: table.name)
         let renamed = try holdRenamedLate(among: present.map(\.element.name), in: table)
         var undecided = try decide(present, in: table, told, &changes)
@@ -145,6 +150,9 @@ extension SchemaReconciliation {
         for column in added {
             let name = inTurn[column.element.name.folded]
             changes.added.append(try add(column.element, called: name, at: column.offset, to: table))
+            if formerlyHeld.contains(column.element.name.folded), let id = changes.added.last {
+                changes.released.append(id)
+            }
         }
         for name in distinct where added.contains(where: { $0.element.name == name }) {
             // Another peer may have no values that tell.
@@ -273,6 +281,10 @@ extension SchemaReconciliation {
         // What was written meanwhile is in the rows alone.
         let decided = changes.decided.sorted()
         if !decided.isEmpty {
+            try Capture.noteEverything(table, on: connection)
+            try HeldValues(of: table, on: connection).makeTable()
+        }
+        if !changes.released.isEmpty {
             try Capture.noteEverything(table, on: connection)
             try HeldValues(of: table, on: connection).makeTable()
         }

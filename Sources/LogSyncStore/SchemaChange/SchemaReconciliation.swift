@@ -23,11 +23,13 @@ struct SchemaReconciliation {
         let kinds = try reconcileKinds()
         if !kinds.isEmpty { try store.reloadCatalog() }
         try LaterKeys(connection).noteTakenColumns(in: store.catalog)
-        let columns = try reconcileColumns(kinds)
+        var columns = try reconcileColumns(kinds)
         try store.reloadCatalog()
+        if try holdReferences(&columns) { try store.reloadCatalog() }
         var keys = try reconcileKeys(kinds)
         if !keys.isEmpty { try store.reloadCatalog() }
         findings.newColumns = columns.mapValues { Set($0.added) }
+        findings.releasedColumns = columns.mapValues { Set($0.released) }
         findings.retypedColumns = try reconcileTypes()
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
@@ -145,6 +147,7 @@ struct SchemaReconciliation {
         let names = try TableSchema.tableNames(on: connection).filter {
             !registered.contains($0.folded) && !AppSchema.notesMigrations($0) && !copies.contains($0.folded)
         }
+        try releaseTables()
         guard !names.isEmpty else { return [] }
         var plan = InitializePlan(content: "", container: "", peerName: "")
         plan.settings = try connection.rows("SELECT kind, target, value FROM logsync_setting").map {
@@ -177,6 +180,11 @@ struct SchemaReconciliation {
         }
         guard !added.isEmpty else { return [] }
         try store.reloadCatalog()
+        let held = try holdTables(added)
+        if !held.isEmpty {
+            added.subtract(held)
+            try store.reloadCatalog()
+        }
         let tables = store.catalog.tables.filter { added.contains($0.schema.name) }
         try Capture.equip(tables, on: connection)
         for table in tables { try Capture.noteEverything(table, on: connection, milliseconds: "0") }

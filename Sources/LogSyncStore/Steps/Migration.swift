@@ -25,7 +25,7 @@ struct Migration {
         }
         try rename(renamings)
         try references.settle(in: store)
-        result.recorded = try RecordStep(store, reconciles: !references.references.isEmpty, context: "migration").run()
+        result.recorded = try RecordStep(store, reconciles: !references.isEmpty, context: "migration").run()
         // What they write was asked of the schema that was there before.
         try store.dropAppTriggerCopies()
         result.renamed = try renamed(since: names)

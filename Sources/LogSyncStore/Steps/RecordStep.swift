@@ -36,6 +36,10 @@ struct RecordStep {
             store.hasLateRenames = try LateRenames(store.connection).areTold(in: store.catalog)
         }
         if store.hasLateRenames == true { return true }
+        if store.hasHeldReferences == nil {
+            store.hasHeldReferences = try !HeldReferences(store.connection).all().isEmpty
+        }
+        if store.hasHeldReferences == true, try HeldReferences(store.connection).areDecided() { return true }
         // Columns come to be undecided only where the schema has changed.
         if store.hasUndecided == false { return false }
         let undecided = UndecidedColumns(store.connection)

@@ -11,6 +11,9 @@ package struct ReferenceDecisions: Sendable {
 
     package init() {}
 
+    /// Whether nothing is said of any column.
+    var isEmpty: Bool { references.isEmpty && notReferences.isEmpty }
+
     /// Makes them settings of the content, for a recording that reconciles to take up.
     ///
     /// - Throws: `usage` where there is no such table or column, or a column cannot refer to the table's rows.
@@ -30,20 +33,52 @@ package struct ReferenceDecisions: Sendable {
             try Settings(store).set(LaterKeys.declined, table.name, "1")
         }
         for (table, column) in notReferences {
+            if let held = try held(column, of: table, in: store) {
+                try Settings(store).set(LaterColumns.declined, held.target, "1")
+                continue
+            }
             let found = try self.column(column, of: table, in: store)
             try Settings(store).set(LaterColumns.declined, "\(found.table.name).\(found.column.name)", "1")
         }
         for (table, column, parent) in references {
+            if let held = try held(column, of: table, in: store) {
+                try settle(held, refersTo: parent, in: store)
+                continue
+            }
             let found = try self.column(column, of: table, in: store)
             let parent = try self.table(parent, in: store)
             guard found.table.mayRefer(found.column, to: parent) else {
-                throw LogSyncError(
-                    .usage, "\(table).\(column) cannot refer to \(parent.schema.name); nothing was changed",
-                    help: "A reference is to a table whose rows have integers of their own, and in no identity's column"
-                )
+                throw refused(table, column, parent.schema.name)
             }
             try Settings(store).set("reference", "\(found.table.name).\(found.column.name)", parent.name)
         }
+    }
+
+    /// A column that is left alone until this is said.
+    private func held(
+        _ column: String, of table: String, in store: OpenStore
+    ) throws -> HeldReferences.Column? {
+        try HeldReferences(store.connection).all().first {
+            $0.table.folded == table.folded && $0.column.folded == column.folded
+        }
+    }
+
+    private func settle(_ held: HeldReferences.Column, refersTo parent: String, in store: OpenStore) throws {
+        // It may refer to a table that is left alone, too.
+        if let name = try HeldReferences(store.connection).tables()[parent.folded]?.first?.table {
+            return try Settings(store).set("reference", held.target, name)
+        }
+        let parent = try table(parent, in: store)
+        guard parent.localInteger != nil else {
+            throw refused(held.table, held.column, parent.schema.name)
+        }
+        try Settings(store).set("reference", held.target, parent.name)
+    }
+
+    private func refused(_ table: String, _ column: String, _ parent: String) -> LogSyncError {
+        LogSyncError(
+            .usage, "\(table).\(column) cannot refer to \(parent); nothing was changed",
+            help: "A reference is to a table whose rows have integers of their own, and in no identity's column")
     }
 
     private func column(

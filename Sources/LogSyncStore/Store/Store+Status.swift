@@ -25,6 +25,7 @@ extension Store {
                 hiddenForUnknownSchema: try hidden.count(.unknownTable),
                 digest: store.digestText, lastImport: try store.facts.lastImport,
                 unenforced: try Settings(store).values(ReferenceRule.setting).keys.sorted(),
+                heldReferences: try HeldReferences(store.connection).all().map { ($0.table, $0.column, $0.parents) },
                 undecided: try UndecidedColumns(store.connection).all().sorted { $0.key < $1.key }.compactMap {
                     id, columns in
                     guard let table = store.catalog.tables.first(where: { $0.id == id }) else { return nil }

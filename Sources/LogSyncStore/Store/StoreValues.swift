@@ -50,6 +50,8 @@ package struct StoreSummary: Sendable {
     package var lastImport: Int64?
     /// Foreign keys that a peer's own data break, which are therefore not enforced, as `TABLE.COLUMN`.
     package var unenforced: [String]
+    /// The columns that came with a migration and are left alone because they seem to refer to rows of these tables.
+    package var heldReferences: [(table: String, column: String, parents: [String])]
     /// The columns of which it has to be said what they were, by table, by names in the database: each now and before.
     package var undecided: [(table: String, columns: [(name: String, former: String)])]
 }

@@ -42,6 +42,9 @@ extension ReplicatedStore {
             lastImport: summary.lastImport.map { Timestamp(milliseconds: $0) }, conflicts: summary.conflicts,
             parked: summary.parked, digest: summary.digest, keptForSchema: summary.hiddenForUnknownSchema,
             unenforced: summary.unenforced,
+            heldReferences: summary.heldReferences.map {
+                HeldReference(table: $0.table, column: $0.column, parents: $0.parents, of: place.path)
+            },
             undecided: summary.undecided.map { UndecidedTable(table: $0.table, columns: $0.columns, of: place.path) },
             succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
             setBack: WorkNotes(stateDirectory: configuration.stateDirectory, clock: configuration.clock)

@@ -68,6 +68,9 @@ public struct StoreStatus: Sendable, Encodable {
     public var keptForSchema: Int
     /// Foreign keys that rows of this store break, as `TABLE.COLUMN`.
     public var unenforced: [String]
+    /// The columns that came with a migration and seem to refer to other rows: they, or the tables that came with them, are
+    /// left alone until `logsync migrate --reference` or `--no-reference` decides, here or on another peer.
+    public var heldReferences: [HeldReference]
     /// The columns of which nothing tells whether a migration has renamed them, table by table: they are left alone until
     /// `logsync migrate --rename` says it, or another peer that can tell.
     public var undecided: [UndecidedTable]
@@ -91,7 +94,8 @@ public struct StoreStatus: Sendable, Encodable {
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, undecided, succeeds, identity, lacks, unmade, missingPolicies, lastImport,
+        case keptForSchema, unenforced, heldReferences, undecided, succeeds, identity, lacks, unmade, missingPolicies,
+            lastImport,
             recipe
         case schemas, setBack
     }

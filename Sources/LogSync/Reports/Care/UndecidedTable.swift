@@ -36,7 +36,7 @@ public struct UndecidedTable: Codable, Sendable, Hashable {
     }
 
     /// An argument as the shell takes it.
-    private static func quoted(_ argument: String) -> String {
+    static func quoted(_ argument: String) -> String {
         let isSafe = argument.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "._=/-".contains($0)) }
         return isSafe ? argument : "'" + argument.replacing("'", with: "'\\''") + "'"
     }

@@ -43,12 +43,21 @@ struct LaterColumns {
     func undecided(in catalog: Catalog) throws -> [ReferenceReport] {
         let later = Set(try StoreFacts(connection).values(under: Self.prefix).map(\.name))
         guard !later.isEmpty else { return [] }
+        return try undeclared(in: catalog) { column, table in later.contains(key(column, of: table)) }
+    }
+
+    /// The columns that seem to refer to other tables' rows, but for those of which it was said that they do not.
+    ///
+    /// - Parameter isWanted: whether a column is looked at.
+    func undeclared(
+        in catalog: Catalog, where isWanted: (TrackedTable.Column, TrackedTable) -> Bool
+    ) throws -> [ReferenceReport] {
         let declined = Set(
             try connection.rows("SELECT target FROM logsync_setting WHERE kind = ?", .text(Self.declined))
                 .map { String(text: $0[0]).folded })
         return try UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: false)
             .found { column, table in
-                later.contains(key(column, of: table)) && !declined.contains("\(table.name).\(column.name)".folded)
+                isWanted(column, table) && !declined.contains("\(table.name).\(column.name)".folded)
             }
     }
 }

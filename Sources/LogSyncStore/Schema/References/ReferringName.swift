@@ -19,10 +19,12 @@ struct ReferringName {
     var saysOurs: Bool { saysOwner && Words.strangers.isDisjoint(with: words.all) }
     /// Whether it says who did something: `created_by`, `author`, `assigned_to_id`.
     var isAgent: Bool {
-        guard let last = words.all.last else { return false }
+        guard let last = words.all.last, !isFlag else { return false }
         return Self.agents.contains(last) || words.all.count > 1 && last == "by"
             || words.all.suffix(2) == ["assigned", "to"]
     }
+    /// Whether it says whether a row is something, and not which: `is_owner`.
+    private var isFlag: Bool { words.all.count > 1 && Words.flags.contains(words.all[0]) }
     /// Whether what stands before its last word says that it is a row: `parentFolder`, and not `lastOrder`.
     var isKin: Bool { words.all.count > 1 && words.all.dropLast().allSatisfy(Self.kin.contains) }
     /// Whether it says how one row stands to another, and does not say that it is a reference: `next`, `ancestor`.
@@ -51,7 +53,7 @@ struct ReferringName {
         "original", "main", "default", "current", "root", "own", "owner", "old", "new", "other", "fk", "id", "z",
         "primary", "latest", "opener", "referrer", "duplicate", "in", "of", "master", "related", "linked", "sibling",
         "child",
-        "head", "leaf", "cover", "dest", "destination",
+        "head", "leaf", "cover", "dest", "destination", "opposite", "inverse",
     ]
     /// Those of them before a table's name that say of nothing else than of a row, and not of a time or a number of them.
     private static let kin: Set = [
@@ -70,7 +72,7 @@ struct ReferringName {
     /// Words for the people who do something with rows.
     private static let agents: Set = [
         "author", "creator", "owner", "assignee", "reporter", "sender", "recipient", "receiver", "editor", "reviewer",
-        "approver", "modifier", "updater", "uploader",
+        "approver", "modifier", "updater", "uploader", "poster",
     ]
     /// The two ends of what joins rows of one table.
     private static let ends: [String: String] = {
@@ -116,6 +118,13 @@ struct ReferringName {
         {
             words.all.removeLast()
         }
+        // `unit_id_stock`
+        if !saysSo, let last = words.all.last, !Words.isOwn(last),
+            let mark = words.all.dropLast().lastIndex(of: "id"), mark > 0
+        {
+            words.all.removeSubrange(mark...)
+            saysSo = true
+        }
         // `bookid`, which has no border.
         if !saysSo, let last = words.all.last, last.count > 4, last.hasSuffix("id") {
             unmarked = Words(last.dropLast(2).description)
@@ -126,7 +135,13 @@ struct ReferringName {
     private var unmarked: Words?
 
     /// The name of the column that is the other end of what this one is an end of.
-    func isEnd(beside other: String) -> Bool { Self.ends[whole] == Words(other).all.joined() }
+    func isEnd(beside other: String) -> Bool {
+        let other = Words(other)
+        if Self.ends[whole] == other.all.joined() { return true }
+        // `step_from` and `step_to`
+        guard words.all.count > 1, !saysSo, let last = words.all.last, let end = Self.ends[last] else { return false }
+        return other.all.last == end && other.all.dropLast() == words.all.dropLast()
+    }
 
     /// A table that a name may mean.
     struct Candidate {
@@ -159,14 +174,24 @@ struct ReferringName {
             let ranks = forms.compactMap { $0.rank(named) }
             // A season's `season` is its number.
             let isOwnName = parent === table && !saysSo && unmarked == nil
-            if !isKey, parent !== table, isCalledAsKey(of: named) {
+            if parent === table, isChild(in: table) {
+                ranked.append((Rank(distance: 1, rest: 1), parent))
+            } else if !isKey, parent !== table, isCalledAsKey(of: named) {
                 ranked.append((Rank(distance: 0, rest: 1), parent))
-            } else if let rank = ranks.min(), !isOwnName || rank.distance == 2, !isProperty(rank, of: own, in: parent) {
-                ranked.append((rank, parent))
+            } else if let rank = ranks.min(), !isOwnName || rank.distance == 2, !isProperty(rank, of: own, in: named),
+                !isStrange(to: named)
+            {
+                // `permission_id` of `user_permissions` is a row of another table, if there is one.
+                let isOther = parent === table && rank.distance == 1 && !isKey
+                ranked.append((isOther ? Rank(distance: 3) : rank, parent))
             } else if isParent(in: table), parent === table {
                 ranked.append((Rank(distance: 1, rest: 1), parent))
             } else if isParent(words, of: table), parent !== table, isPart(table, of: named) {
                 ranked.append((Rank(distance: 1), parent))
+            } else if !isKey, let rank = withoutBorders(named) {
+                ranked.append((rank, parent))
+            } else if saysSo, !isFlag, !isAnyReference, named.kinds.contains(words.all.joined()) {
+                ranked.append((Rank(distance: 2, rest: 3), parent))
             } else if words.all == ["pid"], parent === table || named.names(table) {
                 ranked.append((Rank(distance: 3), parent))
             } else if saysSo, words.all.count == 1, Words.things.contains(words.all[0]), named.names(table) {
@@ -174,6 +199,10 @@ struct ReferringName {
             } else if !isKey, parent !== table, isCalledAsWhatKeyNumbers(of: named) {
                 ranked.append((Rank(distance: 3), parent))
             }
+        }
+        if ranked.isEmpty, !isKey {
+            ranked = parents.filter { isShort(for: $0) && !isStrange(to: $0) }
+                .map { (Rank(distance: 2, rest: 4), $0.table) }
         }
         // A name with words before the table's is sure where it says that it is a reference.
         let isOurs = (saysSo || unmarked != nil) && Words.strangers.isDisjoint(with: words.all)
@@ -205,20 +234,71 @@ struct ReferringName {
         return !own.isEmpty && own == numbered.all
     }
 
-    /// `status` is none of `issue_statuses`, but for an issue's; and `version` is a number.
-    private func isProperty(_ rank: Rank, of own: NamedTable, in parent: TrackedTable) -> Bool {
-        guard rank.distance == 1, !saysSo, unmarked == nil, words.all.count == 1 else { return false }
-        return Words.quantities.contains(words.all[0])
-            || Words.properties.contains(words.all[0]) && !own.names(parent)
+    /// `status` is none of `issue_statuses`, but for an issue's; `version` is a number, and so is `parent_version`.
+    private func isProperty(_ rank: Rank, of own: NamedTable, in parent: NamedTable) -> Bool {
+        guard rank.distance > 0, !saysSo, unmarked == nil, let last = words.all.last else { return false }
+        if Words.quantities.contains(last) { return !(parent.whole?.contains(last) ?? false) }
+        return rank.distance == 1 && words.all.count == 1 && Words.properties.contains(last)
+            && !own.names(parent.table)
     }
 
-    /// `parent`, and in `comments` also `comment_parent`.
+    /// Whether the name says that it is another program's, and the table's does not: `discogs_album_id`.
+    private func isStrange(to parent: NamedTable) -> Bool {
+        let strange = Words.strangers.intersection(words.all)
+        return !strange.isEmpty && strange.isDisjoint(with: parent.words.all)
+    }
+
+    /// `parent`, and in `comments` also `comment_parent`; so is `recurrence_parent`, where no table is called so.
     private func isParent(_ words: Words, of table: TrackedTable) -> Bool {
         guard let last = words.all.last, Self.parents.contains(last) else { return false }
-        guard words.all.count > 1 else { return true }
-        var own = words
-        own.all.removeLast()
-        return ColumnWords(own, saysSo: false).rank(NamedTable(table)).map { $0.distance < 2 } ?? false
+        return words.all.count < 2 || !Words.flags.contains(words.all[0]) && !Words.isCount(words)
+    }
+
+    /// Whether the name is that of the row below, beside that of the row above: `recurrence_child` beside
+    /// `recurrence_parent`.
+    private func isChild(in table: TrackedTable) -> Bool {
+        guard words.all.count > 1, words.all.last == "child" else { return false }
+        return table.columns.contains { column in
+            let other = ReferringName(column.local).words.all
+            return other.last == "parent" && other.dropLast() == words.all.dropLast()
+        }
+    }
+
+    /// The rank of a name in which the table's, or that of what its key numbers, follows other words without a border:
+    /// `lastseenmessageid`, and short `lastseenmsgid`.
+    private func withoutBorders(_ named: NamedTable) -> Rank? {
+        guard let unmarked, unmarked.all.count == 1, let name = unmarked.all.first, !isStrange(to: named) else {
+            return nil
+        }
+        for ending in named.numbered where name.count > ending.count && name.hasSuffix(ending) {
+            let rest = String(name.dropLast(ending.count))
+            if Self.areRelations(rest) { return Rank(distance: 2, rest: 2) }
+            if ending.count > 3 { return Rank(distance: 3, rest: 2) }
+        }
+        return nil
+    }
+
+    /// Whether letters are words that may stand before a table's name, one after the other.
+    private static func areRelations(_ letters: String) -> Bool {
+        letters.isEmpty
+            || relations.union(participles).contains { word in
+                letters.hasPrefix(word) && areRelations(String(letters.dropFirst(word.count)))
+            }
+    }
+
+    /// What was done with a row, before the table's name or `id`.
+    private static let participles: Set = [
+        "seen", "read", "unread", "sent", "received", "played", "viewed", "visited", "used", "opened", "closed",
+        "edited", "selected", "marked", "marker", "line", "active", "start", "end", "my", "max", "min",
+    ]
+
+    /// Whether the name says that it is a reference, and is short for the table's or for what its key numbers: `repo_id` of
+    /// `repository`, `msgid` of `backlog(messageid)`, `qu_id` of `quantity_units`.
+    private func isShort(for named: NamedTable) -> Bool {
+        guard saysSo || unmarked != nil else { return false }
+        let own = (saysSo ? words : unmarked ?? words).all.filter { !Self.relations.contains($0) }
+        guard own.count == 1, let short = own.first else { return false }
+        return named.long.contains { Words.isShort(short, for: $0) } || named.words.initials == short
     }
 
     /// `folder_items` are what is in `folders`.
@@ -265,58 +345,5 @@ struct ReferringName {
             let isEnd = end.map { end in table.contains { form in end.contains(where: form.hasSuffix) } } ?? false
             return isEnd || isBeginning ? Rank(distance: 3) : nil
         }
-    }
-}
-
-/// A table with what its name is made of: each column's name is held against it.
-struct NamedTable {
-    let table: TrackedTable
-    /// Without what only says that it is a table.
-    let words: Words
-    /// All of its words as one, as it may stand for one thing; nil where that is too short to say anything.
-    let whole: Set<String>?
-    /// What its last words may be as one, without the whole name, in the forms of ``Words/singular(_:)``.
-    let endings: [Set<String>]
-    /// The same without what only says that it is a table, as far as that differs.
-    let shortened: [Set<String>]
-    /// What its first words may be as one.
-    let beginnings: [Set<String>]
-    /// Its key's name as one word.
-    let key: String?
-    /// The same without what all of its columns begin with.
-    let bareKey: String?
-
-    init(_ table: TrackedTable) {
-        self.table = table
-        let name = Words(table.schema.name)
-        words = Words.table(table.schema.name)
-        key = table.localInteger.map { Words($0).all.joined() }
-        bareKey = table.localInteger.flatMap(ColumnPrefix(table).bare).map { Words($0).all.joined() }
-        let own = name.endings.filter { $0.count > 2 }
-        let others = words.endings.filter { $0.count > 2 && !own.contains($0) }
-        var endings = own.dropFirst() + others
-        // Core Data's names begin so.
-        if let whole = own.first, whole.hasPrefix("z") { endings.append(String(whole.dropFirst())) }
-        whole = own.first.map(Words.singular)
-        self.endings = endings.map(Words.singular)
-        shortened = others.map(Words.singular)
-        beginnings = name.beginnings.map(Words.singular)
-    }
-
-    /// Whether another table is named after it, as `item_attributes` is after `items`.
-    func names(_ other: TrackedTable) -> Bool {
-        let (words, first) = (Words(other.schema.name).all, words.all)
-        guard words.count > first.count, let last = first.last, words.starts(with: first.dropLast()) else {
-            return false
-        }
-        return Words.isSame(words[first.count - 1], last)
-    }
-
-    /// Whether its rows are people.
-    var isOfPeople: Bool {
-        guard let last = words.all.last else { return false }
-        return !Words.singular(last).isDisjoint(with: [
-            "user", "person", "account", "member", "contact", "employee", "staff", "author", "profile", "identity",
-        ])
     }
 }

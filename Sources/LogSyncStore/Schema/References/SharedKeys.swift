@@ -43,7 +43,9 @@ struct SharedKeys {
         let names = [key, ColumnPrefix(table).bare(key)].compactMap { $0 }
         let called = names.lazy.map { ReferringName($0).candidates(among: all.names, of: table, isKey: true) }
             .first { !$0.isEmpty }
-        if let first = called?.first, first.isSure, first.parent !== table {
+        // `restriction_id` of `move_restrictions` is its own, though another table is called so, too.
+        let isOwn = called?.contains { $0.parent === table && $0.rank.distance < 2 } ?? false
+        if let first = called?.first, first.isSure, first.parent !== table, first.rank.distance == 0 || !isOwn {
             guard try integers.holdsValues(key, in: table) else { return (first.parent, .name) }
             return try integers.isMostlyOf(first.parent, key, in: table) ? (first.parent, .nameAndData) : nil
         }

@@ -89,7 +89,40 @@ struct UndeclaredReferences {
                 }
             }
         }
-        return reports
+        return hasRecipe ? reports : reports + (try neighbouring(reports, where: isWanted))
+    }
+
+    /// Columns of which no evidence was found, as far as the others' says something of them.
+    private func neighbouring(
+        _ reports: [ReferenceReport], where isWanted: (TrackedTable.Column, TrackedTable) -> Bool
+    ) throws -> [ReferenceReport] {
+        let found = Dictionary(grouping: reports) { "\($0.table).\($0.column)".folded }
+        var known: [NeighbouringReferences.Known] = []
+        for table in catalog.tables {
+            for column in table.columns {
+                let reports = found["\(table.schema.name).\(column.local)".folded] ?? []
+                let parent =
+                    column.reference.flatMap { catalog[$0] }
+                    ?? (reports.count == 1 ? catalog[local: reports[0].parent] : nil)
+                guard let parent, parent.localInteger != nil else { continue }
+                known.append(.init(table: table, column: column.local, parent: parent))
+            }
+        }
+        let neighbours = NeighbouringReferences(integers: integers, connection: connection, known: known)
+        var others: [ReferenceReport] = []
+        for table in catalog.tables where table.name != "logsync_setting" {
+            for column in table.columns where column.reference == nil && isWanted(column, table) {
+                guard found["\(table.schema.name).\(column.local)".folded] == nil,
+                    try !isDeclared(column, in: table),
+                    let (parent, evidence) = try neighbours.parent(of: column.local, in: table)
+                else { continue }
+                others.append(
+                    ReferenceReport(
+                        table: table.schema.name, column: column.local, parent: parent.schema.name,
+                        evidence: evidence, taken: false))
+            }
+        }
+        return others
     }
 
     /// Columns without values, of which the name alone is no reason to ask, and three of a table's integers would be: that
@@ -138,11 +171,14 @@ struct UndeclaredReferences {
     ) throws -> [(TrackedTable, Evidence)] {
         let (all, relations) = (surroundings.all, surroundings.relations)
         let affinity = table.schema.affinity(of: column)
-        guard affinity != .text && affinity != .real, !ReferredTables.isOwnNumber(column, of: table) else { return [] }
+        guard affinity != .text && affinity != .real, !ReferredTables.isOwnNumber(column, of: table)
+        else { return [] }
         let same = try namesakes(of: column, in: table, affinity, all)
         if !same.isEmpty { return same }
         var named = ReferringName(column)
-        let parents = all.tables
+        let isOwnKey = isOwnKey(column, of: table)
+        let parents =
+            isOwnKey ? all.names.filter { $0.addition(in: NamedTable(table)) != nil }.map(\.table) : all.tables
         var called = try missingTable(of: column, in: table, all) ?? named.candidates(among: all.names, of: table)
         if called.isEmpty, !hasRecipe, let name = ColumnPrefix(table).bare(column) {
             let bare = ReferringName(name, isBare: true)
@@ -213,6 +249,11 @@ struct UndeclaredReferences {
             try integers.hasSeveral(column, in: table)
         else { return [] }
         return try whole(column, in: table, parents).map { ($0, .nameAndData) }
+    }
+
+    /// Whether a column is all of its table's key, and is called as any key is.
+    private func isOwnKey(_ column: String, of table: TrackedTable) -> Bool {
+        table.key.count == 1 && table.columns[table.key[0].index].local == column && ReferringName.isAnyKey(column)
     }
 
     /// The tables to which columns of this name refer in other tables, as far as what the column holds agrees. A column with a

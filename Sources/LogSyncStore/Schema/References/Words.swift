@@ -66,7 +66,15 @@ struct Words {
     /// Words that say that a name is a reference.
     static let marks: Set = ["id", "ids", "fk", "pk", "ref", "key", "rowid", "fid"]
     /// Words before a table's name that leave it another program's rows.
-    static let strangers: Set = ["external", "remote", "server", "cloud", "originator", "foreign"]
+    static let strangers: Set = [
+        "external", "remote", "server", "cloud", "originator", "foreign", "discogs", "musicbrainz", "spotify", "imdb",
+        "tmdb", "tvdb", "steam", "github", "gitlab", "google", "facebook", "twitter", "ldap", "oauth", "stripe",
+    ]
+    /// Words before what a row is or is not: `is_owner`.
+    static let flags: Set = [
+        "is", "has", "can", "was", "should", "not", "no", "use", "enable", "enabled", "disable", "allow", "show",
+        "hide",
+    ]
     /// What columns are called that say something of a row, and may be the end of a table's name, too.
     static let properties: Set = [
         "status", "type", "kind", "state", "level", "color", "mode", "flag", "priority", "rating", "permission",
@@ -79,6 +87,31 @@ struct Words {
     static let parts: Set = [
         "item", "entry", "line", "link", "member", "element", "row", "child", "content", "file", "record", "detail",
     ]
+
+    /// Whether a word is short for another: `repo` for `repository`, or `msg` for `message`, which has lost its vowels.
+    static func isShort(_ short: String, for word: String) -> Bool {
+        guard short.count > 2, short.count + 2 <= word.count, short.first == word.first else { return false }
+        return word.hasPrefix(short) || consonants(word) == short
+    }
+
+    /// A word without its vowels, but for the first, and without letters that follow the same: `msg` of `message`.
+    static func consonants(_ word: String) -> String {
+        word.enumerated().reduce(into: "") { short, letter in
+            guard letter.offset == 0 || !"aeiouy".contains(letter.element), short.last != letter.element else { return }
+            short.append(letter.element)
+        }
+    }
+
+    /// Whether a column's last word says that it is something of the row's own: a number, a time, a state.
+    static func isOwn(_ word: String) -> Bool { quantities.contains(word) || properties.contains(word) }
+
+    /// Whether a name says that it counts or orders something.
+    static func isCount(_ words: Words) -> Bool {
+        !quantities.union(["num", "total", "sum", "min", "max", "avg", "per"]).isDisjoint(with: words.all)
+    }
+
+    /// The first letters of its words; nil where there are too few.
+    var initials: String? { all.count > 1 ? String(all.compactMap(\.first)) : nil }
 
     /// Words that form no plural with an s.
     private static let irregular = [

@@ -93,9 +93,11 @@ extension Store {
             try $0.formUnion($1.tables(on: store.connection))
         }
         let isBehind = try SchemaReconciliation.isNeeded(store)
+        let held = try HeldReferences(store.connection).tables()
         return try TableSchema.tableNames(on: store.connection).filter { name in
             let lower = name.folded
-            guard !store.catalog.hasLocal(name), !left.contains(lower), !AppSchema.notesMigrations(lower)
+            guard !store.catalog.hasLocal(name), !left.contains(lower), held[lower] == nil,
+                !AppSchema.notesMigrations(lower)
             else {
                 return false
             }
@@ -142,7 +144,14 @@ extension Store {
     /// The columns that came with migrations since and seem to refer to other tables' rows, of which nobody has said whether
     /// they do.
     package func undecidedReferences() throws -> [ReferenceReport] {
-        try database.read { store in try LaterColumns(store.connection).undecided(in: store.catalog) }
+        try database.read { store in
+            try HeldReferences(store.connection).reports() + LaterColumns(store.connection).undecided(in: store.catalog)
+        }
+    }
+
+    /// Those of them that are left alone until it is said, as `TABLE.COLUMN`.
+    package func heldReferences() throws -> Set<String> {
+        try database.read { Set(try HeldReferences($0.connection).all().map { "\($0.table).\($0.column)" }) }
     }
 
     /// The integer keys of tables that came with migrations since, which seem to mean something, and of which nobody has said

@@ -100,6 +100,7 @@ extension Store {
         for table in catalog.tables where table.epoch != nil {
             try KeyHistory.keepIdentities(of: table.id, on: connection)
         }
+        try HeldReferences(connection).takeUp(in: catalog)
         catalog = try Catalog.load(on: connection)
         if plan.settings.isEmpty {
             let tables = catalog.tables.map(\.schema.name) + left.filter { $0.why == "local" }.map(\.table)

@@ -2,40 +2,6 @@ import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
-/// What rows held in undecided columns when these were left alone, as digests: where a row holds it still when it is decided
-/// what the column is, nobody has written there since, and what other peers have written meanwhile is shown.
-struct HeldValues {
-    private let connection: Connection
-    private let table: TrackedTable
-
-    init(of table: TrackedTable, on connection: Connection) {
-        self.table = table
-        self.connection = connection
-    }
-
-    /// - Parameter column: the name in logs.
-    func note(_ digest: UInt32, of column: String, in identity: RowIdentity) throws {
-        try connection.run(
-            "INSERT OR REPLACE INTO logsync_undecided(table_id, column, identity, digest) VALUES(?, ?, ?, ?)",
-            .integer(table.id), .text(column.folded), .blob(identity.bytes), .integer(Int64(digest)))
-    }
-
-    func digest(of column: String, in identity: RowIdentity) throws -> UInt32? {
-        try connection.integer(
-            "SELECT digest FROM logsync_undecided WHERE table_id = ? AND column = ? AND identity = ?",
-            .integer(table.id), .text(column.folded), .blob(identity.bytes)
-        ).map { UInt32(truncatingIfNeeded: $0) }
-    }
-
-    func makeTable() throws {
-        try connection.execute(StoreSchema.undecided)
-    }
-
-    func forget() throws {
-        try connection.run("DELETE FROM logsync_undecided WHERE table_id = ?", .integer(table.id))
-    }
-}
-
 extension SchemaReconciliation {
     /// Takes up what is known of columns of which it has been decided what they are, and which a row holds as it did when
     /// they were left alone, or holds nothing in.

@@ -1,0 +1,80 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// A table with what its name is made of: each column's name is held against it.
+struct NamedTable {
+    let table: TrackedTable
+    /// Without what only says that it is a table.
+    let words: Words
+    /// All of its words as one, as it may stand for one thing; nil where that is too short to say anything.
+    let whole: Set<String>?
+    /// What its last words may be as one, without the whole name, in the forms of ``Words/singular(_:)``.
+    let endings: [Set<String>]
+    /// The same without what only says that it is a table, as far as that differs.
+    let shortened: [Set<String>]
+    /// What its first words may be as one.
+    let beginnings: [Set<String>]
+    /// Its key's name as one word.
+    let key: String?
+    /// The same without what all of its columns begin with.
+    let bareKey: String?
+
+    init(_ table: TrackedTable) {
+        self.table = table
+        let name = Words(table.schema.name)
+        words = Words.table(table.schema.name)
+        key = table.localInteger.map { Words($0).all.joined() }
+        bareKey = table.localInteger.flatMap(ColumnPrefix(table).bare).map { Words($0).all.joined() }
+        let own = name.endings.filter { $0.count > 2 }
+        let others = words.endings.filter { $0.count > 2 && !own.contains($0) }
+        var endings = own.dropFirst() + others
+        // Core Data's names begin so.
+        if let whole = own.first, whole.hasPrefix("z") { endings.append(String(whole.dropFirst())) }
+        whole = own.first.map(Words.singular)
+        kinds = Set(
+            table.columns.compactMap { column in
+                let words = Words(column.local).all
+                return words.count > 1 && words[0] == "is" ? words.dropFirst().joined() : nil
+            })
+        self.endings = endings.map(Words.singular)
+        shortened = others.map(Words.singular)
+        beginnings = name.beginnings.map(Words.singular)
+    }
+
+    /// Whether another table is named after it, as `item_attributes` is after `items`.
+    func names(_ other: TrackedTable) -> Bool {
+        let (words, first) = (Words(other.schema.name).all, words.all)
+        guard words.count > first.count, let last = first.last, words.starts(with: first.dropLast()) else {
+            return false
+        }
+        return Words.isSame(words[first.count - 1], last)
+    }
+
+    /// What other words may stand before without a border: the table's name, and what its key numbers, whole and without
+    /// vowels.
+    var numbered: [String] {
+        var names = Array(whole ?? []).filter { $0.count > 3 }
+        if let key, !ReferringName.isAnyKey(key), key.count > 4, key.hasSuffix("id") {
+            names += [String(key.dropLast(2)), Words.consonants(String(key.dropLast(2)))].filter { $0.count > 2 }
+        }
+        return names.sorted { ($1.count, $0) < ($0.count, $1) }
+    }
+
+    /// What a name may be short for.
+    var long: [String] {
+        var names = words.all.count == 1 ? Array(Words.singular(words.all[0])) : []
+        if let key, !ReferringName.isAnyKey(key), key.hasSuffix("id") { names.append(String(key.dropLast(2))) }
+        return names
+    }
+
+    /// What each row is or is not: `folder` of `is_folder`.
+    let kinds: Set<String>
+
+    /// Whether its rows are people.
+    var isOfPeople: Bool {
+        guard let last = words.all.last else { return false }
+        return !Words.singular(last).isDisjoint(with: [
+            "user", "person", "account", "member", "contact", "employee", "staff", "author", "profile", "identity",
+        ])
+    }
+}
