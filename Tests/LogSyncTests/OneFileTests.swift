@@ -42,7 +42,9 @@ struct OneFileTests {
         await replicator.start()
         for number in 1...3 {
             try a.execute("INSERT INTO t(x) VALUES('\(number)')")
-            try await eventually(within: .seconds(120), "the log is empty") { await replicator.restsUntouched && !hasContent }
+            try await eventually(within: .seconds(120), "the log is empty") {
+                await replicator.restsUntouched && !hasContent
+            }
             let copy = a.path + ".copy\(number)"
             try FileManager.default.copyItem(atPath: a.path, toPath: copy)
             #expect(try rows(copy) == (1...number).map(String.init))

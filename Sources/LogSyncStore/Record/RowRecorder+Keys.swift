@@ -1,6 +1,7 @@
 import LogSyncModel
 import LogSyncState
 
+/// Columns that name other rows, where what they mean has changed or has become known.
 extension RowRecorder {
     /// Columns that name rows by other keys now, and in which the row names none: what another peer, which has migrated before,
     /// has recorded there is such a key already, of which the migration here could make nothing. It stays.
@@ -22,5 +23,12 @@ extension RowRecorder {
             kept.append(position)
         }
         return kept
+    }
+
+    /// Whether a column was left alone until it was known what it refers to, and the row has held something else there.
+    func isWrittenSinceHeld(_ column: TrackedTable.Column, at index: Int, of row: Row) throws -> Bool {
+        guard recorder.findings.releasedColumns[table.id]?.contains(column.id) ?? false else { return false }
+        return try HeldValues(of: table, on: store.connection).digest(of: column.name, in: row.identity)
+            != UInt32(truncatingIfNeeded: row.values.digests[index])
     }
 }

@@ -6,7 +6,7 @@ import LogSyncState
 /// into the transaction, and brings the record up to date. ``BatchInsertRecorder`` and ``BatchUpdateRecorder`` leave
 /// the same for simple rows.
 struct RowRecorder {
-    private let recording: TableRecording
+    let recording: TableRecording
     let recorder: Recorder
     let table: TrackedTable
     let store: OpenStore
@@ -264,13 +264,6 @@ struct RowRecorder {
             }
         }
         return (changed, captured, fills, isKept)
-    }
-
-    /// Whether a column was left alone until it was known what it refers to, and the row has held something else there.
-    private func isWrittenSinceHeld(_ column: TrackedTable.Column, at index: Int, of row: Row) throws -> Bool {
-        guard recorder.findings.releasedColumns[table.id]?.contains(column.id) ?? false else { return false }
-        return try HeldValues(of: table, on: store.connection).digest(of: column.name, in: row.identity)
-            != UInt32(truncatingIfNeeded: row.values.digests[index])
     }
 
     func isDefault(_ value: Value, _ position: Int) -> Bool {
