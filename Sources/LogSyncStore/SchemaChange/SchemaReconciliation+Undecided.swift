@@ -143,9 +143,8 @@ extension SchemaReconciliation {
         of id: Int, _ record: ClockRecord, _ row: TableReader.Row, at position: Int64,
         _ undecided: [UndecidedColumns.Column], in table: TrackedTable
     ) throws -> Value? {
-        guard id < record.digests.count, let index = table.columns.firstIndex(where: { $0.id == id }) else {
-            return nil
-        }
+        guard id < record.digests.count else { return nil }
+        let index = table.columns.firstIndex { $0.id == id }
         let keys = table.hasRowid ? ["rowid"] : table.key.map { SQL.name(table.columns[$0.index].local) }
         let values = table.hasRowid ? [.integer(position)] : table.key.map { row.values[$0.index] }
         for column in undecided where column.place == table.columnNames[id] {
@@ -156,9 +155,22 @@ extension SchemaReconciliation {
             guard try statement.step(), case let value = statement.value(0),
                 UInt32(truncatingIfNeeded: table.valueDigest.of(value)) == record.digests[id]
             else { continue }
-            return try ShownRows(store).identityValue(value, index, in: table)
+            if let index { return try ShownRows(store).identityValue(value, index, in: table) }
+            // The column has gone, and what it referred to with it.
+            return try mayRefer(value, in: column, of: table) ? nil : value
         }
         return nil
+    }
+
+    private func mayRefer(_ value: Value, in column: UndecidedColumns.Column, of table: TrackedTable) throws -> Bool {
+        guard case .integer = value, let place = column.place else { return false }
+        let isDeclared = table.schema.foreignKeys.contains { key in
+            key.from.contains { $0.folded == column.name.folded }
+        }
+        return try isDeclared
+            || connection.integer(
+                "SELECT EXISTS(SELECT 1 FROM logsync_setting WHERE kind = 'reference' AND target = ? COLLATE NOCASE)",
+                .text("\(table.name).\(place)")) == 1
     }
 
     /// Leaves columns alone until it is decided what they are. What records say of them is kept by name.
