@@ -16,6 +16,8 @@ struct SchemaReconciliation {
     /// constraint has gone with a column or in a rebuild.
     func reconcile() throws -> SchemaFindings {
         var findings = SchemaFindings()
+        // A process that has just begun knows the columns that are there; one that has been running goes the same way.
+        try store.reloadCatalog()
         let copies = try UnfinishedRebuild(store: store).copies()
         try hideRowsOfDroppedTables()
         // A process that has just begun does not know a renamed table yet.
