@@ -75,10 +75,7 @@ final class KernelLocks: Sendable {
 
     /// Whether any process, this one too, has the database open in a way that SQLite locks it for: through a log for as long
     /// as it is open, otherwise for as long as it reads or writes.
-    func isInUse(_ path: String) -> Bool {
-        locks(of: path, age: Self.holderAge).contains { $0.bytes.overlaps(Self.databaseBytes) }
-            || locks(of: path + "-shm", age: Self.holderAge).contains { $0.bytes.overlaps(Self.logBytes) }
-    }
+    func isInUse(_ path: String) -> Bool { isLocked(path) { _ in true } }
 
     /// The same, where this process has just closed it: what the kernel said before does not count.
     func isStillInUse(_ path: String) -> Bool {
@@ -87,13 +84,12 @@ final class KernelLocks: Sendable {
     }
 
     /// Whether another process has it open through its log; false also where that cannot be told.
-    func isOpenElsewhere(_ path: String) -> Bool {
-        locks(of: path, age: Self.holderAge).contains {
-            $0.bytes.overlaps(Self.databaseBytes) && $0.process != getpid()
+    func isOpenElsewhere(_ path: String) -> Bool { isLocked(path) { $0 != getpid() } }
+
+    private func isLocked(_ path: String, by isMeant: (pid_t) -> Bool) -> Bool {
+        [(path, Self.databaseBytes), (path + "-shm", Self.logBytes)].contains { file, bytes in
+            locks(of: file, age: Self.holderAge).contains { $0.bytes.overlaps(bytes) && isMeant($0.process) }
         }
-            || locks(of: path + "-shm", age: Self.holderAge).contains {
-                $0.bytes.overlaps(Self.logBytes) && $0.process != getpid()
-            }
     }
 
     // MARK: Reading

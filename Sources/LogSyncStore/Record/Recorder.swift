@@ -57,9 +57,9 @@ final class Recorder {
     private var foundEarly: [Int64: [Int64: RowIdentity]] = [:]
     private let author: String?
     private let context: String?
-    /// What transactions had seen, by one of their stamps at time 0.
     /// The keys of rows that columns name, by column and table id, and by digest.
     private var namedKeys: [Int: [Int64: [UInt32: Value]]] = [:]
+    /// What transactions had seen, by one of their stamps at time 0.
     private var coverages: [Stamp: Coverage?] = [:]
 
     private var connection: Connection { store.connection }

@@ -275,8 +275,7 @@ struct RowRecorder {
     ///   - renewed: the columns, by position, whose references are recorded at the time of what they showed.
     private func write(
         _ changed: [Int], writtenAt times: [Int: Int64] = [:], fills: [Int], _ counted: [CountedCell], _ renewed: [Int],
-        of row: Row,
-        into record: inout ClockRecord, at position: Int64
+        of row: Row, into record: inout ClockRecord, at position: Int64
     ) throws {
         if !renewed.isEmpty && changed.isEmpty && fills.isEmpty && counted.isEmpty {
             // Nothing else has a time to say.
