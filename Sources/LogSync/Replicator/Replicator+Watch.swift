@@ -195,9 +195,14 @@ extension Replicator {
         }
         if files.hasLog, !KernelLocks.shared.isOpenElsewhere(path) {
             // People copy a file that programs have closed, and put another in its place, which a log would spoil.
-            guard try opened.store.emptyLog() else { return state.postponeRest() }
-            // A write that comes next makes the log longer, however soon it comes.
-            files = RestingFiles(path)
+            do {
+                guard try opened.store.emptyLog() else { return state.postponeRest() }
+                // A write that comes next makes the log longer, however soon it comes.
+                files = RestingFiles(path)
+            } catch let error as LogSyncError where error.code == .ioError {
+                // As where the disk is full. Programs that want the file for themselves are to get it all the same.
+                configuration.logger.debug("the -wal of \(path) stays: \(error.message)")
+            }
         }
         // What was written before that look is seen by this one, and what is written after it changes the files.
         guard try isRecorded(&state) else { return }

@@ -76,10 +76,7 @@ enum ChildCommand {
             var attributes = posix_spawnattr_t()
             posix_spawnattr_init(&attributes)
             defer { posix_spawnattr_destroy(&attributes) }
-            var signals = sigset_t()
-            sigemptyset(&signals)
-            posix_spawnattr_setsigmask(&attributes, &signals)
-            posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+            attributes.resetSignals()
             var environment = ProcessInfo.processInfo.environment
             environment[ChildCommand.variable] = "1"
             let arguments = CStrings(["logsync"] + Arguments.given)

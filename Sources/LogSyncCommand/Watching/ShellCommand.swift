@@ -72,7 +72,6 @@ final class ShellCommand: Sendable {
         return status
     }
 
-    /// Foundation's `Process` would hand on the signal mask that Dispatch has set, and the command would be deaf.
     private func start(_ input: String) throws -> pid_t {
         let stdin = try Self.file(holding: input)
         defer { close(stdin) }
@@ -84,14 +83,8 @@ final class ShellCommand: Sendable {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
         posix_spawnattr_setpgroup(&attributes, 0)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
+        attributes.resetSignals(and: POSIX_SPAWN_SETPGROUP)
 
         // What systemd tells this daemon alone is not the command's business.
         var environment = ProcessInfo.processInfo.environment
