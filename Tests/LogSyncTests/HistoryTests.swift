@@ -127,6 +127,10 @@ import Testing
         let others = try await replicator.history(HistoryFilter(isLocal: false))
         #expect(!others.isEmpty && others.allSatisfy { $0.cause == .imported && $0.peer.name == "b" })
         #expect(try await tags(HistoryFilter(before: Timestamp(milliseconds: 0))).isEmpty)
+        let error = await #expect(throws: LogSyncError.self) {
+            try await replicator.history(HistoryFilter(tables: ["item", "tags"]))
+        }
+        #expect(error?.code == .usage && error?.message.contains("\"tags\"") ?? false)
         await replicator.close()
         try queue.close()
     }

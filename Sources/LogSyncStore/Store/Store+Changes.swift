@@ -29,6 +29,13 @@ extension Store {
         try database.read { try $0.forEachHistoryEntry(after: token, body) }
     }
 
+    /// - Parameter tables: as the database or logs call them.
+    /// - Throws: `usage` where this store has never heard of one.
+    package func checkKnows(tables: Set<String>) throws {
+        guard !tables.isEmpty else { return }
+        try database.read { store in for table in tables.sorted() { _ = try store.logNames(of: table) } }
+    }
+
     /// The names of the columns of tables' primary keys, by the tables' names in logs, as this store has them.
     package func primaryKeyColumns() throws -> [String: [String]] {
         try database.read { store in

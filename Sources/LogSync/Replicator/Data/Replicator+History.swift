@@ -13,10 +13,11 @@ extension Replicator {
     ///
     /// - Throws: `historyExpired` where what came after ``HistoryFilter/after`` was forgotten (``deleteHistory(before:)``), or
     ///   that is of another history, as the store was made anew or restored since: read the tables anew, and go on from
-    ///   ``historyToken()``.
+    ///   ``historyToken()``. `usage` where this store has never heard of one of ``HistoryFilter/tables``.
     public func history(_ filter: HistoryFilter = HistoryFilter()) throws -> [HistoryTransaction] {
         try inspect { store in
             try store.checkHistory(reaches: filter.after)
+            try store.store.checkKnows(tables: filter.tables ?? [])
             return try store.history(filter)
         }
     }
