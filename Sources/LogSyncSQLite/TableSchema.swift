@@ -71,7 +71,9 @@ package struct TableSchema: Equatable {
     }
 
     package var name: String
-    package var columns: [Column]
+    package var columns: [Column] { didSet { positions = Self.positions(of: columns) } }
+    /// Of the columns, by their folded names.
+    private var positions: [String: Int]
     package var isWithoutRowid: Bool
     package var isStrict: Bool
     package var isAutoincrement: Bool
@@ -88,6 +90,7 @@ package struct TableSchema: Equatable {
     ) {
         self.name = name
         self.columns = columns
+        positions = Self.positions(of: columns)
         self.isWithoutRowid = isWithoutRowid
         self.isStrict = isStrict
         self.isAutoincrement = isAutoincrement
@@ -101,8 +104,10 @@ package struct TableSchema: Equatable {
         columns.filter { $0.keyIndex > 0 }.sorted { $0.keyIndex < $1.keyIndex }
     }
 
-    package func column(_ name: String) -> Column? {
-        columns.first { $0.name.folded == name.folded }
+    package func column(_ name: String) -> Column? { positions[name.folded].map { columns[$0] } }
+
+    private static func positions(of columns: [Column]) -> [String: Int] {
+        Dictionary(columns.enumerated().map { ($0.element.name.folded, $0.offset) }) { first, _ in first }
     }
 }
 
@@ -164,19 +169,18 @@ extension TableSchema {
         let rows = try connection.rows(
             "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?) ORDER BY cid",
             .text(name))
-        for row in rows {
+        columns = rows.map { row in
             let column = String(text: row[0])
             var collation: UnsafePointer<CChar>?
             var autoincrement: Int32 = 0
             sqlite3_table_column_metadata(
                 connection.handle, "main", name, column, nil, &collation, nil, nil, &autoincrement)
             isAutoincrement = isAutoincrement || autoincrement != 0
-            columns.append(
-                Column(
-                    name: column, declaredType: String(text: row[1]), isNotNull: row[2] == .integer(1),
-                    defaultSQL: row[3].isNull ? nil : String(text: row[3]), keyIndex: Int(row[4].asInteger),
-                    isGenerated: row[5].asInteger >= 2,
-                    collation: collation.map { String(cString: $0).uppercased() } ?? "BINARY"))
+            return Column(
+                name: column, declaredType: String(text: row[1]), isNotNull: row[2] == .integer(1),
+                defaultSQL: row[3].isNull ? nil : String(text: row[3]), keyIndex: Int(row[4].asInteger),
+                isGenerated: row[5].asInteger >= 2,
+                collation: collation.map { String(cString: $0).uppercased() } ?? "BINARY")
         }
     }
 

@@ -45,6 +45,44 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
+    @Test(arguments: ["a file", "a folder", "a file that was none"])
+    func `a store by a link is the one that the link leads to, also when it is turned`(link: String) async throws {
+        let tool = try Tool()
+        for folder in ["one", "two"] {
+            try FileManager.default.createDirectory(atPath: tool.path(folder), withIntermediateDirectories: true)
+        }
+        _ = try await tool.store("one/a.db")
+        let b = try await tool.clone("b.db")
+        let files = FileManager.default
+        /// Makes it a link, or another one.
+        func turn(_ name: String, to target: String) throws {
+            try? files.removeItem(atPath: tool.path(name))
+            try files.createSymbolicLink(atPath: tool.path(name), withDestinationPath: target)
+        }
+        let name = link == "a folder" ? "current/a.db" : "a.db"
+        switch link {
+        case "a folder": try turn("current", to: "one")
+        case "a file": try turn("a.db", to: "one/a.db")
+        default: try files.moveItem(atPath: tool.path("one/a.db"), toPath: tool.path("a.db"))
+        }
+        let daemon = try watch(tool, [tool.path(name), b])
+        _ = try await event(daemon, "ready", store: "a.db")
+        _ = try await event(daemon, "ready", store: "b.db")
+        let former = link.hasSuffix("none") ? "a.db" : "one/a.db"
+        for end in ["", "-wal", "-shm"] where files.fileExists(atPath: tool.path(former + end)) {
+            try files.moveItem(atPath: tool.path(former + end), toPath: tool.path("two/a.db" + end))
+        }
+        if link == "a folder" { try turn("current", to: "two") } else { try turn("a.db", to: "two/a.db") }
+        for (path, text) in [(name, "turned"), ("two/a.db", "again")] {
+            try await tool.sql(path, "INSERT INTO notes (text) VALUES ('\(text)')")
+            try await eventually("\(text) arrives") {
+                try await tool.sql("b.db", "SELECT count(*) FROM notes WHERE text = '\(text)'") == "1\n"
+            }
+        }
+        daemon.signal(SIGTERM)
+        #expect(await daemon.end().code == 0)
+    }
+
     @Test func `a container that goes away is said to be unavailable, and ready when it is back`() async throws {
         let tool = try Tool()
         let a = try await tool.store("a.db")

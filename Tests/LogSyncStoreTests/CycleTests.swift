@@ -34,13 +34,6 @@ extension ConstraintTests {
         #expect(many < few * 24, "\(few), \(many)")
     }
 
-    /// Of this thread, whatever else the machine does.
-    private func processorTime() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-    }
-
     @Test func aRowWhoseDefaultReferenceIsItselfShowsThat() throws {
         let (_, a, b) = try pair(
             """

@@ -35,6 +35,15 @@ struct VerifyTests {
         return report
     }
 
+    @Test("A container may be a symbolic link", arguments: ["", "/"])
+    func link(end: String) async throws {
+        let link = world.root + "/link"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: world.container)
+        #expect(try await verify(link + end).contents.map(\.content) == [try await a.status().content])
+        let doctor = try await Replicator.doctor(link + end, configuration: a.configuration)
+        #expect(doctor.findings.allSatisfy { $0.severity == .note }, "\(doctor.findings)")
+    }
+
     @Test("A content that cannot be used is a finding beside the others, and an error alone")
     func severalContents() async throws {
         let other = "\(world.container)/other"

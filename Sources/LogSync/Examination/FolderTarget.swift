@@ -49,7 +49,8 @@ struct FolderTarget {
 
         mutating func names(in path: String) -> [ContentName] {
             let entries = attempt { [fileSystem] () throws(FileSystemError) in
-                try fileSystem.list(path, statuses: false)
+                // A container may be a symbolic link.
+                try fileSystem.list(fileSystem.resolvedDirectory(path), statuses: false)
             }
             return (entries ?? []).compactMap { ContentName($0.name) }
         }

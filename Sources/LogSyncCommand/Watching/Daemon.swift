@@ -210,8 +210,8 @@ final class Daemon: Sendable {
             make: { [configuration] in try Replicator(store: store, configuration: configuration, opensNow: false) },
             onChange: { [counts] in counts.setReplicator($0, of: store) },
             onEvent: { [self] in take($0, of: store, printer) },
-            subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger), notes: notes,
-            setBack: setBack,
+            subscriptions: SubscriptionServer(printer: printer, logger: plan.session.logger),
+            logger: plan.session.logger, notes: notes, setBack: setBack,
             onSetBack: { [counts, readiness] setBack in
                 counts.setSetBack(setBack != nil, of: store)
                 guard let setBack else { return plan.session.logger.notice("\(store) is watched again") }

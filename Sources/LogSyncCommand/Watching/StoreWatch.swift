@@ -1,10 +1,12 @@
 import Foundation
 import LogSync
+import Logging
 
 /// Keeps one store in step for as long as the daemon runs.
 ///
 /// The replicator itself tries again where the store is missing or locked, or the container is not there; here is tried
-/// again what keeps a replicator from being made at all, as a state directory that cannot be written.
+/// again what keeps a replicator from being made at all, as a state directory that cannot be written. A replicator is one of
+/// a file; where a link in the path that was given leads to another by now, another replicator takes over.
 struct StoreWatch: Sendable {
     /// The store's absolute path, as it was given.
     let store: String
@@ -15,6 +17,7 @@ struct StoreWatch: Sendable {
     let onChange: @Sendable (Replicator?) -> Void
     let onEvent: @Sendable (ReplicationEvent) -> Void
     let subscriptions: SubscriptionServer
+    let logger: Logger
     /// Notes what is worked on.
     let notes: WorkNotes
     /// For how long the store is left alone first.
@@ -23,6 +26,8 @@ struct StoreWatch: Sendable {
     let onSetBack: @Sendable (SetBack?) -> Void
 
     private static let pause = Duration.seconds(5)
+    /// How often it is looked where the path leads. Whoever turns a link may be about to turn another: two looks have to agree.
+    private static let linkPause = Duration.seconds(2)
 
     /// Runs until the task is cancelled.
     func run() async {
@@ -46,7 +51,10 @@ struct StoreWatch: Sendable {
                 reported = nil
                 onChange(replicator)
                 defer { onChange(nil) }
-                try await relay(replicator)
+                if let place = try await relay(replicator) {
+                    logger.notice("\(store) leads to \(place) now; that is watched from now on")
+                    continue
+                }
             } catch {
                 // Cancellation comes in many forms, from SQLite's interrupt to an error of Swift's.
                 guard !Task.isCancelled else { return }
@@ -60,7 +68,10 @@ struct StoreWatch: Sendable {
         }
     }
 
-    private func relay(_ replicator: Replicator) async throws {
+    /// Runs the replicator until the task is cancelled.
+    ///
+    /// - Returns: where the store's path leads now, if that has ended it.
+    private func relay(_ replicator: Replicator) async throws -> String? {
         let events = replicator.events()
         let listener = Task {
             for await event in events {
@@ -69,15 +80,41 @@ struct StoreWatch: Sendable {
             }
         }
         let server = Task { await subscriptions.run(replicator) }
-        do {
-            try await replicator.run()
-        } catch {
-            await drain(listener)
-            await drain(server)
-            throw error
+        let running = Task { try await replicator.run() }
+        let link = Task {
+            let place = await otherPlace(than: replicator.path)
+            running.cancel()
+            return place
         }
-        await drain(listener)
-        await drain(server)
+        let result = await withTaskCancellationHandler {
+            await running.result
+        } onCancel: {
+            running.cancel()
+        }
+        for task in [listener, server] { await drain(task) }
+        link.cancel()
+        let place = await link.value
+        await replicator.close()
+        try result.get()
+        return place
+    }
+
+    /// Waits until the store's path leads to a file at another place.
+    ///
+    /// - Parameter path: where it led when the replicator was made; where there was nothing, where it was to be.
+    /// - Returns: nil where the task is cancelled before.
+    private func otherPlace(than path: String) async -> String? {
+        var last = path
+        // A sleep fails when the task is cancelled, and only then.
+        while (try? await Task.sleep(for: Self.linkPause)) != nil {
+            // What is missing leads nowhere: the replicator says so, and waits for it.
+            guard let resolved = realpath(store, nil) else { continue }
+            defer { free(resolved) }
+            let place = String(cString: resolved)
+            if place != path, place == last { return place }
+            last = place
+        }
+        return nil
     }
 
     /// A stream that is cancelled still hands out what it holds.

@@ -142,7 +142,7 @@ struct FolderState: Sendable {
 
 extension FileSystem {
     /// A directory's path to list it by, when it may be a symbolic link: a link is not listed, what is behind it is.
-    func resolvedDirectory(_ path: String) throws(FileSystemError) -> String {
+    package func resolvedDirectory(_ path: String) throws(FileSystemError) -> String {
         guard try status(path, followingLinks: true).isDirectory else {
             throw FileSystemError("watch", path, number: ENOTDIR)
         }

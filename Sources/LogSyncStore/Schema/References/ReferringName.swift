@@ -134,12 +134,17 @@ struct ReferringName {
 
     private var unmarked: Words?
 
-    /// The name of the column that is the other end of what this one is an end of.
+    /// Whether it says that it is one end of something.
+    var isEnd: Bool { Self.ends[whole] != nil || lastEnd != nil }
+
+    /// What the other end ends as: `to` of `step_from`, for `step_to`.
+    private var lastEnd: String? { words.all.count > 1 && !saysSo ? words.all.last.flatMap { Self.ends[$0] } : nil }
+
+    /// Whether another column is the other end of what this one is an end of.
     func isEnd(beside other: String) -> Bool {
         let other = Words(other)
         if Self.ends[whole] == other.all.joined() { return true }
-        // `step_from` and `step_to`
-        guard words.all.count > 1, !saysSo, let last = words.all.last, let end = Self.ends[last] else { return false }
+        guard let end = lastEnd else { return false }
         return other.all.last == end && other.all.dropLast() == words.all.dropLast()
     }
 
@@ -167,7 +172,7 @@ struct ReferringName {
     /// - Parameter isKey: whether it is the table's own key, which may be called as others are.
     func candidates(among parents: [NamedTable], of table: TrackedTable, isKey: Bool = false) -> [Candidate] {
         let forms = [ColumnWords(words, saysSo: saysSo)] + (unmarked.map { [ColumnWords($0, saysSo: true)] } ?? [])
-        let own = NamedTable(table)
+        lazy var own = NamedTable(table)
         var ranked: [(rank: Rank, parent: TrackedTable)] = []
         for named in parents {
             let parent = named.table

@@ -328,7 +328,7 @@ struct UndeclaredReferences {
 
     /// The column that is the other end of what this one is an end of. In a wide table, `a` and `b` may be anything.
     private func otherEnd(_ named: ReferringName, in table: TrackedTable) -> String? {
-        guard !hasRecipe else { return nil }
+        guard !hasRecipe, named.isEnd else { return nil }
         let prefix = ColumnPrefix(table)
         return table.columns.first { other in
             named.isEnd(beside: named.isBare ? prefix.bare(other.local) ?? "" : other.local)

@@ -187,8 +187,10 @@ struct FillingPlace: Codable {
 }
 
 extension OpenStore {
-    /// Sees to it that AUTOINCREMENT gives out no number up to this one.
+    /// Sees to it that AUTOINCREMENT gives out no number up to this one, as far as that leaves it some
+    /// (``Limits/rowNumbers``).
     func raiseSequence(of table: TrackedTable, to number: Int64) throws {
+        guard Limits.rowNumbers.contains(number) else { return }
         try connection.run(
             "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1 AND seq < ?2", .text(table.schema.name),
             .integer(number))

@@ -198,20 +198,12 @@ extension Store {
     /// Called when everything has been imported.
     package func continueSequences() throws {
         try database.write { store in
-            let connection = store.connection
             try store.facts.remove(under: StoreFacts.isBeingFilled)
             store.isBeingFilled = false
             for (name, value) in try Settings(store).values("sequence") {
                 guard let number = Int64(value), let table = store.catalog[name], table.schema.isAutoincrement
                 else { continue }
-                try connection.run(
-                    "UPDATE sqlite_sequence SET seq = ?2 WHERE name = ?1 AND seq < ?2", .text(table.schema.name),
-                    .integer(number))
-                try connection.run(
-                    """
-                    INSERT INTO sqlite_sequence(name, seq) SELECT ?1, ?2
-                    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = ?1)
-                    """, .text(table.schema.name), .integer(number))
+                try store.raiseSequence(of: table, to: number)
             }
         }
     }

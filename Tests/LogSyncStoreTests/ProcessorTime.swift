@@ -1,0 +1,8 @@
+import Foundation
+
+/// What this thread has taken of a processor, in nanoseconds, whatever else the machine does.
+func processorTime() -> UInt64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
