@@ -183,8 +183,10 @@ extension Store {
             let names = Renames(connection)
             let table = try names.currentLogName(choice.schema.name)
             let key = try choice.key.map { try names.logName(ofColumn: $0, in: table) }
-            let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(key))
-            try set("identity", table, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
+            let setting =
+                choice.isOfChosenColumns
+                ? "columns=" + (try KeyList.encode(key)) : choice.kind.rawValue
+            try set("identity", table, setting)
         }
         for choice in tracked where choice.schema.isAutoincrement {
             let number = try connection.integer(
