@@ -35,6 +35,7 @@ package struct Integrity {
             self = Integrity()
             try readByTable(connection)
         }
+        try takeBackNulls(connection)
     }
 
     private mutating func readByTable(_ connection: Connection) throws {
@@ -44,6 +45,27 @@ package struct Integrity {
                 _ = try read(connection, upTo: Int(Int32.max), of: name)
             } catch let error as LogSyncError where error.code == .invalidStore && !connection.isCorrupt {
                 unchecked.append(name)
+            }
+        }
+    }
+
+    private static let null = "NULL value in "
+
+    /// Takes back what is said of NULLs that are not there.
+    ///
+    /// NB: SQLite 3.40 says of a WITHOUT ROWID table whose key's columns are not its first that columns which may not be NULL
+    /// are. It may go when no version that logsync runs with says so.
+    private mutating func takeBackNulls(_ connection: Connection) throws {
+        for complaint in unfitValues.keys where complaint.hasPrefix(Self.null) {
+            let place = complaint.dropFirst(Self.null.count)
+            // Either's name may have a dot in it.
+            for dot in place.indices where place[dot] == "." {
+                let (table, column) = (String(place[..<dot]), String(place[place.index(after: dot)...]))
+                guard try TableSchema.read(table, on: connection)?.column(column) != nil else { continue }
+                // Of `IS NULL` SQLite knows beforehand that it is not so.
+                let isThere = try connection.integer(
+                    "SELECT EXISTS(SELECT 1 FROM \(SQL.name(table)) WHERE typeof(\(SQL.name(column))) = 'null')")
+                if isThere == 0 { unfitValues[complaint] = nil }
             }
         }
     }

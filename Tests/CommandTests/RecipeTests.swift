@@ -62,6 +62,7 @@ import Testing
         let tool = try Tool()
         let application = try Application(name)
         _ = try await application.sql(tool, "a.db", application["schema"])
+        let schema = try await application.sql(tool, "a.db", Self.objects)
         let arguments = ["init", "a.db", "--container", tool.path("shared"), "--content", "app", "--json"]
         let dry = try await tool.run(arguments + ["--dry-run"])
         #expect(dry.code == 0, "\(dry)")
@@ -92,7 +93,14 @@ import Testing
             JSON(tool.succeed("status", tool.path("b.db"), "--json").output),
         ].map { $0["digest"]?.string }
         #expect(digests[0] == digests[1])
+        for store in ["a.db", "b.db"] {
+            _ = try await tool.succeed("leave", tool.path(store))
+            #expect(try await application.sql(tool, store, application["shows"]) == application["expected"], "\(store)")
+            #expect(try await application.sql(tool, store, Self.objects) == schema, "\(store)")
+        }
     }
+
+    private static let objects = "SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2;"
 
     @Test func `a database that is no known application's has no recipe`() async throws {
         let tool = try Tool()

@@ -340,6 +340,29 @@ struct UndeclaredReferenceTests {
             ])
     }
 
+    @Test("So is that into which a trigger writes a table's key, however few integers it holds")
+    func written() throws {
+        let found = try undeclared(
+            """
+            CREATE TABLE folder(id INTEGER PRIMARY KEY, name TEXT, within INTEGER REFERENCES folder(id));
+            CREATE TABLE closure(ancestor INTEGER NOT NULL, descendant INTEGER NOT NULL, depth INTEGER NOT NULL,
+                PRIMARY KEY(ancestor, descendant)) WITHOUT ROWID;
+            CREATE TABLE recent(id INTEGER PRIMARY KEY, depth INTEGER, thing INTEGER, at TEXT);
+            CREATE TABLE counted(id INTEGER PRIMARY KEY, n INTEGER);
+            CREATE TRIGGER made AFTER INSERT ON folder BEGIN
+                INSERT INTO closure VALUES(NEW.id, NEW.id, 0);
+                INSERT INTO closure SELECT c.ancestor, new.id, depth + 1 FROM closure AS c WHERE c.descendant = NEW.within;
+                INSERT OR REPLACE INTO recent(at, "thing", depth) VALUES(datetime('now'), NEW.id, length(NEW.id));
+                INSERT INTO counted(n) SELECT count(*) FROM folder;
+            END;
+            INSERT INTO folder VALUES(1, 'root', NULL), (2, 'sub', 1);
+            """)
+        #expect(
+            Set(found) == [
+                "closure.ancestor folder join", "closure.descendant folder join", "recent.thing folder join",
+            ])
+    }
+
     @Test("Each is decided by an option, and a content's founder decides for all who join")
     func decided() throws {
         let schema =

@@ -158,36 +158,11 @@ enum AppSchema {
 
     private static let quotes = CharacterSet(charactersIn: "\"'`[]")
 
-    /// The columns by table, in lower case, to which triggers both add and take away: counts, which a clone's begin at
-    /// zero, because they come again with the rows that fire the triggers. What is only added to may be a number that is
-    /// never to be given twice, and goes on from where it is.
-    private static func countingColumns(on connection: Connection) throws -> [String: Set<String>] {
-        var signs: [String: [String: Set<String>]] = [:]
-        for trigger in try connection.rows(
-            "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE 'logsync\\_%' ESCAPE '\\'")
-        {
-            let tokens = SQLTokens(String(text: trigger[0]))
-            func name(_ index: Int) -> String {
-                tokens.text(index..<index + 1).trimmingCharacters(in: quotes).folded
-            }
-            for index in 0..<tokens.count where index > 0 && tokens.word(index) == "SET" {
-                let table = name(index - 1)
-                let end = tokens.firstIndex(of: ";", from: index) ?? tokens.count
-                for place in index..<max(index, end - 4) where tokens.word(place + 1) == "=" {
-                    // n = n + …
-                    guard name(place) == name(place + 2), ["+", "-"].contains(tokens.word(place + 3)) else { continue }
-                    signs[table, default: [:]][name(place), default: []].insert(tokens.word(place + 3))
-                }
-            }
-        }
-        return signs.mapValues { Set($0.filter { $0.value.count == 2 }.keys) }
-    }
-
     /// - Parameter left: how many bytes they may take; where they would take more, there are none.
     private static func rows(of table: String, upTo left: inout Int, on connection: Connection) throws -> [String] {
         guard let schema = try TableSchema.read(table, on: connection) else { return [] }
         let columns = schema.columns.filter { !$0.isGenerated }.map(\.name)
-        let counts = try countingColumns(on: connection)[table.folded] ?? []
+        let counts = try CountedColumns.countedByTriggers(on: connection)[table.folded] ?? []
         let quoted = columns.map { column in
             let name = SQL.name(column)
             return counts.contains(column.folded)

@@ -12,6 +12,8 @@ package struct FoundingReport: Sendable {
     package var refusals: [TableRefusal] = []
     /// Where the program notes the integers that it gives to rows, as far as the database says so.
     var counters: [ProgramAllocator] = []
+    /// The columns whose policy is `sum`, because the program counts rows in them.
+    var counted: [CountedColumns.Column] = []
     /// That the program has objects with names that are logsync's; then nothing else was looked at.
     var collision: LogSyncError?
     /// What is left of a store that the database was, by name; it is removed.

@@ -13,6 +13,11 @@ struct TableRegistration {
         var schema: TableSchema
         var kind: TrackedTable.IdentityKind
         var key: [String]
+
+        /// Whether rows go by columns that are no key of the table's own, which the schema alone does not say.
+        var isOfChosenColumns: Bool {
+            kind == .columns || kind == .natural && key.map { $0.folded } != schema.keyColumns.map { $0.name.folded }
+        }
     }
 
     /// A table that cannot be replicated as it is.

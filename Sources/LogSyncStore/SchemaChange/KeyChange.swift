@@ -155,7 +155,10 @@ extension SchemaReconciliation {
         var changes = changes
         changes.merge(try reconcileKinds(areNamesKnown: true)) { known, _ in known }
         for table in try registered() where table.kind == .natural && table.logName != "logsync_setting" {
-            let present = table.schema.integerKey.map { [$0] } ?? table.schema.keyColumns.map(\.name)
+            // Rows go by columns that were chosen, whatever the table has for a key.
+            let present =
+                try isChosen(table)
+                ? table.local : table.schema.integerKey.map { [$0] } ?? table.schema.keyColumns.map(\.name)
             let names = try connection.rows(
                 "SELECT name, log_name FROM logsync_column WHERE table_id = ? AND NOT dropped", .integer(table.id))
             let key = present.compactMap { name in
@@ -172,6 +175,16 @@ extension SchemaReconciliation {
             try change(table, to: .natural, key: key)
         }
         return changes
+    }
+
+    /// Whether a table's rows go by columns that the content's setting names, and that are unique still.
+    private func isChosen(_ table: Registered) throws -> Bool {
+        guard table.isUnique else { return false }
+        return try connection.integer(
+            """
+            SELECT EXISTS(SELECT 1 FROM logsync_setting
+              WHERE kind = 'identity' AND target = ? COLLATE NOCASE AND value LIKE 'columns=%')
+            """, .text(table.logName)) == 1
     }
 
     /// Tables whose rows are called by the rows that they refer to now, and were called by numbers.

@@ -1,7 +1,7 @@
 import LogSyncModel
 import LogSyncSQLite
 
-/// The columns that views and triggers compare with the keys of other tables.
+/// The columns that views and triggers compare with the keys of other tables, and those into which triggers write such keys.
 struct JoinedColumns {
     private let catalog: Catalog
     /// By `table.column`, in lower case.
@@ -48,25 +48,47 @@ struct JoinedColumns {
             let sides = [names.columns(at: start), names.columns(at: index + 1)]
             note(sides.flatMap { $0 }, sides.allSatisfy { $0.count == 1 })
             for (child, parent) in [(sides[0], sides[1]), (sides[1], sides[0])] {
-                // Where it cannot be told whose column it is, it says nothing.
-                let keys = parent.filter { $0.table.localInteger?.folded == $0.column }
-                let columns = child.filter { $0.table.localInteger?.folded != $0.column }
-                guard keys.count == 1, columns.count == 1,
-                    keys[0].table !== columns[0].table || names.isTwice(keys[0].table)
-                else { continue }
-                let name = "\(columns[0].table.schema.name.folded).\(columns[0].column)"
-                if parentsByColumn[name, default: []].contains(where: { $0 === keys[0].table }) { continue }
-                parentsByColumn[name, default: []].append(keys[0].table)
+                note(child, refersTo: parent, names)
+            }
+        }
+        for index in statement where tokens.word(index) == "INTO" {
+            for (column, value) in names.written(by: index, upTo: statement.upperBound) where value.isIntegerKey {
+                if column.isIntegerKey { note([column, value], true) } else { add(column, value.table) }
             }
         }
     }
 
+    /// Notes a column that has the same integers as a table's key, where it can be told whose column it is.
+    private mutating func note(_ child: [Column], refersTo parent: [Column], _ names: Names) {
+        let keys = parent.filter(\.isIntegerKey)
+        let columns = child.filter { !$0.isIntegerKey }
+        guard keys.count == 1, columns.count == 1, keys[0].table !== columns[0].table || names.isTwice(keys[0].table)
+        else { return }
+        add(columns[0], keys[0].table)
+    }
+
+    private mutating func add(_ column: Column, _ parent: TrackedTable) {
+        let name = "\(column.table.schema.name.folded).\(column.name)"
+        if parentsByColumn[name, default: []].contains(where: { $0 === parent }) { return }
+        parentsByColumn[name, default: []].append(parent)
+    }
+
     /// Notes two tables' integer keys that are compared.
-    private mutating func note(_ columns: [(table: TrackedTable, column: String)], _ areTwo: Bool) {
+    private mutating func note(_ columns: [Column], _ areTwo: Bool) {
         guard areTwo, columns.count == 2, columns[0].table !== columns[1].table,
-            columns.allSatisfy({ $0.table.localInteger?.folded == $0.column })
+            columns.allSatisfy(\.isIntegerKey)
         else { return }
         shared.append((columns[0].table, columns[1].table))
+    }
+
+    /// A column as a statement names it.
+    private struct Column {
+        var table: TrackedTable
+        /// In lower case.
+        var name: String
+
+        /// Whether it is the table's key, whose integers are each store's own.
+        var isIntegerKey: Bool { table.localInteger?.folded == name }
     }
 
     /// What names in one statement may mean.
@@ -103,19 +125,60 @@ struct JoinedColumns {
         func isTwice(_ table: TrackedTable) -> Bool { tables.values.filter { $0 === table }.count > 1 }
 
         /// The columns that a name may mean, qualified or not.
-        func columns(at index: Int) -> [(table: TrackedTable, column: String)] {
+        func columns(at index: Int) -> [Column] {
             guard index >= 0, index < tokens.count else { return [] }
             if index + 2 < tokens.count, tokens.word(index + 1) == "." {
                 let column = Self.name(tokens, index + 2)
                 guard let table = tables[Self.name(tokens, index)], has(table, column) else { return [] }
-                return [(table, column)]
+                return [Column(table: table, name: column)]
             }
             let column = Self.name(tokens, index)
-            var found: [(table: TrackedTable, column: String)] = []
+            var found: [Column] = []
             for (name, table) in tables where name != "new" && name != "old" && has(table, column) {
-                if !found.contains(where: { $0.table === table }) { found.append((table, column)) }
+                if !found.contains(where: { $0.table === table }) { found.append(Column(table: table, name: column)) }
             }
             return found
+        }
+
+        /// The columns that an INSERT writes, each with the column whose value it is given, where that is one and nothing else.
+        ///
+        /// - Parameter into: the token INTO.
+        func written(by into: Int, upTo end: Int) -> [(column: Column, value: Column)] {
+            guard into + 2 < end, let table = tables[Self.name(tokens, into + 1)] else { return [] }
+            var columns = table.schema.columns.filter { !$0.isGenerated }.map { $0.name.folded }
+            var index = into + 2
+            if tokens.word(index) == "(" {
+                guard let close = tokens.closing(index), close + 1 < end else { return [] }
+                columns = items(index + 1..<close).map { Self.name(tokens, $0.lowerBound) }
+                index = close + 1
+            }
+            var values: [Range<Int>] = []
+            switch tokens.word(index) {
+            case "VALUES" where index + 1 < end && tokens.word(index + 1) == "(":
+                guard let close = tokens.closing(index + 1), close < end else { return [] }
+                values = items(index + 2..<close)
+            case "SELECT":
+                var depth = 0
+                let last = (index + 1..<end).first { place in
+                    if tokens.word(place) == "(" { depth += 1 }
+                    if tokens.word(place) == ")" { depth -= 1 }
+                    return depth == 0 && ["FROM", "WHERE", "UNION", ";"].contains(tokens.word(place))
+                }
+                values = items(index + 1..<(last ?? end))
+            default: break
+            }
+            return zip(columns, values).compactMap { column, value in
+                guard has(table, column), value.count == 3, tokens.word(value.lowerBound + 1) == "." else { return nil }
+                return self.columns(at: value.lowerBound).first.map { (Column(table: table, name: column), $0) }
+            }
+        }
+
+        private func items(_ range: Range<Int>) -> [Range<Int>] {
+            var start = range.lowerBound
+            return (tokens.commas(in: range) + [range.upperBound]).map { comma in
+                defer { start = comma + 1 }
+                return start..<max(start, comma)
+            }
         }
 
         private func has(_ table: TrackedTable, _ column: String) -> Bool {

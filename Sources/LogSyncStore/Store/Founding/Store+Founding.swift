@@ -19,7 +19,9 @@ extension Store {
             let counters = Dictionary(grouping: found.counters) { $0.table.folded }
             report.tables =
                 try store.catalog.tables.filter { $0.name != "logsync_setting" }.map { table in
-                    try registering.report(table, counters: counters[table.schema.name.folded] ?? [])
+                    var reported = try registering.report(table, counters: counters[table.schema.name.folded] ?? [])
+                    reported.suggestions += found.counted.filter { $0.table == table.schema.name }.map(\.suggestion)
+                    return reported
                 } + Store.leftReports(left)
             guard withReferences else { return report }
             report.references = try registering.references(store.catalog)
@@ -108,6 +110,13 @@ extension Store {
             report.counters = try ProgramCounters(catalog, on: connection).found(in: tables)
                 .filter { !known.contains($0.target.folded) }
             try writeAllocators(report.counters, connection)
+            let chosen = plan.policies.filter { !Policies.tablePolicies.contains($0.policy) }.map { $0.target.folded }
+            report.counted = try CountedColumns(catalog, on: connection).found(except: Set(chosen))
+            for column in report.counted {
+                try connection.run(
+                    "INSERT INTO logsync_setting(kind, target, value) VALUES('policy', ?, ?)", .text(column.target),
+                    .text(MergePolicy.sum.name))
+            }
             if records { try LaterColumns(connection).noteUnanswered(in: catalog, plan) }
         }
         try Capture.equip(catalog.tables, on: connection)
@@ -183,8 +192,10 @@ extension Store {
             let names = Renames(connection)
             let table = try names.currentLogName(choice.schema.name)
             let key = try choice.key.map { try names.logName(ofColumn: $0, in: table) }
-            let columns = choice.kind == .natural ? "" : "=" + (try KeyList.encode(key))
-            try set("identity", table, choice.kind.rawValue + (choice.kind == .columns ? columns : ""))
+            let setting =
+                choice.isOfChosenColumns
+                ? "columns=" + (try KeyList.encode(key)) : choice.kind.rawValue
+            try set("identity", table, setting)
         }
         for choice in tracked where choice.schema.isAutoincrement {
             let number = try connection.integer(

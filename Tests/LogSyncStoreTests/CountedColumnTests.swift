@@ -1,0 +1,116 @@
+import LogSyncModel
+import Testing
+
+@testable import LogSyncStore
+
+/// Columns in which programs count the rows of other tables.
+@Suite("Columns in which a program counts rows")
+struct CountedColumnTests {
+    let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    private static let tables = """
+        CREATE TABLE thread(id INTEGER PRIMARY KEY, name TEXT, messages INTEGER NOT NULL DEFAULT 0, last TEXT, seq INTEGER DEFAULT 0);
+        CREATE TABLE message(id INTEGER PRIMARY KEY, thread_id INTEGER NOT NULL REFERENCES thread(id), body TEXT);
+        INSERT INTO thread(name) VALUES('Ann'), ('Bob');
+        """
+
+    private func pair(_ sql: String) throws -> (TestPeer, TestPeer) {
+        let a = try TestPeer(folder, "a", sql: sql)
+        return (a, try TestPeer(folder, "b", cloning: a))
+    }
+
+    private func policies(_ peer: TestPeer) throws -> [String] {
+        try peer.strings("SELECT target, value FROM logsync_setting WHERE kind = 'policy' ORDER BY 1")
+    }
+
+    @Test(
+        "What triggers add and take away on two peers at once adds up",
+        arguments: [
+            ("messages = messages + 1", "messages = messages - 1"),
+            ("messages = coalesce(messages, 0) + 1, last = NEW.body", "messages = max(0, messages - 1)"),
+            (
+                "\"messages\" = (SELECT count(*) FROM message WHERE thread_id = NEW.thread_id)",
+                "messages = CASE WHEN messages > 0 THEN messages - 1 ELSE 0 END"
+            ),
+        ])
+    func adds(insert: String, delete: String) throws {
+        let (a, b) = try pair(
+            Self.tables + """
+                CREATE TRIGGER added AFTER INSERT ON message BEGIN
+                    UPDATE thread SET \(insert), seq = seq + 1 WHERE id = NEW.thread_id; END;
+                CREATE TRIGGER removed AFTER DELETE ON message BEGIN
+                    UPDATE thread SET \(delete) WHERE id = OLD.thread_id; END;
+                INSERT INTO message(thread_id, body) VALUES(1, 'one'), (2, 'two');
+                """)
+        try a.write("INSERT INTO message(thread_id, body) VALUES(1, 'a'), (1, 'aa'), (2, 'aaa')")
+        try b.write(
+            """
+            INSERT INTO message(thread_id, body) VALUES(1, 'b'); DELETE FROM message WHERE body = 'two';
+            INSERT INTO thread(name) VALUES('Cid'); INSERT INTO message(thread_id, body) VALUES(3, 'c');
+            """)
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(
+                try peer.strings(
+                    """
+                    SELECT name, messages, (SELECT count(*) FROM message WHERE thread_id = thread.id) FROM thread ORDER BY 1
+                    """) == ["Ann|4|4", "Bob|1|1", "Cid|1|1"])
+        }
+        // A number that is only added to may be one that is never to be given twice.
+        #expect(try policies(a) == ["thread.messages|sum"])
+    }
+
+    @Test("So does what an upsert counts")
+    func upserts() throws {
+        let (a, b) = try pair(
+            """
+            CREATE TABLE entry(id INTEGER PRIMARY KEY, word TEXT); CREATE TABLE words(word TEXT PRIMARY KEY, n INTEGER NOT NULL);
+            CREATE TRIGGER added AFTER INSERT ON entry BEGIN
+                INSERT INTO words VALUES(NEW.word, 1) ON CONFLICT(word) DO UPDATE SET n = n + 1; END;
+            CREATE TRIGGER removed AFTER DELETE ON entry BEGIN UPDATE words SET n = n - 1 WHERE word = OLD.word; END;
+            INSERT INTO entry(word) VALUES('x'), ('y');
+            """)
+        for peer in [a, b] { try peer.write("INSERT INTO entry(word) VALUES('x'), ('\(peer.name)')") }
+        try b.write("DELETE FROM entry WHERE word = 'y'")
+        try converge(a, b)
+        #expect(try a.strings("SELECT word, n FROM words ORDER BY 1") == ["a|1", "b|1", "x|3", "y|0"])
+    }
+
+    @Test("A column that is called as a count and is one adds up, and one that is none does not")
+    func named() throws {
+        let tables = """
+            CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT, posts_count INTEGER DEFAULT 0 NOT NULL, likes_count INTEGER);
+            CREATE TABLE posts(id INTEGER PRIMARY KEY, user_id INTEGER REFERENCES users, title TEXT);
+            CREATE TABLE likes(id INTEGER PRIMARY KEY, user_id INTEGER REFERENCES users);
+            INSERT INTO users VALUES(1, 'ann', 2, 9), (2, 'bob', 0, 0); INSERT INTO posts VALUES(1, 1, 'x'), (2, 1, 'y');
+            INSERT INTO likes VALUES(1, 1);
+            """
+        let (a, b) = try pair(tables)
+        #expect(try policies(a) == ["users.posts_count|sum"])
+        for peer in [a, b] {
+            try peer.write(
+                "INSERT INTO posts(user_id, title) VALUES(1, '\(peer.name)'); UPDATE users SET posts_count = posts_count + 1 "
+                    + "WHERE id = 1")
+        }
+        try converge(a, b)
+        #expect(try b.strings("SELECT posts_count FROM users") == ["4", "0"])
+    }
+
+    @Test("A policy that was chosen stays")
+    func chosen() throws {
+        for (index, policies) in [[("thread.messages", "max")], [("thread", "last-writer-row")]].enumerated() {
+            let a = try TestPeer(
+                folder, "a\(index)",
+                sql: Self.tables + """
+                    CREATE TRIGGER added AFTER INSERT ON message BEGIN
+                        UPDATE thread SET messages = messages + 1 WHERE id = NEW.thread_id; END;
+                    CREATE TRIGGER removed AFTER DELETE ON message BEGIN
+                        UPDATE thread SET messages = messages - 1 WHERE id = OLD.thread_id; END;
+                    """
+            ) { $0.policies = policies.map { (target: $0.0, policy: $0.1) } }
+            #expect(try self.policies(a) == policies.map { "\($0.0)|\($0.1)" })
+        }
+    }
+}
