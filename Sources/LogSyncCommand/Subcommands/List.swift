@@ -8,7 +8,8 @@ struct List: AsyncParsableCommand {
         abstract: "List every store of this user on this machine, and how it is.",
         discussion: """
             A store is known from when it was made or first used by this user until it leaves. Ends with 0 whatever state the
-            stores are in. A folder that does not answer, as on a mount that hangs, is waited for a second and a half.
+            stores are in. A folder that does not answer, as on a mount that hangs, is waited for a second and a half; a
+            database that a program has for itself for a second, or as long as --wait says.
 
             EXAMPLE
               logsync list
@@ -16,10 +17,15 @@ struct List: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
+    /// People wait for all stores, and learn of one that is locked all the same.
+    private static let wait = Duration.seconds(1)
+
     func run() async throws {
         try await common.run { session in
             if let status = try await ChildCommand.run() { return status }
-            let report = try await Replicator.list(configuration: session.configuration())
+            var configuration = session.configuration()
+            if common.wait == nil { configuration.wait = Self.wait }
+            let report = try await Replicator.list(configuration: configuration)
             try session.answer(report) { lines(report, session.configuration().stateDirectory) }
             for folder in Set(report.stores.filter { $0.state == .silent }.compactMap(\.container)).sorted() {
                 session.logger.warning(
