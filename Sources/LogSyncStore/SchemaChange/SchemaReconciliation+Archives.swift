@@ -51,32 +51,10 @@ extension SchemaReconciliation {
                 && columns.allSatisfy { other.column($0.name) != nil }
         }
         guard !columns.isEmpty, !candidates.isEmpty else { return nil }
-        var records: [Int: [[UInt32]: Int]] = [:]
-        var count = 0
-        let clock = ClockTable(table: table, connection: connection)
-        for row in try clock.allRows().prefix(Self.enough) {
-            guard let digests = try clock.record(at: row)?.digests else { continue }
-            let known = columns.map { Int($0.id) }.filter { $0 < digests.count }.map { digests[$0] }
-            records[known.count, default: [:]][known, default: 0] += 1
-            count += 1
-        }
+        let records = try FormerRows(table, columns.map { Int($0.id) }, atMost: Self.enough, on: connection)
+        let count = records.count
         func held(_ name: String) throws -> Int {
-            let names = columns.map { SQL.name($0.name) }.joined(separator: ", ")
-            let statement = try Statement(
-                "SELECT \(names) FROM \(SQL.name(name)) LIMIT \(Self.enough)", on: connection)
-            var (left, found) = (records, 0)
-            while try statement.step() {
-                let digests = columns.indices.map {
-                    UInt32(truncatingIfNeeded: statement.digest($0, by: table.valueDigest))
-                }
-                for known in left.keys {
-                    guard let times = left[known]?[Array(digests.prefix(known))], times > 0 else { continue }
-                    left[known]?[Array(digests.prefix(known))] = times - 1
-                    found += 1
-                    break
-                }
-            }
-            return found
+            try records.held(in: name, columns.map(\.name), atMost: Self.enough, on: connection)
         }
         guard columns.allSatisfy({ schema.column($0.name) != nil }) else { return nil }
         let here = try held(schema.name)

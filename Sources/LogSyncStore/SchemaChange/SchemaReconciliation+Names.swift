@@ -95,11 +95,16 @@ extension SchemaReconciliation {
         _ byPlace: [(KnownColumn, TableSchema.Column)], _ byName: [(KnownColumn, TableSchema.Column)],
         in table: TrackedTable, _ schema: TableSchema
     ) throws {
-        let moved = byPlace.filter { $1.name.folded != $0.name.folded }
+        var moved = byPlace.filter { $1.name.folded != $0.name.folded }
+        // Others may have come, gone or been renamed at once, which leaves nothing under their names.
+        while true {
+            let (former, new) = (Set(moved.map { $0.0.name.folded }), Set(moved.map { $0.1.name.folded }))
+            let count = moved.count
+            moved.removeAll { !new.contains($0.0.name.folded) || !former.contains($0.1.name.folded) }
+            if moved.count == count { break }
+        }
         let ids = Set(moved.map(\.0.id))
-        guard Set(moved.map { $0.0.name.folded }) == Set(moved.map { $0.1.name.folded }),
-            !moved.contains(where: { isKey($0.0, of: table) })
-        else { return }
+        guard !moved.contains(where: { isKey($0.0, of: table) }) else { return }
         let places = try score(moved, in: table, schema, countsWritten: true)
         let names = try score(byName.filter { ids.contains($0.0.id) }, in: table, schema, countsWritten: true)
         guard places >= Self.few, names * 2 < places else { return }
