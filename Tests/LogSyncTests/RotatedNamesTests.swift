@@ -122,19 +122,35 @@ struct RotatedNamesTests {
             [a, b, try await world.clone("c")])
     }
 
-    /// In the same look another column may have a new name, or come.
+    /// In the same look another column may have a new name, come or go, and the key be another.
+    struct Beside: Sendable {
+        var declared: String
+        var inserted = ""
+        var selected = ""
+        var key = "k TEXT PRIMARY KEY"
+
+        static let all = [
+            Beside(declared: ", w TEXT", inserted: ", w", selected: ", w"),
+            Beside(declared: ", wx TEXT", inserted: ", wx", selected: ", w"),
+            Beside(declared: ", w TEXT, z TEXT DEFAULT 'z'", inserted: ", w", selected: ", w"),
+            Beside(declared: "", key: "k TEXT COLLATE NOCASE PRIMARY KEY"),
+            Beside(declared: "", key: "id INTEGER PRIMARY KEY, k TEXT UNIQUE"),
+        ]
+    }
+
     @Test(
         "A rebuild that leaves columns at their places and gives their names to each other renames them",
-        arguments: [("w", "", ""), ("wx", "", ""), ("w", ", z TEXT DEFAULT 'z'", ""), ("wx", "", "COLLATE NOCASE")])
-    func exchangedInARebuild(other: String, added: String, collation: String) async throws {
+        arguments: Beside.all)
+    func exchangedInARebuild(beside: Beside) async throws {
         let (world, a, b) = try await pair(
             """
             CREATE TABLE t(k TEXT PRIMARY KEY, a TEXT, b TEXT, w TEXT);
             INSERT INTO t VALUES('1', 'a1', 'b1', 'w'), ('2', 'a2', 'b2', 'w'), ('3', 'a3', 'b3', 'w')
             """)
         let migration = """
-            CREATE TABLE t_new(k TEXT \(collation) PRIMARY KEY, b TEXT, a TEXT, \(other) TEXT\(added));
-            INSERT INTO t_new(k, b, a, \(other)) SELECT k, a, b, w FROM t; DROP TABLE t; ALTER TABLE t_new RENAME TO t;
+            CREATE TABLE t_new(\(beside.key), b TEXT, a TEXT\(beside.declared));
+            INSERT INTO t_new(k, b, a\(beside.inserted)) SELECT k, a, b\(beside.selected) FROM t; DROP TABLE t;
+            ALTER TABLE t_new RENAME TO t;
             """
         try a.execute(migration)
         try await settle(a)
@@ -222,8 +238,9 @@ struct RotatedNamesTests {
             DROP TABLE t; ALTER TABLE t_new RENAME TO t;
             """,
             "ALTER TABLE t RENAME v TO v_old; ALTER TABLE t ADD v TEXT; UPDATE t SET v = 'new ' || k;",
+            "ALTER TABLE t RENAME n TO m;",
             """
-            ALTER TABLE t RENAME TO t_old; CREATE TABLE t(k TEXT PRIMARY KEY, n TEXT DEFAULT '1', v_old TEXT, v TEXT);
+            ALTER TABLE t RENAME TO t_old; CREATE TABLE t(k TEXT PRIMARY KEY, m TEXT DEFAULT '1', v_old TEXT, v TEXT);
             """,
         ]
         try b.execute("UPDATE t SET v = 'by b' WHERE k = 'r2'")

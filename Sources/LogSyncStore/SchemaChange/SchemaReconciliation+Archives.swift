@@ -31,9 +31,8 @@ extension SchemaReconciliation {
     /// - Parameters:
     ///   - schema: what bears its name now; it has no triggers.
     ///   - others: replicated tables that have lost their triggers, too.
-    /// - Returns: the name of one of these, or of a table that is not replicated yet, which has its columns and a key, and
-    ///   alone holds a quarter of the rows at least, as far as nobody has written them since; nil where they are under the
-    ///   former name, or nowhere.
+    /// - Returns: the name of one of these, or of a table that is not replicated yet, which has a key, and alone
+    ///   holds a quarter of the rows at least (``FormerRows``); nil where they are under the former name, or nowhere.
     private func archive(
         of id: Int64, _ schema: TableSchema, besides others: Set<String>, among declarations: TableDeclarations
     ) throws -> String? {
@@ -42,24 +41,24 @@ extension SchemaReconciliation {
         let registered = Set(
             try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded }
         ).subtracting(others)
-        let candidates = try TableSchema.tableNames(on: connection).filter { name in
+        let candidates = try TableSchema.tableNames(on: connection).compactMap { name -> TableSchema? in
             guard !registered.contains(name.folded), !AppSchema.notesMigrations(name),
                 let other = try TableSchema.read(name, on: connection, among: declarations)
-            else { return false }
+            else { return nil }
             let hasKey = other.integerKey != nil || !other.keyColumns.isEmpty
-            return (hasKey || schema.integerKey == nil && schema.keyColumns.isEmpty)
-                && columns.allSatisfy { other.column($0.name) != nil }
+            return hasKey || schema.integerKey == nil && schema.keyColumns.isEmpty ? other : nil
         }
         guard !columns.isEmpty, !candidates.isEmpty else { return nil }
         let records = try FormerRows(table, columns.map { Int($0.id) }, atMost: Self.enough, on: connection)
         let count = records.count
-        func held(_ name: String) throws -> Int {
-            try records.held(in: name, columns.map(\.name), atMost: Self.enough, on: connection)
+        func held(_ schema: TableSchema, isLenient: Bool = false) throws -> Int {
+            try records.held(
+                in: schema, columns.map(\.name), isLenient: isLenient, atMost: Self.enough, on: connection)
         }
-        guard columns.allSatisfy({ schema.column($0.name) != nil }) else { return nil }
-        let here = try held(schema.name)
+        // Rows that may be here are in no archive.
+        let here = try held(schema, isLenient: true)
         guard here * 2 < count else { return nil }
-        let found = try candidates.map { ($0, try held($0)) }.filter { $0.1 * 4 >= count && here * 2 < $0.1 }
+        let found = try candidates.map { ($0.name, try held($0)) }.filter { $0.1 * 4 >= count && here * 2 < $0.1 }
         return found.count == 1 ? found[0].0 : nil
     }
 
