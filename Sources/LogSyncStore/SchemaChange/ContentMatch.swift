@@ -38,12 +38,26 @@ struct ContentMatch {
     }
 
     /// Rows and records of which several hold the same, as many of the one as of the other: nothing tells them apart but
-    /// their order, which a rebuild keeps, and nothing is lost where it did not.
+    /// their order, which a rebuild keeps, and nothing is lost where it did not. Records that do not know a later column are
+    /// matched by the columns that all of them know, once the others have their rows.
     func alike<ID: Hashable & Comparable>(
         _ rows: [ID: [UInt64]], _ records: [Int64: [UInt32]], by columns: [Int]
     ) -> [(row: ID, record: Int64)] {
+        let columns = columns.sorted { table.columns[$0].id < table.columns[$1].id }
+        func known(_ digests: [UInt32]) -> Int { columns.prefix { table.columns[$0].id < digests.count }.count }
+        let whole = alike(rows, records.filter { known($0.value) == columns.count }, inFirst: columns[...])
+        let taken = (rows: Set(whole.map(\.row)), records: Set(whole.map(\.record)))
+        let records = records.filter { !taken.records.contains($0.key) }
+        let rows = rows.filter { !taken.rows.contains($0.key) }
+        let least = records.values.map(known).min() ?? 0
+        return whole + (least > 0 ? alike(rows, records, inFirst: columns.prefix(least)) : [])
+    }
+
+    private func alike<ID: Hashable & Comparable>(
+        _ rows: [ID: [UInt64]], _ records: [Int64: [UInt32]], inFirst columns: ArraySlice<Int>
+    ) -> [(row: ID, record: Int64)] {
         var found: [[UInt32]: [Int64]] = [:]
-        for (record, digests) in records where columns.allSatisfy({ table.columns[$0].id < digests.count }) {
+        for (record, digests) in records {
             found[columns.map { digests[table.columns[$0].id] }, default: []].append(record)
         }
         var indexes: [[UInt32]: [ID]] = [:]

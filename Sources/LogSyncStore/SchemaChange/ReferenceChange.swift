@@ -76,12 +76,12 @@ struct ReferenceChange {
     /// - Parameter former: what the table's columns referred to until now.
     func translate(_ table: TrackedTable, _ former: [Int: String?]) throws -> SchemaFindings.NewReferences {
         let clock = ClockTable(table: table, connection: connection)
-        let shownRows = ShownRows(store)
+        let continued = try ContinuedRows(of: table, in: store)
         let own = try store.formerSelves()
         var found = SchemaFindings.NewReferences(columns: Set(former.keys), own: own)
         for position in try clock.allRows() {
             guard var record = try clock.record(at: position),
-                let row = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
+                let (row, rowid) = try continued.row(of: record, at: position)
             else { continue }
             var (isSpelledOut, isOwn) = (false, false)
             for (place, column) in table.columns.enumerated() {
@@ -104,7 +104,7 @@ struct ReferenceChange {
                 try clock.update(
                     record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
-            if isOwn { found.rows.append(position) }
+            if isOwn { found.rows.append(rowid) }
         }
         return found
     }

@@ -5,8 +5,8 @@ import LogSyncSQLite
 ///
 /// No trigger sees that, and a row under another integer is another row: all would be deleted and inserted, and where two
 /// peers run the migration, be there twice. So rows whose integers have no record are looked for, by what they hold, among
-/// the records whose integers have no row; a row that took the integer of another is looked for, too. They are noted as the
-/// triggers note `UPDATE p SET id = …`.
+/// the records whose integers have no row; a row that took the integer of another is looked for, too. Where columns were
+/// chosen that say which row it is, they tell it. Such rows are noted as the triggers note `UPDATE p SET id = …`.
 struct RenumberedRows {
     let store: OpenStore
     let table: TrackedTable
@@ -15,7 +15,12 @@ struct RenumberedRows {
 
     /// - Returns: which rows they are.
     func note() throws -> [(from: Int64, to: Int64)] {
-        guard table.kind == .surrogate, table.localInteger != nil, try areSome() else { return [] }
+        guard table.localInteger != nil else { return [] }
+        if table.kind == .columns {
+            let moves = try movesByIdentity()
+            return try note(moves) ? moves : []
+        }
+        guard try areSome() else { return [] }
         var (rows, records) = try apart()
         let columns = Array(table.columns.indices)
         let match = ContentMatch(table: table)
@@ -30,6 +35,21 @@ struct RenumberedRows {
             }
         }
         return try note(moves) ? moves : []
+    }
+
+    private func movesByIdentity() throws -> [(from: Int64, to: Int64)] {
+        let clock = ClockTable(table: table, connection: connection)
+        let reader = TableReader(table: table, store: store)
+        let shownRows = ShownRows(store)
+        var moves: [(from: Int64, to: Int64)] = []
+        try reader.forEachRow { rowid, values in
+            guard let rowid,
+                let identity = try reader.naturalIdentity({ try shownRows.knownValue(values[$0], $0, in: table) }),
+                let record = try clock.row(of: identity), record != rowid
+            else { return }
+            moves.append((record, rowid))
+        }
+        return moves
     }
 
     private func areSome() throws -> Bool {

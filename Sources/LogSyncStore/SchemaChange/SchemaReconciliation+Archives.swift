@@ -31,9 +31,8 @@ extension SchemaReconciliation {
     /// - Parameters:
     ///   - schema: what bears its name now; it has no triggers.
     ///   - others: replicated tables that have lost their triggers, too.
-    /// - Returns: the name of one of these, or of a table that is not replicated yet, which has its columns and a key, and
-    ///   alone holds a quarter of the rows at least, as far as nobody has written them since; nil where they are under the
-    ///   former name, or nowhere.
+    /// - Returns: the name of one of these, or of a table that is not replicated yet, which has a key, and alone
+    ///   holds a quarter of the rows at least (``FormerRows``); nil where they are under the former name, or nowhere.
     private func archive(
         of id: Int64, _ schema: TableSchema, besides others: Set<String>, among declarations: TableDeclarations
     ) throws -> String? {
@@ -42,46 +41,24 @@ extension SchemaReconciliation {
         let registered = Set(
             try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded }
         ).subtracting(others)
-        let candidates = try TableSchema.tableNames(on: connection).filter { name in
+        let candidates = try TableSchema.tableNames(on: connection).compactMap { name -> TableSchema? in
             guard !registered.contains(name.folded), !AppSchema.notesMigrations(name),
                 let other = try TableSchema.read(name, on: connection, among: declarations)
-            else { return false }
+            else { return nil }
             let hasKey = other.integerKey != nil || !other.keyColumns.isEmpty
-            return (hasKey || schema.integerKey == nil && schema.keyColumns.isEmpty)
-                && columns.allSatisfy { other.column($0.name) != nil }
+            return hasKey || schema.integerKey == nil && schema.keyColumns.isEmpty ? other : nil
         }
         guard !columns.isEmpty, !candidates.isEmpty else { return nil }
-        var records: [Int: [[UInt32]: Int]] = [:]
-        var count = 0
-        let clock = ClockTable(table: table, connection: connection)
-        for row in try clock.allRows().prefix(Self.enough) {
-            guard let digests = try clock.record(at: row)?.digests else { continue }
-            let known = columns.map { Int($0.id) }.filter { $0 < digests.count }.map { digests[$0] }
-            records[known.count, default: [:]][known, default: 0] += 1
-            count += 1
+        let records = try FormerRows(table, columns.map { Int($0.id) }, atMost: Self.enough, on: connection)
+        let count = records.count
+        func held(_ schema: TableSchema, isLenient: Bool = false) throws -> Int {
+            try records.held(
+                in: schema, columns.map(\.name), isLenient: isLenient, atMost: Self.enough, on: connection)
         }
-        func held(_ name: String) throws -> Int {
-            let names = columns.map { SQL.name($0.name) }.joined(separator: ", ")
-            let statement = try Statement(
-                "SELECT \(names) FROM \(SQL.name(name)) LIMIT \(Self.enough)", on: connection)
-            var (left, found) = (records, 0)
-            while try statement.step() {
-                let digests = columns.indices.map {
-                    UInt32(truncatingIfNeeded: statement.digest($0, by: table.valueDigest))
-                }
-                for known in left.keys {
-                    guard let times = left[known]?[Array(digests.prefix(known))], times > 0 else { continue }
-                    left[known]?[Array(digests.prefix(known))] = times - 1
-                    found += 1
-                    break
-                }
-            }
-            return found
-        }
-        guard columns.allSatisfy({ schema.column($0.name) != nil }) else { return nil }
-        let here = try held(schema.name)
+        // Rows that may be here are in no archive.
+        let here = try held(schema, isLenient: true)
         guard here * 2 < count else { return nil }
-        let found = try candidates.map { ($0, try held($0)) }.filter { $0.1 * 4 >= count && here * 2 < $0.1 }
+        let found = try candidates.map { ($0.name, try held($0)) }.filter { $0.1 * 4 >= count && here * 2 < $0.1 }
         return found.count == 1 ? found[0].0 : nil
     }
 

@@ -7,6 +7,8 @@ struct ColumnChanges {
     /// By column id.
     var added: [Int] = []
     var dropped: [Int] = []
+    /// Those of which nothing tells what they are.
+    var held: [HeldColumns] = []
     /// Of which it has been decided what they are (``UndecidedColumns``).
     var decided: [Int] = []
     /// Those of the added ones of which it has been decided whether they refer to other rows (``HeldReferences``).
@@ -62,8 +64,9 @@ extension SchemaReconciliation {
         let stillHeld = try heldReferences(of: table)
         present.removeAll { stillHeld.contains($0.element.name.folded) }
         let told = try Renames(connection).names(of: schema, in: table.name)
-        let renamed = try holdRenamedLate(among: present.map(\.element.name), in: table)
+        try holdRenamedLate(among: present.map(\.element.name), in: table, &changes)
         var undecided = try decide(present, in: table, told, &changes)
+        let heldBefore = undecided.count
         func leaveOut() {
             present.removeAll { column in
                 undecided.contains { $0.name.folded == column.element.name.folded }
@@ -86,7 +89,7 @@ extension SchemaReconciliation {
             undecided += try renameTakenOver(former, new, in: table, schema)
             leaveOut()
         }
-        var held = try hold(undecided, in: table)
+        try hold(Array(undecided.dropFirst(heldBefore)), in: table, &changes)
         let known = try columns(of: table)
         let presentNames = Set(present.map { $0.element.name.folded })
         let knownNames = Set(known.map { $0.name.folded })
@@ -107,7 +110,7 @@ extension SchemaReconciliation {
             {
                 if let new = try undecidable(column, added[index], in: table, schema) {
                     undecided.append(new)
-                    held += try hold([new], in: table)
+                    try hold([new], in: table, &changes)
                 } else {
                     try rename(column, to: added[index].element, in: table)
                 }
@@ -120,7 +123,7 @@ extension SchemaReconciliation {
                     let place = table.columnNames[Int(column.id)]
                     let left = UndecidedColumns.Column(name: new.name, former: column.name, place: place, named: nil)
                     undecided.append(left)
-                    held += try hold([left], in: table)
+                    try hold([left], in: table, &changes)
                 } else {
                     try rename(column, to: new, in: table)
                 }
@@ -137,7 +140,6 @@ extension SchemaReconciliation {
             }
         }
         try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: changes.dropped, in: table))
-        changes.dropped += renamed + held
         leaveOut()
         for index in undecided.indices {
             let name = undecided[index].name.folded
@@ -288,19 +290,21 @@ extension SchemaReconciliation {
             try Capture.noteEverything(table, on: connection)
             try HeldValues(of: table, on: connection).makeTable()
         }
-        guard !changes.added.isEmpty || !changes.dropped.isEmpty || !decided.isEmpty else { return }
+        let dropped = changes.dropped + changes.held.flatMap(\.ids)
+        guard !changes.added.isEmpty || !dropped.isEmpty || !decided.isEmpty else { return }
         let clock = ClockTable(table: table, connection: connection)
-        let shownRows = ShownRows(store)
-        let reader = shownRows.reader(table)
+        let reader = ShownRows(store).reader(table)
+        let continued = try ContinuedRows(of: table, in: store)
+        for held in changes.held { try held.keep(in: table, continued, store) }
         let names = Set(changes.added.map { table.columnNames[$0].folded })
         let returned = returned(changes.added, in: table)
-        let filter = changes.dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
+        let filter = dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
-            let present = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
-            if !changes.dropped.isEmpty {
-                for id in changes.dropped where id < record.digests.count { record.digests[id] = 0 }
+            let present = try continued.row(of: record, at: position)?.row
+            if !dropped.isEmpty {
+                for id in dropped where id < record.digests.count { record.digests[id] = 0 }
                 // A row that was changed meanwhile differs in some column, which is enough to be recorded.
                 if let present { record.digest = reader.digest(present.digests, columns: record.digests.count) }
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)

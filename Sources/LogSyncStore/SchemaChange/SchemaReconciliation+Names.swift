@@ -17,6 +17,10 @@ extension SchemaReconciliation {
         _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
         _ schema: TableSchema
     ) throws -> [UndecidedColumns.Column] {
+        guard try Capture.isInstalled(table, on: connection) else {
+            try renameExchanged(known, present, in: table, schema)
+            return []
+        }
         guard present.count >= known.count else { return [] }
         let byPlace = known.compactMap { column in
             present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
@@ -33,10 +37,6 @@ extension SchemaReconciliation {
                     || byName.contains { $0.0.id == column.id })
         }
         guard byPlace.count == known.count, isShifted else { return [] }
-        guard try Capture.isInstalled(table, on: connection) else {
-            try renameExchanged(byPlace, byName, in: table, schema)
-            return []
-        }
         var (places, names) = (try score(byPlace, in: table, schema), try score(byName, in: table, schema))
         let isToldByValues = names > places
         if places == names {
@@ -90,19 +90,23 @@ extension SchemaReconciliation {
     }
 
     /// A rebuild may put columns at other places, or leave them and give their names to each other: the latter where values
-    /// have stayed at their places, and few are under their names.
+    /// have stayed at their places, and few are under their names. Others may have come, gone or been renamed at once, so
+    /// places are those among the names that were there before.
     private func renameExchanged(
-        _ byPlace: [(KnownColumn, TableSchema.Column)], _ byName: [(KnownColumn, TableSchema.Column)],
-        in table: TrackedTable, _ schema: TableSchema
+        _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
+        _ schema: TableSchema
     ) throws {
-        let moved = byPlace.filter { $1.name.folded != $0.name.folded }
-        let ids = Set(moved.map(\.0.id))
-        guard Set(moved.map { $0.0.name.folded }) == Set(moved.map { $0.1.name.folded }),
-            !moved.contains(where: { isKey($0.0, of: table) })
-        else { return }
+        let names = (
+            known: Set(known.map { $0.name.folded }), present: Set(present.map { $0.element.name.folded })
+        )
+        let kept = known.filter { names.present.contains($0.name.folded) }.sorted { $0.ordinal < $1.ordinal }
+        let there = present.filter { names.known.contains($0.element.name.folded) }.map(\.element)
+        let moved = Array(zip(kept, there)).filter { $0.name.folded != $1.name.folded }
+        guard moved.allSatisfy({ $0.type == $1.declaredType && !isKey($0, of: table) }) else { return }
+        let byName = moved.compactMap { column, _ in schema.column(column.name).map { (column, $0) } }
         let places = try score(moved, in: table, schema, countsWritten: true)
-        let names = try score(byName.filter { ids.contains($0.0.id) }, in: table, schema, countsWritten: true)
-        guard places >= Self.few, names * 2 < places else { return }
+        let named = try score(byName, in: table, schema, countsWritten: true)
+        guard places >= Self.few, named * 2 < places else { return }
         for (column, new) in moved { try rename(column, to: new, in: table) }
     }
 

@@ -72,13 +72,11 @@ extension SchemaReconciliation {
     }
 
     /// Leaves columns alone of which another peer has said since that they are others.
-    ///
-    /// - Returns: the ids that they had.
-    func holdRenamedLate(among present: [String], in table: TrackedTable) throws -> [Int] {
+    func holdRenamedLate(among present: [String], in table: TrackedTable, _ changes: inout ColumnChanges) throws {
         let renamed = try LateRenames(connection).columns(of: table).filter { present.contains($0.name) }
-        guard !renamed.isEmpty else { return [] }
+        guard !renamed.isEmpty else { return }
         try UndecidedColumns(connection).set(renamed, of: table.id)
-        return try hold(renamed, in: table)
+        try hold(renamed, in: table, &changes)
     }
 
     /// Takes up columns again of which it has been decided what they are.
@@ -130,109 +128,32 @@ extension SchemaReconciliation {
         let followed = undecided.map { column in
             var column = column
             let new = present.first { $0.offset == column.ordinal }?.element.name
-            guard let new, new.folded != column.name.folded, column.place != nil else { return column }
+            guard let new, new.folded != column.name.folded else { return column }
             column.name = new
+            guard column.place != nil else {
+                // The one that took a name, and leaves it.
+                column.former = new
+                return column
+            }
             column.named = undecided.first { $0.former.folded == new.folded }?.place
             return column
         }
         return Set(followed.map { $0.name.folded }).count == followed.count ? followed : undecided
     }
 
-    /// What a column held, where a new one holds it now, as the record says.
-    private func movedValue(
-        of id: Int, _ record: ClockRecord, _ row: TableReader.Row, at position: Int64,
-        _ undecided: [UndecidedColumns.Column], in table: TrackedTable
-    ) throws -> Value? {
-        guard id < record.digests.count else { return nil }
-        let index = table.columns.firstIndex { $0.id == id }
-        let keys = table.hasRowid ? ["rowid"] : table.key.map { SQL.name(table.columns[$0.index].local) }
-        let values = table.hasRowid ? [.integer(position)] : table.key.map { row.values[$0.index] }
-        for column in undecided where column.place == table.columnNames[id] {
-            let statement = try Statement(
-                "SELECT \(SQL.name(column.name)) FROM \(SQL.name(table.schema.name)) "
-                    + "WHERE \(keys.map { "\($0) IS ?" }.joined(separator: " AND "))", on: connection)
-            for (index, value) in values.enumerated() { statement.bind(value, at: index + 1) }
-            guard try statement.step(), case let value = statement.value(0),
-                UInt32(truncatingIfNeeded: table.valueDigest.of(value)) == record.digests[id]
-            else { continue }
-            if let index { return try ShownRows(store).identityValue(value, index, in: table) }
-            // The column has gone, and what it referred to with it.
-            return try mayRefer(value, in: column, of: table) ? nil : value
-        }
-        return nil
-    }
-
-    private func mayRefer(_ value: Value, in column: UndecidedColumns.Column, of table: TrackedTable) throws -> Bool {
-        guard case .integer = value, let place = column.place else { return false }
-        let isDeclared = table.schema.foreignKeys.contains { key in
-            key.from.contains { $0.folded == column.name.folded }
-        }
-        return try isDeclared
-            || connection.integer(
-                "SELECT EXISTS(SELECT 1 FROM logsync_setting WHERE kind = 'reference' AND target = ? COLLATE NOCASE)",
-                .text("\(table.name).\(place)")) == 1
-    }
-
-    /// Leaves columns alone until it is decided what they are. What records say of them is kept by name.
+    /// Leaves columns alone until it is decided what they are.
     ///
-    /// - Returns: the ids that they had.
-    func hold(_ undecided: [UndecidedColumns.Column], in table: TrackedTable) throws -> [Int] {
+    /// - Parameter changes: takes up what records say of them, once these are matched with rows.
+    func hold(_ undecided: [UndecidedColumns.Column], in table: TrackedTable, _ changes: inout ColumnChanges) throws {
         let held = try columns(of: table).filter { column in
             undecided.contains { $0.former.folded == column.name.folded }
         }
-        guard !held.isEmpty else { return [] }
-        let clock = ClockTable(table: table, connection: connection)
-        let shownRows = ShownRows(store)
-        let ids = held.map { Int($0.id) }
-        let heldValues = HeldValues(of: table, on: connection)
-        try heldValues.makeTable()
-        // Where the table's key has changed, too, records are laid out as before for now, and this is a key in some layouts.
-        let shape = try connection.scalar("SELECT shape FROM logsync_table WHERE id = ?", .integer(table.id))
-        let isFormerLayout = shape != .text(table.shape)
-        for position in try clock.allRows() {
-            let uniques = try connection.scalar("SELECT uniques FROM \(table.clock) WHERE row = ?", .integer(position))
-            guard var record = try clock.record(at: position) else { continue }
-            let row = try shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
-            for id in ids {
-                var cell = record.state.cell(id)
-                guard !cell.isEmpty else { continue }
-                // The values are the same by place and by name, or there are none.
-                let place = row.flatMap { row in
-                    row.digests.indices.first { index in
-                        undecided.contains { $0.name.folded == table.columns[index].local.folded }
-                            && id < record.digests.count
-                            && record.digests[id] == UInt32(truncatingIfNeeded: row.digests[index])
-                    }
-                }
-                var value = try place.flatMap { place in
-                    try row.map { try shownRows.identityValue($0.values[place], place, in: table) }
-                }
-                if value == nil, let row {
-                    value = try movedValue(of: id, record, row, at: position, undecided, in: table)
-                }
-                if value != nil, let row, id < record.digests.count,
-                    let identity = try record.named ?? shownRows.spelledIdentity(row, in: table)
-                {
-                    try heldValues.note(record.digests[id], of: table.columnNames[id], in: identity)
-                }
-                for index in cell.versions.indices where cell.versions[index].value == nil {
-                    cell.versions[index].value = value
-                }
-                record.state.setCell(id, CellState())
-                record.state.cellsByName[table.columnNames[id], default: CellState()].versions += cell.versions
-                record.state.cellsByName[table.columnNames[id]]?.additions += cell.additions
-            }
-            try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
-            if isFormerLayout {
-                try connection.run(
-                    "UPDATE \(table.clock) SET uniques = ?2 WHERE row = ?1", .integer(position), uniques ?? .null)
-            }
-        }
-        for id in ids {
+        guard !held.isEmpty else { return }
+        for column in held {
             try connection.run(
                 "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
-                .integer(Int64(id)))
+                .integer(column.id))
         }
-        return ids
+        changes.held.append(HeldColumns(columns: undecided, ids: held.map { Int($0.id) }, former: table))
     }
 }

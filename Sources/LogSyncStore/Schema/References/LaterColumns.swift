@@ -41,9 +41,24 @@ struct LaterColumns {
 
     /// The columns that seem to refer to other tables' rows, and of which it was not said whether they do.
     func undecided(in catalog: Catalog) throws -> [ReferenceReport] {
-        let later = Set(try StoreFacts(connection).values(under: Self.prefix).map(\.name))
+        let later = try noted()
         guard !later.isEmpty else { return [] }
         return try undeclared(in: catalog) { column, table in later.contains(key(column, of: table)) }
+    }
+
+    private func noted() throws -> Set<String> {
+        Set(try StoreFacts(connection).values(under: Self.prefix).map(\.name))
+    }
+
+    /// Whether a table has taken the name of one that is archived under another by now, and the column of that name there is
+    /// known to refer to nothing: a program goes on writing the same to it.
+    private func isKnownOfFormer(
+        _ column: TrackedTable.Column, _ table: TrackedTable, in catalog: Catalog, _ later: Set<String>
+    ) -> Bool {
+        let former = catalog.tables.first { $0.id != table.id && $0.name.folded == table.schema.name.folded }
+        guard let former, let position = former.position(named: column.local) else { return false }
+        let known = former.columns[position]
+        return known.reference == nil && !later.contains(key(known, of: former))
     }
 
     /// The columns that seem to refer to other tables' rows, but for those of which it was said that they do not.
@@ -55,9 +70,11 @@ struct LaterColumns {
         let declined = Set(
             try connection.rows("SELECT target FROM logsync_setting WHERE kind = ?", .text(Self.declined))
                 .map { String(text: $0[0]).folded })
+        let later = try noted()
         return try UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: false)
             .found { column, table in
                 isWanted(column, table) && !declined.contains("\(table.name).\(column.name)".folded)
+                    && !isKnownOfFormer(column, table, in: catalog, later)
             }
     }
 }

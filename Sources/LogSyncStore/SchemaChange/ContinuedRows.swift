@@ -1,0 +1,44 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// The rows that continue a table's clock records, before the recording lets the records follow them.
+///
+/// A record of a table of local integers stands under the integer that its row had at the last recording. Since then a
+/// program may have given the row another one, or a rebuild have numbered all of them anew, which is noted as captured
+/// (``RenumberedRows``). Another row may have the former integer by now.
+struct ContinuedRows {
+    private let table: TrackedTable
+    private let shownRows: ShownRows
+    /// The integers of rows that have others than their records.
+    private var moved: [Int64: Int64] = [:]
+    /// The integers that such rows have.
+    private var taken: Set<Int64> = []
+
+    init(of table: TrackedTable, in store: OpenStore) throws {
+        self.table = table
+        shownRows = ShownRows(store)
+        guard table.localInteger != nil else { return }
+        let clock = ClockTable(table: table, connection: store.connection)
+        let captured = try CapturedChanges(table, on: store.connection) { key, _ in
+            try key.rowid.flatMap { try clock.exists($0) ? $0 : nil }
+        }
+        for (key, row) in captured.touched {
+            guard let record = row.origin, let rowid = key.rowid, record != rowid else { continue }
+            moved[record] = rowid
+            taken.insert(rowid)
+        }
+    }
+
+    /// - Parameter position: where the record is.
+    /// - Returns: nil where the row is gone; with the rowid under which it is, where the table has those.
+    func row(of record: ClockRecord, at position: Int64) throws -> (row: TableReader.Row, rowid: Int64)? {
+        if moved[position] == nil && taken.contains(position) { return nil }
+        let rowid = moved[position] ?? position
+        let row =
+            try table.hasRowid
+            ? shownRows.reader(table).row(at: rowid)
+            : shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
+        return row.map { ($0, rowid) }
+    }
+}

@@ -1,0 +1,87 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+// How many of the rows that clock records are of another table may hold.
+//
+// The problem. A rebuild may change what rows hold, several migrations may run before anybody looks, and then the table may
+// be archived under another name, and another be made under its own. No integer and no key need be what it was.
+//
+// The rule. A row is there where another holds the same in all columns; and, since one changed column is enough to make all
+// rows differ, also where it holds the same in one column whose values tell rows apart: no two records have the same, and
+// it is no small number. The column in which most rows are found counts. Where a column is called otherwise or gone, the
+// others alone say it, half of them at least.
+
+/// What records of one table say of some of its columns.
+struct FormerRows {
+    private let valueDigest: ValueDigest
+    /// How many there are.
+    private(set) var count = 0
+    /// By how many of the columns they know, how often each has the same in all of these.
+    private var whole: [Int: [[UInt32]: Int]] = [:]
+    /// The values by column that one record alone has; nil where several have the same.
+    private var single: [Set<UInt32>?]
+
+    /// - Parameters:
+    ///   - ids: of the columns, ascending.
+    ///   - bound: so many records count.
+    init(_ table: TrackedTable, _ ids: [Int], atMost bound: Int, on connection: Connection) throws {
+        valueDigest = table.valueDigest
+        single = Array(repeating: [], count: ids.count)
+        let none = UInt32(truncatingIfNeeded: valueDigest.of(.null))
+        let clock = ClockTable(table: table, connection: connection)
+        for row in try clock.allRows().prefix(bound) {
+            guard let digests = try clock.record(at: row)?.digests else { continue }
+            count += 1
+            let known = ids.filter { $0 < digests.count }.map { digests[$0] }
+            whole[known.count, default: [:]][known, default: 0] += 1
+            for (index, digest) in known.enumerated() where digest != none {
+                if single[index]?.insert(digest).inserted == false { single[index] = nil }
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - columns: what the records' table calls them.
+    ///   - isLenient: whether rows count as well that hold the same in all columns which are there, where some are not.
+    func held(
+        in schema: TableSchema, _ columns: [String], isLenient: Bool, atMost bound: Int, on connection: Connection
+    ) throws -> Int {
+        let present = columns.indices.filter { schema.column(columns[$0]) != nil }
+        guard !present.isEmpty, isLenient || present.count * 2 >= columns.count else { return 0 }
+        let statement = try Statement(
+            "SELECT \(SQL.list(present.map { columns[$0] })) FROM \(SQL.name(schema.name)) LIMIT \(bound)",
+            on: connection)
+        var whole = isLenient || present.count == columns.count ? self.whole(present) : [:]
+        var single: [Set<UInt32>?] = present.map { self.single[$0] }
+        var found = 0
+        var foundSingle = Array(repeating: 0, count: present.count)
+        while try statement.step() {
+            let digests = present.indices.map { UInt32(truncatingIfNeeded: statement.digest($0, by: valueDigest)) }
+            for known in whole.keys {
+                guard let times = whole[known]?[Array(digests.prefix(known))], times > 0 else { continue }
+                whole[known]?[Array(digests.prefix(known))] = times - 1
+                found += 1
+                break
+            }
+            for index in present.indices where single[index]?.contains(digests[index]) == true {
+                guard statement.value(index).tellsRows else { continue }
+                single[index]?.remove(digests[index])
+                foundSingle[index] += 1
+            }
+        }
+        return max(found, foundSingle.max() ?? 0)
+    }
+
+    /// - Parameter present: indexes of the columns that count, ascending.
+    private func whole(_ present: [Int]) -> [Int: [[UInt32]: Int]] {
+        var projected: [Int: [[UInt32]: Int]] = [:]
+        for (count, records) in whole {
+            let present = present.filter { $0 < count }
+            for (known, times) in records {
+                projected[present.count, default: [:]][present.map { known[$0] }, default: 0] += times
+            }
+        }
+        return projected
+    }
+}

@@ -1,0 +1,99 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+// What records say of columns that are left alone until it is decided what they are (`UndecidedColumns`).
+//
+// The problem. A record says which versions a cell has, and the value that is shown stands in the program's table alone. Where
+// a column is left alone, its cells are kept in the record by name, with their values, so that what other peers have
+// written to it is neither shown nor lost. Whether the program has written it since then is told by what the row holds.
+//
+// The order. Columns are left alone when their names are looked at, the first thing of all; which row a record is of is
+// known only when the table's records are laid out and matched with its rows. Values are taken from rows after that: in a
+// rebuild that has numbered the rows anew, another row, or none, is where the record is.
+
+/// Columns of one table that have just been left alone.
+struct HeldColumns {
+    /// What is undecided.
+    let columns: [UndecidedColumns.Column]
+    /// The ids that these had.
+    let ids: [Int]
+    /// The table as it was known before.
+    let former: TrackedTable
+
+    /// Keeps what records say of the columns by name.
+    ///
+    /// - Parameter table: as it is known now, its records matched with its rows.
+    func keep(in table: TrackedTable, _ continued: ContinuedRows, _ store: OpenStore) throws {
+        let clock = ClockTable(table: table, connection: store.connection)
+        let heldValues = HeldValues(of: table, on: store.connection)
+        try heldValues.makeTable()
+        let shownRows = ShownRows(store)
+        for position in try clock.allRows() {
+            guard var record = try clock.record(at: position) else { continue }
+            let found = try continued.row(of: record, at: position)
+            let values = try found.map { try self.values($0.row, $0.rowid, in: table, store) } ?? []
+            for id in ids {
+                var cell = record.state.cell(id)
+                guard !cell.isEmpty else { continue }
+                let name = former.columnNames[id]
+                var value: Value?
+                if let row = found?.row, id < record.digests.count,
+                    let place = values.firstIndex(where: {
+                        UInt32(truncatingIfNeeded: table.valueDigest.of($0)) == record.digests[id]
+                    })
+                {
+                    value = try identityValue(values[place], in: columns[place], of: id, shownRows)
+                    if value != nil, let identity = try record.named ?? shownRows.spelledIdentity(row, in: table) {
+                        try heldValues.note(record.digests[id], of: name, in: identity)
+                    }
+                }
+                for index in cell.versions.indices where cell.versions[index].value == nil {
+                    cell.versions[index].value = value
+                }
+                record.state.setCell(id, CellState())
+                record.state.cellsByName[name, default: CellState()].versions += cell.versions
+                record.state.cellsByName[name]?.additions += cell.additions
+            }
+            try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
+        }
+    }
+
+    /// What a row holds in the undecided columns.
+    private func values(
+        _ row: TableReader.Row, _ rowid: Int64, in table: TrackedTable, _ store: OpenStore
+    ) throws -> [Value] {
+        let keys = table.hasRowid ? [table.rowid] : table.key.map { SQL.name(table.columns[$0.index].local) }
+        let key = table.hasRowid ? [.integer(rowid)] : table.key.map { row.values[$0.index] }
+        let statement = try store.connection.prepare(
+            "SELECT \(SQL.list(columns.map(\.name))) FROM \(table.quoted) "
+                + "WHERE \(keys.map { "\($0) IS ?" }.joined(separator: " AND "))")
+        for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
+        defer { statement.reset() }
+        return try statement.step() ? columns.indices.map(statement.value) : []
+    }
+
+    /// A value as the column had it in logs; nil where that cannot be told.
+    private func identityValue(
+        _ value: Value, in column: UndecidedColumns.Column, of id: Int, _ shownRows: ShownRows
+    ) throws -> Value? {
+        if let position = former.columns.firstIndex(where: { $0.id == id }) {
+            return try shownRows.identityValue(value, position, in: former)
+        }
+        // The column has gone, and what it referred to with it.
+        return try mayRefer(value, in: column, of: id, shownRows.store.connection) ? nil : value
+    }
+
+    private func mayRefer(
+        _ value: Value, in column: UndecidedColumns.Column, of id: Int, _ connection: Connection
+    ) throws -> Bool {
+        guard case .integer = value else { return false }
+        let isDeclared = former.schema.foreignKeys.contains { key in
+            key.from.contains { $0.folded == column.name.folded }
+        }
+        return try isDeclared
+            || connection.integer(
+                "SELECT EXISTS(SELECT 1 FROM logsync_setting WHERE kind = 'reference' AND target = ? COLLATE NOCASE)",
+                .text("\(former.name).\(former.columnNames[id])")) == 1
+    }
+}
