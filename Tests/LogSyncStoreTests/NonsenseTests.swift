@@ -61,4 +61,15 @@ import Trials
     @Test func aCloneOfNonsenseThatWasFoundAddsUp() throws {
         try trial.join([0xFF] + [UInt8](repeating: 0xF5, count: 66) + [0xFF])
     }
+
+    /// What libFuzzer found: a snapshot of a clone of nonsense that had a row twice.
+    @Test func aSnapshotOfACloneOfNonsenseHasEachRowOnce() throws {
+        var bytes = [UInt8](repeating: 0xF1, count: 73)
+        bytes[2] = 0x71
+        bytes[7] = 0
+        bytes[8] = 0
+        bytes[14] = 0x21
+        bytes[72] = 0x0A
+        try trial.join(bytes)
+    }
 }

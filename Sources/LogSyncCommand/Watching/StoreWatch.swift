@@ -26,7 +26,7 @@ struct StoreWatch: Sendable {
     let onSetBack: @Sendable (SetBack?) -> Void
 
     private static let pause = Duration.seconds(5)
-    /// How often it is looked where the path leads. Whoever turns a link may be about to turn another: two looks have to agree.
+    /// How often it is looked where the path leads. Of several links one may be turned and another not yet: two looks have to agree.
     private static let linkPause = Duration.seconds(2)
 
     /// Runs until the task is cancelled.

@@ -177,7 +177,9 @@ final class Joiner {
 
     private func joinHidden(_ theirs: RowState, _ key: FirstKey?, in table: TrackedTable?) throws {
         let kept = try HiddenRows(store).row(theirs.table, theirs.identity)
-        if isFilling, kept != nil, theirs.table != "logsync_setting" {
+        if isFilling, theirs.table != "logsync_setting",
+            kept != nil || undecidedNames.contains(SnapshotRowName(table: theirs.table, identity: theirs.identity))
+        {
             throw SnapshotStage.repeatedRow(in: theirs.table)
         }
         let ours = kept.map {
@@ -234,6 +236,20 @@ final class Joiner {
             try HiddenRows(store).row(table.name, full.identity) == nil
         else { throw SnapshotStage.repeatedRow(in: table.name) }
         try addUndecided(UndecidedRow(full: try full.whole(blobs), isCounted: false))
+    }
+
+    /// Looks for what the clock table does not refuse: rows that are shown nowhere, or not yet.
+    ///
+    /// - Throws: `malformedLog` where the snapshot had one of these rows before.
+    func checkAreNotHidden(_ identities: [RowIdentity], of table: TrackedTable) throws {
+        let hidden = HiddenRows(store)
+        guard try !undecidedNames.isEmpty || hidden.hasAny(of: table) else { return }
+        for identity in identities
+        where try undecidedNames.contains(SnapshotRowName(table: table.name, identity: identity))
+            || hidden.row(table.name, identity) != nil
+        {
+            throw SnapshotStage.repeatedRow(in: table.name)
+        }
     }
 
     private func addUndecided(_ row: UndecidedRow) throws {

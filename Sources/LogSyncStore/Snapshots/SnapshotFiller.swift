@@ -65,6 +65,7 @@ final class SnapshotFiller {
     /// - Parameter frames: of one table, all of them simple or none.
     private func fill(_ frames: [SimpleFrame], _ deferred: inout [Int: [Int]]) throws {
         guard let first = frames.first else { return }
+        for frame in frames { try joiner.checkAreNotHidden(frame.rows.identities, of: frame.target.table) }
         let inserter = try inserter(for: first)
         var refused: [Int: Set<Int>] = [:]
         let order = Self.order(frames)

@@ -140,13 +140,24 @@ package struct StoreTrial {
 
     // MARK: What is done
 
+    /// libFuzzer's clock is a signal, which interrupts a copy, and Foundation calls that an error.
+    private func copy(_ source: String, to path: String) throws {
+        for attempt in 1... {
+            do {
+                return try FileManager.default.copyItem(atPath: source, toPath: path)
+            } catch let error as CocoaError where error.isInterrupted && attempt < 100 {
+                try? FileManager.default.removeItem(atPath: path)
+            }
+        }
+    }
+
     private func withStore<T>(_ body: (Store) throws -> T) throws -> T {
         let scratch = "\(directory)/\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: scratch, withIntermediateDirectories: true)
         // Emptied by the next run where this one ends the process.
         defer { try? FileManager.default.removeItem(atPath: scratch) }
         let path = scratch + "/a.db"
-        try FileManager.default.copyItem(atPath: template, toPath: path)
+        try copy(template, to: path)
         let store = try Store.open(path, configuration: Self.configuration)
         defer { try? store.close() }
         let result = try body(store)
@@ -263,8 +274,19 @@ package struct StoreTrial {
         if let problem = try clone.audit().problems.first { throw Failure("a clone of nonsense: \(problem)") }
         var bytes: [UInt8] = []
         _ = try clone.writeSnapshot { bytes += $0 }
-        guard try clone.agrees(with: { try SnapshotReader(MemorySource(bytes)) }) else {
-            throw Failure("a snapshot holds something else than the clone of which it was taken")
+        try taking("the clone") {
+            guard try clone.agrees(with: { try SnapshotReader(MemorySource(bytes)) }) else {
+                throw Failure("a snapshot holds something else than the clone of which it was taken")
+            }
+        }
+    }
+
+    /// What a store has written it can read.
+    private func taking(_ owner: String, _ body: () throws -> Void) throws {
+        do {
+            try body()
+        } catch let error as LogSyncError {
+            throw Failure("a snapshot of \(owner) is refused: \(error)")
         }
     }
 
@@ -275,28 +297,25 @@ package struct StoreTrial {
         let taken = try store.writeSnapshot { bytes += $0 }
         func open() throws -> SnapshotReader { try SnapshotReader(MemorySource(bytes)) }
         let manifest = try open().manifest
-        guard try SnapshotSum.digest(of: open()) == manifest.digest else { throw Failure("a snapshot does not add up") }
-        guard try store.agrees(with: open) else { throw Failure("a snapshot holds something else than its store") }
+        try taking("the store") {
+            guard try SnapshotSum.digest(of: open()) == manifest.digest else {
+                throw Failure("a snapshot does not add up")
+            }
+            guard try store.agrees(with: open) else { throw Failure("a snapshot holds something else than its store") }
+        }
         var plan = InitializePlan(content: "test", container: "/nowhere", peerName: "b")
         plan.settings = try Self.settings(store.path)
         // It has recorded nothing of its own, so that its state is the snapshot's.
         let replay = try Store.createForReplay(
             scratch + "/b.db", schema: manifest.schemaText, plan: plan, configuration: Self.configuration)
         defer { try? replay.close() }
-        func taking(_ body: () throws -> Void) throws {
-            do {
-                try body()
-            } catch let error as LogSyncError {
-                throw Failure("a snapshot of the store is refused: \(error)")
-            }
-        }
-        try taking { _ = try replay.join(open) }
+        try taking("the store") { _ = try replay.join(open) }
         guard try replay.digest() == store.digest() else { throw Failure("a replay has another state") }
         if let problem = try replay.audit().problems.first { throw Failure("a replay: \(problem)") }
         let clone = try Store.create(
             scratch + "/c.db", schema: manifest.schemaText, plan: plan, configuration: Self.configuration)
         defer { try? clone.close() }
-        try taking { try clone.fill(from: taken.hash, open) }
+        try taking("the store") { try clone.fill(from: taken.hash, open) }
         _ = try clone.record()
         if let problem = try clone.audit().problems.first { throw Failure("a clone: \(problem)") }
     }
@@ -305,4 +324,8 @@ package struct StoreTrial {
 /// A clock that stands still, so that the same choices come to the same.
 private struct StandingClock: WallClock {
     func now() -> Int64 { 1_700_000_000_000 }
+}
+
+extension CocoaError {
+    fileprivate var isInterrupted: Bool { (underlying as? POSIXError)?.code == .EINTR }
 }
