@@ -26,8 +26,10 @@ struct StoreWatch: Sendable {
     let onSetBack: @Sendable (SetBack?) -> Void
 
     private static let pause = Duration.seconds(5)
-    /// How often it is looked where the path leads. Of several links one may be turned and another not yet: two looks have to agree.
+    /// How often it is looked where the path leads, and how long a database that programs write there all the time is taken
+    /// for one that is still being copied.
     private static let linkPause = Duration.seconds(2)
+    private static let linkPatience = Duration.seconds(10)
 
     /// Runs until the task is cancelled.
     func run() async {
@@ -99,20 +101,21 @@ struct StoreWatch: Sendable {
         return place
     }
 
-    /// Waits until the store's path leads to a file at another place.
+    /// Waits until the store's path leads to a file at another place, and nothing changes there any more.
     ///
     /// - Parameter path: where it led when the replicator was made; where there was nothing, where it was to be.
     /// - Returns: nil where the task is cancelled before.
     private func otherPlace(than path: String) async -> String? {
-        var last = path
+        var last: LinkTarget?
+        var start = ContinuousClock.now
         // A sleep fails when the task is cancelled, and only then.
         while (try? await Task.sleep(for: Self.linkPause)) != nil {
-            // What is missing leads nowhere: the replicator says so, and waits for it.
-            guard let resolved = realpath(store, nil) else { continue }
-            defer { free(resolved) }
-            let place = String(cString: resolved)
-            if place != path, place == last { return place }
-            last = place
+            let target = LinkTarget(store)
+            defer { last = target }
+            guard let target, target.path != path else { continue }
+            if target == last { return target.path }
+            if target.path != last?.path { start = .now }
+            if start.duration(to: .now) >= Self.linkPatience { return target.path }
         }
         return nil
     }
@@ -121,5 +124,24 @@ struct StoreWatch: Sendable {
     private func drain(_ task: Task<Void, Never>) async {
         task.cancel()
         await task.value
+    }
+}
+
+/// Where a path leads, and what is seen of the files there without opening them.
+private struct LinkTarget: Equatable {
+    let path: String
+    private let files: [[Int]]
+
+    /// nil for what is missing: it leads nowhere.
+    init?(_ link: String) {
+        guard let resolved = realpath(link, nil) else { return nil }
+        defer { free(resolved) }
+        let path = String(cString: resolved)
+        self.path = path
+        files = ["", "-wal", "-journal"].map { end in
+            var status = stat()
+            guard stat(path + end, &status) == 0 else { return [] }
+            return [Int(status.st_ino), Int(status.st_size), status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+        }
     }
 }
