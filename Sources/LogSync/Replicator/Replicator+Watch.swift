@@ -197,12 +197,12 @@ extension Replicator {
             // People copy a file that programs have closed, and put another in its place, which a log would spoil.
             do {
                 guard try opened.store.emptyLog() else { return state.postponeRest() }
-                // A write that comes next makes the log longer, however soon it comes.
-                files = RestingFiles(path)
             } catch let error as LogSyncError where error.code == .ioError {
                 // As where the disk is full. Programs that want the file for themselves are to get it all the same.
                 configuration.logger.debug("the -wal of \(path) stays: \(error.message)")
             }
+            // A write that comes next makes the log longer, however soon it comes; what has been copied is in the database.
+            files = RestingFiles(path)
         }
         // What was written before that look is seen by this one, and what is written after it changes the files.
         guard try isRecorded(&state) else { return }
