@@ -60,6 +60,8 @@ extension Inbox {
                 return (snapshot, joined)
             } catch let error as LogFileError {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
+            } catch let ahead as SnapshotAhead {
+                heldSnapshots.append(try held(snapshot, .clock, ahead.detail))
             } catch let error as LogSyncError where error.code == .malformedLog {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
                 if let item = try lackingBlob(snapshot) { heldSnapshots.append(item) }
@@ -77,7 +79,7 @@ extension Inbox {
         guard unknown > 0, today + unknown > owner.configuration.maximumNewPeers else { return nil }
         return try held(
             snapshot, .tooLarge,
-            "it stands for \(unknown) peers of which nothing is known, and \(today) such peers have come today: they may be "
+            "it stands for \(unknown.counted("peer")) of which nothing is known, and \(today.counted("has", "have")) come today: they may be "
                 + "made up")
     }
 

@@ -31,6 +31,24 @@ package enum SnapshotRows: Hashable, Sendable {
         case .spelled(let rows): rows.rows.count
         }
     }
+
+    /// Goes through the stamps of all entries. A stamp that many cells of a row share comes once.
+    package func forEachStamp(_ body: (EntryStamp) throws -> Void) rethrows {
+        switch self {
+        case .plain(let rows):
+            try rows.stamps.forEach(body)
+            for column in rows.columns { try column.exceptions.forEach { try body($0.stamp) } }
+        case .spelled(let rows):
+            for row in rows.rows {
+                try row.inserts.forEach(body)
+                try row.deletes.forEach(body)
+                for cell in row.cells {
+                    try cell.versions.forEach { try body($0.stamp) }
+                    try cell.additions.forEach { try body($0.stamp) }
+                }
+            }
+        }
+    }
 }
 
 /// Rows that have one insert each and, in each of the same columns, one version: nearly all rows of nearly all stores.

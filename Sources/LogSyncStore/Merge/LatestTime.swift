@@ -26,7 +26,7 @@ struct LatestTime {
         guard latest.milliseconds <= limit || isAccepted else {
             throw RefusedTransaction(
                 detail:
-                    "a row of \(group.table) has a time that lies \((latest.milliseconds - limit) / 1000) seconds beyond "
+                    "a row of \(group.table) has a time that lies \(((latest.milliseconds - limit) / 1000).counted("second")) beyond "
                     + "what this machine's clock allows", isOfClock: true)
         }
         store.noteTime(latest)

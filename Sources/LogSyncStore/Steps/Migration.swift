@@ -19,7 +19,7 @@ struct Migration {
         guard now.count <= broken.count else {
             throw LogSyncError(
                 .invalidScript,
-                "the script would leave \(now.count - broken.count) rows without the rows that their foreign keys name "
+                "the script would leave \((now.count - broken.count).counted("row")) without what its foreign keys name "
                     + "(\(Set(now).sorted().joined(separator: ", "))); nothing was changed",
                 help: "Let the script delete those rows or give them other parents")
         }

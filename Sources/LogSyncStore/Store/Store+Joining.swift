@@ -94,7 +94,8 @@ extension Store {
     ///   - dot: its author, and up to which of the author's transactions it goes, for the history.
     ///   - open: opens the snapshot, whose bytes have been verified; called once or more.
     /// - Throws: `malformedLog` where its rows make no sense or do not add up to its digest, or ``joinability(of:)`` is not `ready`;
-    ///   `locked` where another process goes on importing; what `open` and reading throw. Nothing is changed then.
+    ///   ``SnapshotAhead`` where its rows lie in the future; `locked` where another process goes on importing; what `open`
+    ///   and reading throw. Nothing is changed then.
     package func join(
         blobs: BlobSource? = nil, of dot: Dot? = nil, _ open: () throws -> SnapshotReader
     ) throws -> JoinedSnapshot {
@@ -126,8 +127,8 @@ extension Store {
             }
             // Peers that are new here get their numbers, so that what is put aside can name them.
             try database.write { _ = try SnapshotTerms(reader.manifest, $0) }
-            let (stage, vector) = try put(aside: reader)
-            if let joined = try join(stage, reader.manifest, comparedAt: vector, blobs, dot) { return joined }
+            let (stage, vector, latest) = try put(aside: reader)
+            if let joined = try join(stage, reader.manifest, comparedAt: vector, latest, blobs, dot) { return joined }
         }
         throw LogSyncError(
             .locked, "another logsync goes on importing into \(path); the snapshot was not joined",
@@ -136,14 +137,19 @@ extension Store {
 
     private static let joinsToTry = 5
 
-    private func put(aside reader: SnapshotReader) throws -> (SnapshotStage, VersionVector) {
+    /// - Returns: the rows, the vector by which they were compared, and the latest time of what will be taken.
+    private func put(aside reader: SnapshotReader) throws -> (SnapshotStage, VersionVector, HybridTime) {
         try database.read { store in
             let stage = try SnapshotStage()
             let comparison = try SnapshotComparison(store, reader.manifest, stage)
-            while let rows = try reader.next() { try comparison.compare(rows) }
+            let times = try SnapshotTimes(store, reader.manifest, by: reader.header.peer)
+            while let rows = try reader.next() {
+                try times.check(rows)
+                try comparison.compare(rows)
+            }
             guard comparison.digest == reader.manifest.digest else { throw Self.anotherDigest }
             try comparison.findAbsent()
-            return (stage, Self.imported(store))
+            return (stage, Self.imported(store), times.latest)
         }
     }
 
@@ -160,7 +166,7 @@ extension Store {
 
     /// nil where something was imported since the rows were compared.
     private func join(
-        _ stage: SnapshotStage, _ manifest: SnapshotManifest, comparedAt vector: VersionVector,
+        _ stage: SnapshotStage, _ manifest: SnapshotManifest, comparedAt vector: VersionVector, _ latest: HybridTime,
         _ blobs: BlobSource?, _ dot: Dot?
     ) throws -> JoinedSnapshot? {
         try database.write { store in
@@ -170,6 +176,7 @@ extension Store {
                 throw LogSyncError(.malformedLog, "a snapshot cannot be joined now; nothing of it was imported")
             }
             try store.noteImport()
+            store.noteTime(latest)
             let joiner = try Joiner(store, manifest, blobs: blobs)
             var deferred: [Int64] = []
             try stage.forEachRow { number, row in

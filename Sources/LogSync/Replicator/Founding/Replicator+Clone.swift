@@ -266,6 +266,9 @@ extension Founder {
             store.inbox.logJoined(snapshot, transactions: snapshot.reach)
         } catch let error as LogFileError {
             throw UnusableSnapshot(reason: "\(error)")
+        } catch let ahead as SnapshotAhead {
+            throw UnusableSnapshot(
+                reason: "\(library.content.peer(snapshot.peer).path(snapshot.name)): \(ahead.detail)")
         } catch let error as LogSyncError where [.malformedLog, .ioError].contains(error.code) {
             throw UnusableSnapshot(reason: "\(error)")
         }

@@ -91,7 +91,9 @@ struct Audit {
             }
         }
         let rows = try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0
-        if Int(rows) != records { problems.append("\(table.name): \(rows) rows, \(records) clock records") }
+        if Int(rows) != records {
+            problems.append("\(table.name): \(rows.counted("row")), \(records.counted("clock record"))")
+        }
     }
 
     private func known(_ value: Value, _ reference: String?) throws -> Value {

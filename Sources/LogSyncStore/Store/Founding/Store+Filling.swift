@@ -16,7 +16,8 @@ extension Store {
     ///   - open: opens it; its bytes have been verified.
     ///   - step: how long one SQLite transaction may take; at least one frame is filled in each.
     ///   - progress: is told, after each SQLite transaction, how many frames are done.
-    /// - Throws: `malformedLog` where its rows make no sense or do not add up to its digest; what `open` and reading throw. The store is
+    /// - Throws: `malformedLog` where its rows make no sense or do not add up to its digest; ``SnapshotAhead`` where they lie
+    ///   in the future; what `open` and reading throw. The store is
     ///   of no use then.
     package func fill(
         from hash: FileHash, step: Duration = .seconds(1), blobs: BlobSource? = nil,
@@ -86,6 +87,7 @@ extension Store {
         _ reader: SnapshotReader, _ next: inout FillingPlace, _ store: OpenStore, _ step: Duration, _ blobs: BlobSource?
     ) throws -> Bool {
         let filler = try SnapshotFiller(store, reader.manifest, blobs: blobs)
+        let times = try SnapshotTimes(store, reader.manifest, by: reader.header.peer)
         let deadline = ContinuousClock.now + step
         var isDone = false
         repeat {
@@ -96,12 +98,14 @@ extension Store {
                     isDone = true
                     break
                 }
+                try times.check(rows)
                 frames.append(rows)
                 size += Self.size(of: rows)
             }
             for (frame, rows) in try filler.fill(frames) { next.deferred[next.frames + frame] = rows }
             next.frames += frames.count
         } while !isDone && ContinuousClock.now < deadline
+        store.noteTime(times.latest)
         try filler.flush()
         try filler.joiner.settle()
         next.digestBefore &+= filler.joiner.completed
