@@ -93,9 +93,9 @@ struct FailingFileSystem: FileSystem {
         return try base.kind(path)
     }
 
-    func checkWritable(_ directory: String) throws(FileSystemError) {
+    func checkWritable(_ directory: String, room: UInt64) throws(FileSystemError) {
         _ = try step("checkWritable", directory)
-        try base.checkWritable(directory)
+        try base.checkWritable(directory, room: room)
     }
 }
 

@@ -38,5 +38,7 @@ struct RacingFileSystem: FileSystem {
     func removeDirectory(_ path: String) throws(FileSystemError) { try base.removeDirectory(path) }
     func synchronizeDirectory(_ path: String) throws(FileSystemError) { try base.synchronizeDirectory(path) }
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind { try base.kind(path) }
-    func checkWritable(_ directory: String) throws(FileSystemError) { try base.checkWritable(directory) }
+    func checkWritable(_ directory: String, room: UInt64) throws(FileSystemError) {
+        try base.checkWritable(directory, room: room)
+    }
 }

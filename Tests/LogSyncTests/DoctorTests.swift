@@ -316,6 +316,25 @@ struct DoctorTests {
         #expect(try await examine().findings.isEmpty)
     }
 
+    @Test(
+        "A disk that takes a little and not what waits is named, and is no trouble where nothing waits",
+        arguments: ["/a", "/Sync"])
+    func scarceDisk(place: String) async throws {
+        var scarce = a
+        scarce.configuration.fileSystem = RefusingFileSystem(ENOSPC, below: world.root + place, room: 100 << 10)
+        #expect(try await examine(as: scarce).findings.isEmpty)
+        var refused = a
+        refused.configuration.fileSystem = RefusingFileSystem(ENOSPC, below: world.contentPath)
+        try a.insert("two")
+        _ = try? await refused.sync()
+        try a.insert("three")
+        let report = try await examine(as: scarce)
+        expect("disk-full", .trouble, in: report, at: world.root + place)
+        #expect(report.findings.filter { $0.code == "disk-full" }.count == 1, "\(report.findings)")
+        try await settle(a, b)
+        #expect(try await examine(as: scarce).findings.isEmpty)
+    }
+
     @Test("A folder that only strangers write to is said to be another content's; founders who have met are none")
     func otherContent() async throws {
         let other = try World()

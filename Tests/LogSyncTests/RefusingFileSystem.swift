@@ -6,16 +6,19 @@ struct RefusingFileSystem: ForwardingFileSystem {
     /// Below here.
     let path: String
     var refusesLooks = false
+    /// For how many bytes there is room; then nothing else is refused.
+    var room: UInt64?
     let base = PosixFileSystem()
 
-    init(_ number: CInt, below path: String, refusesLooks: Bool = false) {
+    init(_ number: CInt, below path: String, refusesLooks: Bool = false, room: UInt64? = nil) {
+        self.room = room
         self.number = number
         self.path = path
         self.refusesLooks = refusesLooks
     }
 
     private func change(_ operation: String, _ path: String) throws(FileSystemError) {
-        if path.hasPrefix(self.path) { throw FileSystemError(operation, path, number: number) }
+        if room == nil, path.hasPrefix(self.path) { throw FileSystemError(operation, path, number: number) }
     }
 
     private func look(_ operation: String, _ path: String) throws(FileSystemError) {
@@ -67,8 +70,11 @@ struct RefusingFileSystem: ForwardingFileSystem {
         try base.synchronizeDirectory(path)
     }
 
-    func checkWritable(_ directory: String) throws(FileSystemError) {
+    func checkWritable(_ directory: String, room: UInt64) throws(FileSystemError) {
         try change("write to", directory)
-        try base.checkWritable(directory)
+        if let left = self.room, room > left, directory.hasPrefix(path) {
+            throw FileSystemError("write to", directory, number: number)
+        }
+        try base.checkWritable(directory, room: room)
     }
 }

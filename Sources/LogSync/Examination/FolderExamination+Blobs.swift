@@ -61,7 +61,7 @@ extension FolderExamination {
         if let expected, file.size < expected {
             return Finding(
                 "incomplete-file", .trouble, "a blob of \(name) is not all here", at: path,
-                why: "\(file.size) of \(expected) bytes are here",
+                why: "\(file.size) of \(expected.counted("byte")) are here",
                 help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)")
         }
         return Finding(

@@ -343,7 +343,7 @@ struct Replay {
                 continue
             }
             agreesWithStore = false
-            let rows = "\(shown.rows) rows here, \(mine.rows) in the replay, or other values"
+            let rows = "\(shown.rows.counted("row")) here, \(mine.rows) in the replay, or other values"
             let (why, help) =
                 if let columns = lost[table.folded]?.map(\.column).sorted().joined(separator: ", ") {
                     (

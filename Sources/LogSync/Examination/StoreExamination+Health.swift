@@ -33,14 +33,16 @@ extension StoreExamination {
         for (table, count) in health.differing.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(
-                    "uncaptured-changes", .trouble, "\(count) rows differ from what was last recorded",
+                    "uncaptured-changes", .trouble,
+                    count.counted("row differs from what was last recorded", "rows differ from what was last recorded"),
                     at: "\(path): \(table)", why: "they were changed behind the triggers' back",
                     help: "run logsync rescan on the store, which records them"))
         }
         for (table, count) in health.brokenForeignKeys.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(
-                    "broken-foreign-key", .trouble, "\(count) rows refer to rows that are not there",
+                    "broken-foreign-key", .trouble,
+                    count.counted("row refers to a row that is not there", "rows refer to rows that are not there"),
                     at: "\(path): \(table)",
                     why: "a program wrote with foreign_keys off; such a key is not enforced by logsync any more",
                     help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them"))
@@ -55,7 +57,9 @@ extension StoreExamination {
         for (column, count) in health.untranslated.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(
-                    "untranslated-numbers", .note, "\(count) rows have numbers there that name no row yet",
+                    "untranslated-numbers", .note,
+                    count.counted(
+                        "row has a number there that names no row yet", "rows have numbers there that name no row yet"),
                     at: "\(path): \(column)",
                     why: "they were written before a foreign key was declared, by peers that have not said since which "
                         + "rows they meant",
@@ -93,7 +97,9 @@ extension StoreExamination {
     private func unfitting(_ health: StoreHealth) -> [Finding] {
         let checks = health.brokenChecks.sorted { $0.key < $1.key }.map { table, count in
             Finding(
-                "broken-check", .trouble, "\(count) rows break a CHECK constraint", at: "\(path): \(table)",
+                "broken-check", .trouble,
+                count.counted("row breaks a CHECK constraint", "rows break a CHECK constraint"),
+                at: "\(path): \(table)",
                 why: "two peers wrote halves of a row that do not go together, or a program wrote with "
                     + "ignore_check_constraints; the rows are sound, and nothing is lost",
                 help: "logsync conflicts list STORE shows those that peers broke together; write values that keep to it"
@@ -101,7 +107,8 @@ extension StoreExamination {
         }
         let values = health.unfitValues.sorted { $0.key < $1.key }.map { complaint, count in
             Finding(
-                "unfit-value", .trouble, "\(count) values are not what their column is declared to hold", at: path,
+                "unfit-value", .trouble,
+                count.counted("value is", "values are") + " not what the column is declared to hold", at: path,
                 why: "\(complaint), as after the table's declaration was changed; the database is sound",
                 help: "write values that fit; sqlite3 STORE 'PRAGMA quick_check' lists them")
         }

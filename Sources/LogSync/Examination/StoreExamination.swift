@@ -24,6 +24,7 @@ struct StoreExamination {
         let status = try store.status(try? scanned.get())
         let obstacle = obstacle(scanned)
         if let obstacle { findings.append(obstacle) }
+        if obstacle == nil, disks.isEmpty { findings += try scarcity(status) }
         findings += inside(status, mayPublish: obstacle == nil && disks.isEmpty)
         guard case .success(let scan) = scanned else { return findings }
         findings += try strangers(scan)
@@ -81,6 +82,42 @@ struct StoreExamination {
                 [state.path, state.stores, state.locks], "the state directory cannot be written to",
                 kept: "nothing is published or imported", configuration),
         ].compactMap(\.self)
+    }
+
+    /// With less than this beyond what waits, SQLite's log, a blob's end or a receipt may be what does not fit any more.
+    private static let margin: UInt64 = 1 << 20
+
+    /// Disks that take a little, and not what waits here.
+    private func scarcity(_ status: StoreStatus) throws -> [Finding] {
+        let outbox = waiting.isEmpty ? [] : try store.store.outbox(unpublishedOnly: true)
+        guard status.pending > 0 || !outbox.isEmpty else { return [] }
+        let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+        let size = outbox.reduce(0) { $0 + UInt64($1.byteCount) }
+        let fileSystem = store.configuration.fileSystem
+        let checks: [(String, () throws(FileSystemError) -> Void)] = [
+            (
+                "recorded",
+                { () throws(FileSystemError) in
+                    try fileSystem.checkWritable(directory.isEmpty ? "/" : directory, room: Self.margin)
+                }
+            ),
+            (
+                "published",
+                { [store] () throws(FileSystemError) in
+                    try store.content.peer(store.peer).checkWritable(room: Self.margin + size)
+                }
+            ),
+        ]
+        return checks.compactMap { what, check in
+            do throws(FileSystemError) {
+                try check()
+            } catch  where error.number == ENOSPC {
+                return Self.unwritable(
+                    error, "there may be no room for what waits to be \(what)",
+                    kept: "what programs have committed stays as it is")
+            } catch {}
+            return nil
+        }
     }
 
     /// What keeps the disk of a database from taking anything.
@@ -208,25 +245,29 @@ struct StoreExamination {
     private func inside(_ status: StoreStatus, mayPublish: Bool) -> [Finding] {
         var findings: [Finding] = []
         func add(
-            _ code: String, _ severity: Finding.Severity, _ count: Int, _ what: String, why: String, help: String?
+            _ code: String, _ severity: Finding.Severity, _ count: Int, _ one: String, _ many: String, why: String,
+            help: String?
         ) {
             guard count > 0 else { return }
-            findings.append(Finding(code, severity, "\(count) \(what)", at: path, why: why, help: help))
+            findings.append(Finding(code, severity, count.counted(one, many), at: path, why: why, help: help))
         }
         add(
-            "pending", .note, status.pending, "changes are not recorded yet", why: "no logsync has run since",
+            "pending", .note, status.pending, "change is not recorded yet", "changes are not recorded yet",
+            why: "no logsync has run since",
             help: "run logsync sync or logsync watch on the store")
         add(
-            "outbox", .trouble, waiting.isEmpty ? 0 : status.outbox, "transactions are not published yet",
+            "outbox", .trouble, waiting.isEmpty ? 0 : status.outbox, "transaction is not published yet",
+            "transactions are not published yet",
             why: mayPublish
                 ? "the container was not there or could not be written to, or no logsync has run since"
                 : "they wait until the content folder can be used, and this machine's own files be written",
             help: "run logsync sync or logsync watch on the store")
         add(
-            "conflicts", .note, status.conflicts, "cells were written on two peers at once",
+            "conflicts", .note, status.conflicts, "cell was written on two peers at once",
+            "cells were written on two peers at once",
             why: "one version is shown, all are kept", help: "logsync conflicts lists them")
         add(
-            "parked", .trouble, status.parked, "rows cannot stand in their tables",
+            "parked", .trouble, status.parked, "row cannot stand in its table", "rows cannot stand in their tables",
             why: "they would break a constraint; they are kept beside the table and come back when they can",
             help: "logsync conflicts lists them, conflicts set and conflicts drop settle them")
         let isAwaited =
@@ -234,11 +275,13 @@ struct StoreExamination {
             || status.schemas.contains { $0.differences.contains { $0.kind == .missingHere } }
         if isAwaited {
             add(
-                "kept-for-schema", .trouble, status.keptForSchema, "cells are kept for tables and columns not here yet",
+                "kept-for-schema", .trouble, status.keptForSchema, "cell is kept for a table or column not here yet",
+                "cells are kept for tables and columns not here yet",
                 why: "another peer has a newer schema", help: "let the app migrate this store as well")
         } else {
             add(
-                "kept-for-schema", .note, status.keptForSchema, "cells are kept of tables and columns that no peer has",
+                "kept-for-schema", .note, status.keptForSchema, "cell is kept of a table or column that no peer has",
+                "cells are kept of tables and columns that no peer has",
                 why: "they were dropped, and may come back", help: nil)
         }
         for undecided in status.undecided {

@@ -25,8 +25,13 @@ package protocol FileSystem: Sendable {
     func kind(_ path: String) throws(FileSystemError) -> FileSystemKind
     /// Asks whether files could be made in a directory, and makes none.
     ///
+    /// - Parameter room: for how many bytes there is to be room, beyond what any file needs.
     /// - Throws: what making one would fail with, as far as it can be told: `EROFS`, `EACCES`, `ENOSPC`.
-    func checkWritable(_ directory: String) throws(FileSystemError)
+    func checkWritable(_ directory: String, room: UInt64) throws(FileSystemError)
+}
+
+extension FileSystem {
+    package func checkWritable(_ directory: String) throws(FileSystemError) { try checkWritable(directory, room: 0) }
 }
 
 /// Who may read and write what is published.

@@ -86,7 +86,7 @@ package struct PosixFileSystem: FileSystem {
         return FileSystemKind(magic: UInt64(UInt32(truncatingIfNeeded: raw.f_type)))
     }
 
-    package func checkWritable(_ directory: String) throws(FileSystemError) {
+    package func checkWritable(_ directory: String, room: UInt64) throws(FileSystemError) {
         var raw = statvfs()
         try Posix.check("look at the file system of", directory) { statvfs(directory, &raw) }
         // Some FUSE mounts let access(2) allow everything.
@@ -94,7 +94,9 @@ package struct PosixFileSystem: FileSystem {
         try Posix.check("write to", directory) { faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) }
         // rclone and other FUSE mounts say that they have no file free, and make one all the same.
         let countsFiles = (try? kind(directory))?.reportsRemoteChanges ?? true
-        if Posix.isFull(raw, countsFiles: countsFiles) { throw FileSystemError("write to", directory, number: ENOSPC) }
+        guard !Posix.isFull(raw, countsFiles: countsFiles, for: room) else {
+            throw FileSystemError("write to", directory, number: ENOSPC)
+        }
     }
 }
 
@@ -192,8 +194,10 @@ enum Posix {
     /// without which that is not even read: 32 KiB.
     private static let leastRoom: UInt64 = 40 << 10
 
-    /// - Parameter countsFiles: whether the file system's count of free files is to be believed.
-    static func isFull(_ raw: statvfs, countsFiles: Bool) -> Bool {
+    /// - Parameters:
+    ///   - countsFiles: whether the file system's count of free files is to be believed.
+    ///   - wanted: for how many bytes there is to be room.
+    static func isFull(_ raw: statvfs, countsFiles: Bool, for wanted: UInt64 = 0) -> Bool {
         // Some blocks are kept for the superuser.
         let isRoot = geteuid() == 0
         // And ext4 keeps a fiftieth, and no more than 4096 of them, for itself.
@@ -202,7 +206,8 @@ enum Posix {
         let files = isRoot ? raw.f_ffree : raw.f_favail
         let (room, isHuge) = blocks.multipliedReportingOverflow(by: UInt64(raw.f_frsize))
         // A file system that has none at all does not count them.
-        return raw.f_blocks > 0 && !isHuge && room < leastRoom || countsFiles && raw.f_files > 0 && files == 0
+        return raw.f_blocks > 0 && !isHuge && room < max(leastRoom, wanted)
+            || countsFiles && raw.f_files > 0 && files == 0
     }
 
     /// - Parameter mode: of a file that is made.

@@ -105,8 +105,10 @@ package struct TimedFileSystem: FileSystem {
         try calls.during("look at the file system of", path) { () throws(FileSystemError) in try base.kind(path) }
     }
 
-    package func checkWritable(_ directory: String) throws(FileSystemError) {
-        try calls.during("look at", directory) { () throws(FileSystemError) in try base.checkWritable(directory) }
+    package func checkWritable(_ directory: String, room: UInt64) throws(FileSystemError) {
+        try calls.during("look at", directory) { () throws(FileSystemError) in
+            try base.checkWritable(directory, room: room)
+        }
     }
 }
 

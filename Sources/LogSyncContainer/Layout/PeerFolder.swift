@@ -42,18 +42,19 @@ package struct PeerFolder: Sendable {
 
     /// Asks whether this peer could write into its folder, or make it, and writes nothing.
     ///
-    /// - Throws: as ``FileSystem/checkWritable(_:)``.
-    package func checkWritable() throws(FileSystemError) {
+    /// - Parameter room: for how many bytes there is to be room.
+    /// - Throws: as ``FileSystem/checkWritable(_:room:)``.
+    package func checkWritable(room: UInt64 = 0) throws(FileSystemError) {
         let folders = [LogFileName.folder, SchemaFileName.folder, SnapshotName.folder, BlobName.folder]
-        for directory in folders.map({ "\(path)/\($0)" }) { _ = try isWritable(directory) }
+        for directory in folders.map({ "\(path)/\($0)" }) { _ = try isWritable(directory, room) }
         // Where the folder is not there, the next one up will hold it.
-        for directory in [path, content.peersPath, content.path] where try isWritable(directory) { return }
+        for directory in [path, content.peersPath, content.path] where try isWritable(directory, room) { return }
     }
 
     /// False where it is not there.
-    private func isWritable(_ directory: String) throws(FileSystemError) -> Bool {
+    private func isWritable(_ directory: String, _ room: UInt64) throws(FileSystemError) -> Bool {
         do throws(FileSystemError) {
-            try fileSystem.checkWritable(directory)
+            try fileSystem.checkWritable(directory, room: room)
             return true
         } catch let error where error.isAbsence {
             return false

@@ -125,8 +125,8 @@ final class SimulatedFileSystem: FileSystem {
         try look(path) { () throws(FileSystemError) in try base.kind(path) }
     }
 
-    func checkWritable(_ directory: String) throws(FileSystemError) {
-        try look(directory) { () throws(FileSystemError) in try base.checkWritable(directory) }
+    func checkWritable(_ directory: String, room: UInt64) throws(FileSystemError) {
+        try look(directory) { () throws(FileSystemError) in try base.checkWritable(directory, room: room) }
     }
 }
 
