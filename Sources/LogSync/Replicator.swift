@@ -85,7 +85,6 @@ public actor Replicator {
             configuration.fileSystem, calls: folderCalls, onChange: configuration.didChangeFile)
         configuration.awaitReaders = { [readers] in readers.awaitEnd(of: $0) }
         configuration.isRead = { [readers] in readers.areAwaited($0) }
-        configuration.lockHolder = { KernelLocks.shared.writer(of: $0) ?? KernelLocks.shared.holder(of: $0) }
         self.configuration = configuration
         programRecording = ProgramRecording(configuration.storeConfiguration)
         stateDirectory = StateDirectory(configuration.stateDirectory)

@@ -59,6 +59,51 @@ import Testing
         #expect(error["format"]?.int == 1 && error["error"]?["code"]?.string == "usage", "\(told.errors)")
     }
 
+    @Test(
+        arguments: [
+            (["sync", "a.db", "--wait", "-1"], "seconds from 0.001"), (["sync", "a.db", "--wait=-1"], "or 0"),
+            (["compact", "a.db", "--grace", "-5"], "days from 0"),
+            (["compact", "a.db", "--grace", "x"], "days from 0"),
+            (["watch", "a.db", "--poll", "-1"], "seconds from"), (["log", "a.db", "--limit", "-3"], "number from 0"),
+            (["watch", "a.db", "--debounce", "-2"], "milliseconds from 0"), (["log", "a.db", "--after", "x"], "token"),
+        ])
+    func `a number that an option does not take is named, with what it takes`(
+        arguments: [String], form: String
+    ) async throws {
+        let tool = try Tool()
+        let ended = try await tool.run(arguments)
+        #expect(ended.code == 64, "\(ended)")
+        let given = try #require(arguments.last?.split(separator: "=").last)
+        #expect(ended.errors.contains("'\(given)'") && ended.errors.contains("it takes "), "\(ended.errors)")
+        #expect(ended.errors.contains(form), "\(ended.errors)")
+    }
+
+    @Test func `one of anything is spoken of as one`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        try await tool.sql("a.db", "INSERT INTO notes VALUES (7, 'seven')")
+        func check(_ arguments: String...) async throws {
+            let said = try await tool.run(arguments)
+            #expect(!said.output.contains(/\b1 (log )?\w+s\b/), "\(said)")
+        }
+        try await check("status", store)
+        try await check("doctor", store)
+        try await check("leave", store, "--dry-run")
+        let place = ["--container", tool.path("shared"), "--content", "notes"]
+        try FileManager.default.moveItem(atPath: tool.path("shared"), toPath: tool.path("away"))
+        _ = try await tool.run("sync", store)
+        for subcommand in ["status", "doctor"] { try await check(subcommand, store) }
+        try await check("leave", store, "--dry-run")
+        try FileManager.default.moveItem(atPath: tool.path("away"), toPath: tool.path("shared"))
+        try FileManager.default.removeItem(atPath: tool.path("shared/notes/peers"))
+        try await check("rebuild", store, "--dry-run")
+        try await tool.succeed("sync", store)
+        try await check("verify", store)
+        try await check("snapshot", store)
+        let said = try await tool.run(["destroy", "--dry-run"] + place)
+        #expect(!said.output.contains(/\b1 \w+s\b/), "\(said)")
+    }
+
     @Test(arguments: [["bogus"], ["bogus", "a.db"]])
     func `a subcommand that is none is named, with --json too`(arguments: [String]) async throws {
         let tool = try Tool()

@@ -65,6 +65,25 @@ import Testing
         #expect(await daemon.end().code == 0)
     }
 
+    @Test func `every command says which process has the database for itself`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        let app = try await start(tool, store)
+        let place = ["--container", tool.path("shared"), "--content", "notes"]
+        let calls = [
+            ["status", store], ["sync", store], ["leave", store], ["leave", store, "--dry-run"], ["doctor", store],
+            ["verify", store], ["log", store], ["migrate", store, "--sql", "/dev/null"], ["init", store] + place,
+            ["clone"] + place + [store],
+        ]
+        for call in calls {
+            let ended = try await tool.run(call + ["--wait", "0.2"])
+            #expect(ended.code == (call[0] == "clone" ? 73 : 75), "\(call): \(ended)")
+            if call[0] != "clone" { #expect(ended.errors.contains("(process \(app.id))"), "\(call): \(ended)") }
+        }
+        _ = FileManager.default.createFile(atPath: tool.path("go"), contents: nil)
+        #expect(await app.end().code == 0)
+    }
+
     /// Tries to have the database for itself, without waiting, every so often; says so when it has it.
     private static let insistent = """
         import sqlite3, sys, time

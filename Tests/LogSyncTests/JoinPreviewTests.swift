@@ -97,7 +97,7 @@ import Testing
         let c = try world.machine("c")
         try c.execute(schema + "INSERT INTO tag VALUES(1, 'blue'); INSERT INTO item VALUES(1, 1, 'c1');")
         let joined = try await c.initialize()
-        #expect(joined.warnings.contains { $0.contains("rows of tag") && $0.contains("unique-merge") }, "\(joined)")
+        #expect(joined.warnings.contains { $0.contains("1 row of tag") && $0.contains("unique-merge") }, "\(joined)")
         #expect(joined.tables.allSatisfy { $0.suggestions.isEmpty })
         // What it advises helps.
         try await a.with {

@@ -228,13 +228,14 @@ final class ImportPlan {
         let ahead = transaction.header.time.milliseconds - clock.now()
         if ahead > maximumDrift, transaction.header.time.milliseconds > latestTime, !queue.acceptsClock {
             queue.hold(
-                sequence, .clock, "its time lies \(ahead / 1000) seconds ahead of this machine's clock", transaction)
+                sequence, .clock, "its time lies \((ahead / 1000).counted("second")) ahead of this machine's clock",
+                transaction)
             return nil
         }
         if own == 1, newPeers >= maximumNewPeers, !library.logs.acceptsSize.contains(queue.peer) {
             queue.hold(
                 sequence, .tooLarge,
-                "nothing was known of this peer, and \(newPeers) such peers have come today: more may be made up",
+                "nothing was known of this peer, and \(newPeers.counted("such peer has", "such peers have")) come today: more may be made up",
                 transaction)
             return nil
         }

@@ -91,9 +91,9 @@ final class BlobLibrary {
     func obstacle(_ id: BlobID) throws -> (reason: HeldItem.Reason, detail: String)? {
         switch try examine(id) {
         case .sound: nil
-        case .missing: (.missingBlob, "the blob \(id) of \(id.length) bytes is in nobody's folder")
+        case .missing: (.missingBlob, "the blob \(id) of \(id.length.counted("byte")) is in nobody's folder")
         case .incomplete(_, let count):
-            (.missingBlob, "of the blob \(id) only \(count) of \(id.length) bytes are here")
+            (.missingBlob, "of the blob \(id) only \(count) of \(id.length.counted("byte")) are here")
         case .damaged(let peer):
             (.damaged, "the blob \(id) in the folder of \(peer) has other bytes than its hash says")
         }

@@ -158,7 +158,7 @@ extension OwnFolder {
         // The others are seeds, which no store ever was.
         if formerSelves.contains(former) {
             logger.notice(
-                "Publishing \(run.count) transactions that \(owner.place.path) recorded as its former self",
+                "Publishing \(run.count.counted("transaction")) that \(owner.place.path) recorded as its former self",
                 metadata: ["peer": "\(former)", "folder": "\(library.content.peer(former).path)"])
         }
         return try publish(run)

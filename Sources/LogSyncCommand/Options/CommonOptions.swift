@@ -24,9 +24,10 @@ struct CommonOptions: ParsableArguments {
     var config: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "How long to wait for a daemon, another logsync or a long writer, then end with 75; 10 unless told (LOGSYNC_WAIT).",
-            valueName: "seconds"))
+            valueName: "seconds"), transform: WaitingTime.parse)
     var wait: WaitingTime?
 
     @Option(

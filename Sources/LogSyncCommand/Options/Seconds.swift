@@ -1,7 +1,8 @@
 import ArgumentParser
 
 /// A span of time as people give it on the command line: seconds, with a fraction where wanted.
-struct Seconds: ExpressibleByArgument, Equatable {
+struct Seconds: NumberArgument, Equatable {
+    static let form = "seconds from 0.001 to 31536000"
     var duration: Duration
 
     init(_ seconds: Int) {
@@ -16,7 +17,8 @@ struct Seconds: ExpressibleByArgument, Equatable {
 }
 
 /// How long to wait for others, in seconds; 0 for not at all.
-struct WaitingTime: ExpressibleByArgument, Equatable {
+struct WaitingTime: NumberArgument, Equatable {
+    static let form = Seconds.form + ", or 0 for not at all"
     var duration: Duration
 
     init?(argument: String) {
@@ -26,7 +28,8 @@ struct WaitingTime: ExpressibleByArgument, Equatable {
 }
 
 /// A span of time in whole milliseconds, up to an hour.
-struct Milliseconds: ExpressibleByArgument, Equatable {
+struct Milliseconds: NumberArgument, Equatable {
+    static let form = "whole milliseconds from 0 to 3600000"
     var duration: Duration
 
     init?(argument: String) {

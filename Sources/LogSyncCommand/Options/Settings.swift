@@ -73,15 +73,15 @@ struct Settings: Equatable, Sendable {
         loadExtension =
             (found[.loadExtension]?.list ?? found[.loadExtension]?.text.split(separator: ",").map(String.init) ?? [])
             .map { Self.expandingHome($0, environment) }
-        poll = try found[.poll]?.parsed(as: "a number of seconds")
-        debounce = try found[.debounce]?.parsed(as: "a whole number of milliseconds")
-        wait = try found[.wait]?.parsed(as: "a number of seconds")
+        poll = try found[.poll]?.parsed()
+        debounce = try found[.debounce]?.parsed()
+        wait = try found[.wait]?.parsed()
         metrics = try found[.metrics]?.parsed(as: "ADDRESS:PORT")
         onImport = found[.onImport]?.text
         carrier = CarrierSettings(
             beforeScan: found[.beforeScan]?.text, afterPublish: found[.afterPublish]?.text,
-            interval: try found[.carrierInterval]?.parsed(as: "a number of seconds") ?? CarrierSettings().interval,
-            timeout: try found[.carrierTimeout]?.parsed(as: "a number of seconds") ?? CarrierSettings().timeout)
+            interval: try found[.carrierInterval]?.parsed() ?? CarrierSettings().interval,
+            timeout: try found[.carrierTimeout]?.parsed() ?? CarrierSettings().timeout)
         logFormat = try found[.logFormat]?.parsed(as: "text or json")
         verbose = try found[.verbose]?.parsed(as: "true or false")
         quiet = try found[.quiet]?.parsed(as: "true or false")
@@ -117,6 +117,8 @@ struct GivenSetting {
     /// The texts of a list; nil where it is none.
     var list: [String]?
     var source: String
+
+    fileprivate func parsed<T: NumberArgument>() throws -> T { try parsed(as: T.form) }
 
     fileprivate func parsed<T: ExpressibleByArgument>(as form: String) throws -> T {
         guard let value = T(argument: text) else {

@@ -1,4 +1,5 @@
 import LogSync
+import LogSyncModel
 import Synchronization
 
 /// Prints the elements of a log as they are read, so that a large one is never held in memory.
@@ -110,7 +111,7 @@ final class ElementPrinter: Sendable {
         case .file(let file):
             try line(
                 "log file of \(file.peer) in \(file.content): "
-                    + "transactions \(file.first) to \(file.last), \(file.bytes) bytes")
+                    + "transactions \(file.first) to \(file.last), \(file.bytes.counted("byte"))")
         case .transaction(let header):
             if state.hasBegun { try Terminal.print("") }
             let peer = name(header.peer)

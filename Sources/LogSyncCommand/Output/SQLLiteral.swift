@@ -1,4 +1,5 @@
 import LogSync
+import LogSyncModel
 
 /// Values as SQL writes them, for people. Source: <https://www.sqlite.org/lang_expr.html#literal_values_constants_>.
 enum SQLLiteral {
@@ -10,7 +11,7 @@ enum SQLLiteral {
         case .text(let bytes): quoted(bytes)
         case .blob(let bytes): "X'" + hex(bytes) + "'"
         case .reference(let identity): "[\(identity)]"
-        case .external(let reference): "[\(reference.kind) \(reference.id), \(reference.id.length) bytes]"
+        case .external(let reference): "[\(reference.kind) \(reference.id), \(reference.id.length.counted("byte"))]"
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import LogSync
+import LogSyncModel
 import Synchronization
 
 /// Prints the rows of a snapshot as they are read, so that a large one is never held in memory.
@@ -60,7 +61,7 @@ final class SnapshotPrinter: Sendable {
     private func text(_ element: SnapshotElement) throws {
         switch element {
         case .snapshot(let snapshot):
-            try line("snapshot of \(snapshot.content) by \(snapshot.peer.id), \(snapshot.bytes) bytes", .bold)
+            try line("snapshot of \(snapshot.content) by \(snapshot.peer.id), \(snapshot.bytes.counted("byte"))", .bold)
             try line("  taken    \(snapshot.taken)")
             for dot in snapshot.vector.dots {
                 try line("  up to    \(PeerName(id: dot.peer, name: nil).name):\(dot.sequence)")

@@ -1,5 +1,6 @@
 import Foundation
 import LogSync
+import LogSyncModel
 import Synchronization
 
 /// How many files the process may have open.
@@ -47,8 +48,8 @@ enum Descriptors {
     static func refusal(_ store: String, limit: Int) -> LogSyncError {
         LogSyncError(
             .ioError,
-            "\(store) is not watched: this process may open \(limit) files (RLIMIT_NOFILE), which is enough for "
-                + "\(storeCount(within: limit)) stores; it was not touched",
+            "\(store) is not watched: this process may open \(limit.counted("file")) (RLIMIT_NOFILE), which is enough for "
+                + "\(storeCount(within: limit).counted("store")); it was not touched",
             help: "Raise LimitNOFILE= of the unit, or `ulimit -Hn`, or watch it by another daemon")
     }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Merges small log files and deletes what may go.
 struct Compact: AsyncParsableCommand {
@@ -17,22 +18,21 @@ struct Compact: AsyncParsableCommand {
     @Argument(help: "The store.", completion: .file())
     var store: String
 
-    @Option(help: ArgumentHelp("How many days log files are kept at the least.", valueName: "days"))
-    var grace: Double = 14
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How many days log files are kept at the least; 14 unless told.", valueName: "days"),
+        transform: Days.parse)
+    var grace = Days(14)
 
     @Flag(help: "Say what would be done, and do nothing.")
     var dryRun = false
 
     @OptionGroup var common: CommonOptions
 
-    func validate() throws {
-        guard grace >= 0, grace <= 36500 else { throw ValidationError("--grace takes days from 0 to 36500.") }
-    }
-
     func run() async throws {
         try await common.run { session in
             let replicator = try await session.open(store)
-            let report = try await replicator.compact(grace: .seconds(grace * 86400), dryRun: dryRun)
+            let report = try await replicator.compact(grace: .seconds(grace.days * 86400), dryRun: dryRun)
             if dryRun {
                 try session.answer(report) { lines(report) }
             } else {
@@ -52,7 +52,7 @@ struct Compact: AsyncParsableCommand {
             Terminal.styled("\(Terminal.printable($0.label)) has not said that it has everything.", .yellow)
         }
         return (report.files.isEmpty ? [] : table.lines) + blocked + report.lacks.lines
-            + ["\(report.freed) bytes \(verb)."]
+            + ["\(report.freed.counted("byte")) \(verb)."]
     }
 }
 

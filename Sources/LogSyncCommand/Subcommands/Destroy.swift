@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Removes a content folder.
 struct Destroy: AsyncParsableCommand {
@@ -44,7 +45,8 @@ struct Destroy: AsyncParsableCommand {
 
     private func line(_ report: DestroyReport) -> String {
         let peers = report.peers.isEmpty ? "no peer" : report.peers.map(\.label).joined(separator: ", ")
-        return "\(report.container)/\(report.content), \(report.files) files of \(peers), \(report.bytes) bytes, "
+        return
+            "\(report.container)/\(report.content), \(report.files.counted("file")) of \(peers), \(report.bytes.counted("byte")), "
             + (report.dryRun ? "would be removed." : "was removed.")
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import LogSync
 import LogSyncKeyValue
+import LogSyncModel
 import Logging
 import UnixSignals
 
@@ -67,7 +68,7 @@ struct KeyValueInit: AsyncParsableCommand {
                 [
                     Terminal.printable(
                         "\(report.store) keeps the settings of \(content), as \(report.peer.name); it has "
-                            + (usage.keys == 1 ? "1 key." : "\(usage.keys) keys."))
+                            + usage.keys.counted("key") + ".")
                 ]
             }
             return .done

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Ends replication and keeps the data.
 struct Leave: AsyncParsableCommand {
@@ -83,8 +84,8 @@ struct Leave: AsyncParsableCommand {
         if report.unpublished > 0 {
             lines.append(
                 dryRun
-                    ? "The container is not there: \(report.unpublished) transactions would reach no other peer, and be in this "
-                        + "database only. Mount it first, and they are published."
+                    ? "The container is not there: \(report.unpublished.counted("transaction")) would reach no other peer, and be in this "
+                        + "database only. Mount it first, and that is published."
                     : "The container was not there: what was not yet published is in this database only.")
         }
         if !dryRun {

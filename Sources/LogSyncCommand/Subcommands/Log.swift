@@ -17,11 +17,16 @@ struct Log: AsyncParsableCommand {
     @Argument(help: "The store.", completion: .file())
     var store: String
 
-    @Option(help: ArgumentHelp("No more than this many.", valueName: "n"))
-    var limit: Int?
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("No more than this many.", valueName: "n"),
+        transform: CountArgument.parse)
+    var limit: CountArgument?
 
-    @Option(help: ArgumentHelp("Those after the transaction with this token, oldest first.", valueName: "token"))
-    var after: Int64?
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Those after the transaction with this token, oldest first.", valueName: "token"),
+        transform: TokenArgument.parse)
+    var after: TokenArgument?
 
     @Option(help: ArgumentHelp("Those of this author only.", valueName: "author"))
     var author: String?
@@ -37,17 +42,13 @@ struct Log: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    func validate() throws {
-        if let limit, limit < 0 { throw ValidationError("--limit takes a number from 0 up.") }
-    }
-
     func run() async throws {
         try await common.run { session in
             let replicator = try await session.open(store)
             if follow {
                 try await self.follow(replicator, session)
             } else {
-                let transactions = try await list(replicator, limit: limit, after: after)
+                let transactions = try await list(replicator, limit: limit?.count, after: after?.token)
                 try session.answer(LogReport(transactions: transactions)) { lines(transactions) }
                 if transactions.isEmpty { session.logger.notice("\(nothing)") }
             }
@@ -59,9 +60,9 @@ struct Log: AsyncParsableCommand {
     private var nothing: String {
         let filters = [
             author.map { "by the author \($0.debugDescription)" }, peer.map { "of the peer \($0.debugDescription)" },
-            table.map { "that changed the table \($0.debugDescription)" }, after.map { "after \($0)" },
+            table.map { "that changed the table \($0.debugDescription)" }, after.map { "after \($0.token)" },
         ].compactMap { $0 }
-        guard limit != 0 else { return "--limit 0 asks for no transaction" }
+        guard limit?.count != 0 else { return "--limit 0 asks for no transaction" }
         return "\(store) has no transaction" + filters.map { " " + $0 }.joined()
     }
 
@@ -105,11 +106,11 @@ struct Log: AsyncParsableCommand {
     }
 
     private func follow(_ replicator: Replicator, _ session: Session) async throws {
-        var token = after
+        var token = after?.token
         if token == nil {
             // The newest of all says from where on, whatever the filters leave.
             token = try await replicator.log(limit: 1).first?.token ?? 0
-            for transaction in try await list(replicator, limit: limit ?? 10, after: nil).reversed() {
+            for transaction in try await list(replicator, limit: limit?.count ?? 10, after: nil).reversed() {
                 try show(transaction, session)
                 token = max(token ?? 0, transaction.token)
             }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Takes a store and its whole history elsewhere.
 struct Move: AsyncParsableCommand {
@@ -43,7 +44,7 @@ struct Move: AsyncParsableCommand {
         }
         var lines = [
             "\(report.store) is with \(place.content) in \(place.container) from now on.",
-            "\(report.copied) log files were copied from \(former.content) in \(former.container), which stays as it is.",
+            "\(report.copied.counted("log file was", "log files were")) copied from \(former.content) in \(former.container), which stays as it is.",
         ]
         if !report.staying.isEmpty {
             lines.append(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Finds what was changed behind the triggers' back.
 struct Rescan: AsyncParsableCommand {
@@ -38,10 +39,11 @@ struct Rescan: AsyncParsableCommand {
         lines.append(report.found.isEmpty ? "Nothing else has changed." : "Found: \(ChangeSummary.text(report.found)).")
         for rows in report.nameless {
             lines.append(
-                "\(rows.rows) rows of \(rows.table) are gone and no log says which they were, so the others go on "
-                    + "showing them. "
+                rows.rows.counted("row")
+                    + " of \(rows.table) \(rows.rows == 1 ? "is" : "are") gone and no log says which, so "
+                    + "the others go on showing what is gone. "
                     + (report.containerAvailable
-                        ? "Delete them on another peer." : "Run this again when the container is there."))
+                        ? "Delete it on another peer." : "Run this again when the container is there."))
         }
         return lines.map(Terminal.printable)
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Brings a packaged database's rows in.
 struct Seed: AsyncParsableCommand {
@@ -35,7 +36,7 @@ struct Seed: AsyncParsableCommand {
 
     private func lines(_ report: SeedReport) -> [String] {
         let rows = report.rows.filter { $0.value > 0 }.sorted { $0.key < $1.key }
-        let what = rows.map { "\($0.value) rows of \($0.key)" }.joined(separator: ", ")
+        let what = rows.map { "\($0.value.counted("row")) of \($0.key)" }.joined(separator: ", ")
         return [
             Terminal.printable(
                 report.alreadySeeded

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Publishes the whole replicated state in one file.
 struct Snapshot: AsyncParsableCommand {
@@ -25,7 +26,7 @@ struct Snapshot: AsyncParsableCommand {
             let replicator = try await session.open(store)
             let report = try await replicator.snapshot()
             try session.report(report) {
-                let size = "\(report.bytes) bytes"
+                let size = report.bytes.counted("byte")
                 let partial = "It lacks values that other peers still show, and stands for no log files."
                 return [
                     report.isNew

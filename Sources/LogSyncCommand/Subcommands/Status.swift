@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Says where a store stands.
 struct Status: AsyncParsableCommand {
@@ -30,13 +31,13 @@ struct Status: AsyncParsableCommand {
         if let recipe = status.recipe { facts.add("recipe", recipe) }
         facts.add("container", status.container.path + (status.container.available ? "" : " (not available)"))
         facts.add("peer", "\(status.peer.name), \(status.peer.id)")
-        facts.add("pending", "\(status.pending) changes not yet recorded")
-        facts.add("outbox", "\(status.outbox) transactions not yet published")
+        facts.add("pending", status.pending.counted("change") + " not yet recorded")
+        facts.add("outbox", status.outbox.counted("transaction") + " not yet published")
         facts.add("vector", vector(status))
         facts.add("conflicts", String(status.conflicts))
         facts.add("parked", String(status.parked))
         if status.keptForSchema > 0 {
-            facts.add("kept", "\(status.keptForSchema) cells for tables and columns that are not here yet")
+            facts.add("kept", "\(status.keptForSchema.counted("cell")) for tables and columns that are not here yet")
         }
         for reference in status.heldReferences { facts.add("held", reference.line) }
         for undecided in status.undecided { facts.add("held", undecided.line) }

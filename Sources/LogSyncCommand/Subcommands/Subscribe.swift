@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Keeps conditions that fire when imports make rows enter, leave or change within them.
 struct Subscribe: AsyncParsableCommand {
@@ -97,10 +98,10 @@ struct Subscribe: AsyncParsableCommand {
                 let inside = try await replicator.register(subscription)
                 let report = SubscriptionReport(store: replicator.path, subscription: subscription, inside: inside)
                 try session.report(report) {
-                    let rows = inside == 1 ? "1 row is" : "\(inside) rows are"
                     return [
                         Terminal.printable(
-                            "\(name) is kept in \(replicator.path), and logsync watch serves it; \(rows) inside now.")
+                            "\(name) is kept in \(replicator.path), and logsync watch serves it; \(inside.counted("row is", "rows are")) inside now."
+                        )
                     ]
                 }
             }

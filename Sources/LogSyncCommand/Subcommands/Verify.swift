@@ -1,5 +1,6 @@
 import ArgumentParser
 import LogSync
+import LogSyncModel
 
 /// Reads every byte of a folder and compares.
 struct Verify: AsyncParsableCommand {
@@ -35,8 +36,8 @@ struct Verify: AsyncParsableCommand {
         for content in report.contents {
             lines.append(
                 Terminal.printable(
-                    "\(content.container)/\(content.content): \(content.files) files, \(content.bytes) bytes, "
-                        + "\(content.transactions) transactions, digest \(content.digest)."))
+                    "\(content.container)/\(content.content): \(content.files.counted("file")), \(content.bytes.counted("byte")), "
+                        + "\(content.transactions.counted("transaction")), digest \(content.digest)."))
             for comparison in content.compared {
                 let name = Terminal.printable(comparison.peer.label)
                 lines.append(

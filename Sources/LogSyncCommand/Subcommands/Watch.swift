@@ -22,14 +22,17 @@ struct Watch: AsyncParsableCommand {
     var stores: [String] = []
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Look at the container at this interval instead of waiting for events (LOGSYNC_POLL).", valueName: "seconds"
-        ))
+        ), transform: Seconds.parse)
     var poll: Seconds?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
-            "How long to gather further events after the first (LOGSYNC_DEBOUNCE).", valueName: "milliseconds"))
+            "How long to gather further events after the first (LOGSYNC_DEBOUNCE).", valueName: "milliseconds"),
+        transform: Milliseconds.parse)
     var debounce: Milliseconds?
 
     @Option(

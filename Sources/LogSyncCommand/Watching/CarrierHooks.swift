@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import LogSync
+import LogSyncModel
 import Logging
 import ServiceLifecycle
 import Synchronization
@@ -132,7 +133,7 @@ final class CarrierHooks: Service {
             try await command.run(input: input)
         } catch {
             onFailure(hook)
-            let why = isLate.withLock { $0 } ? "; it had taken \(timeout.components.seconds) seconds" : ""
+            let why = isLate.withLock { $0 } ? "; it had taken \(timeout.components.seconds.counted("second"))" : ""
             logger.error("carrier.\(hook.rawValue): \(LogSyncError(describing: error).message)\(why)")
         }
         limit.cancel()

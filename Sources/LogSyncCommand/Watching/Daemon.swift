@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import LogSync
+import LogSyncModel
 import Logging
 import ServiceLifecycle
 import Synchronization
@@ -132,7 +133,8 @@ final class Daemon: Sendable {
         carrier.change(to: next.carrier, logger: next.session.logger)
         if next.metrics != former.metrics { moveMetrics(to: next.metrics, next.session) }
         watch(next, revision: revision)
-        next.session.logger.notice("The configuration was read anew: \(next.stores.count) stores are watched")
+        next.session.logger.notice(
+            "The configuration was read anew: \(next.stores.count.counted("store is", "stores are")) watched")
     }
 
     private func moveMetrics(to address: ListenAddress?, _ session: Session) {

@@ -1,5 +1,6 @@
 import Dispatch
 import LogSync
+import LogSyncModel
 import Logging
 import ServiceLifecycle
 import Synchronization
@@ -82,12 +83,15 @@ final class ImportHook: Service {
         let (command, logger) = state.withLock { ($0.command, $0.logger) }
         if batch.dropped > 0 {
             onFailure()
-            logger.error("\(batch.dropped) events were dropped, because the command did not keep up")
+            logger.error(
+                "\(batch.dropped.counted("event was", "events were")) dropped, because the command did not keep up")
         }
         guard !batch.lines.isEmpty, let command else { return }
         guard !command.isEnding else {
             onFailure()
-            logger.error("\(batch.lines.count) events were not handed over, because the command had no time left")
+            logger.error(
+                "\(batch.lines.count.counted("event was", "events were")) not handed over, because the command had no time left"
+            )
             return
         }
         do {

@@ -1,5 +1,6 @@
 import Foundation
 import LogSync
+import LogSyncModel
 import Logging
 import Synchronization
 
@@ -72,7 +73,7 @@ final class Readiness: Sendable {
         let wrong = troubles.sorted { $0.key < $1.key }.compactMap { store, trouble in
             trouble.map { $0.contains(store) ? $0 : "\(store): \($0)" }
         }
-        let all = troubles.count == 1 ? "1 store" : "\(troubles.count) stores"
+        let all = troubles.count.counted("store")
         let text =
             wrong.isEmpty ? "\(all) in step" : "\(wrong.count) of \(all) in trouble: " + wrong.joined(separator: "; ")
         return Terminal.printable(String(text.prefix(800)))

@@ -291,8 +291,8 @@ extension InitializeReport {
     /// - Parameter parked: how many rows of each table are parked as the store joins, or would be.
     fileprivate mutating func addParked(_ parked: [String: Int]) {
         warnings += parked.sorted { $0.key < $1.key }.map { table, count in
-            "\(count) rows of \(table), of \(store) or of the others, cannot be shown beside each other: they are parked, "
-                + "with what refers to them, and `logsync conflicts \(store)` lists them once it is a store; where a UNIQUE "
+            "\(count.counted("row")) of \(table), of \(store) or of the others, cannot be shown beside another: what cannot "
+                + "is parked, with all that refers to it, and `logsync conflicts \(store)` lists them once it is a store; where a UNIQUE "
                 + "key that both have keeps them out, `logsync policy set STORE TABLE unique-merge`, on any store of "
                 + "\(content), makes one row of two"
         }

@@ -39,8 +39,9 @@ extension Replicator {
                 let count = try store.store.outbox(unpublishedOnly: true).count
                 store.logger.warning(
                     """
-                    \(store.content.path) is not there: \(store.place.path) leaves without publishing \(count) transactions, \
-                    which reach no other peer; what they wrote stays in this database
+                    \(store.content.path) is not there: \(store.place.path) leaves without publishing \
+                    \(count.counted("transaction, which reaches", "transactions, which reach")) no other peer; what was \
+                    written stays in this database
                     """)
             }
             try store.store.leave()
