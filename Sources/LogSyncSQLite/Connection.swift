@@ -23,7 +23,11 @@ package final class Connection {
     /// nil where this connection prepares its statements itself.
     private let source: (any StatementSource)?
     /// What a statement that writes rows may cost; nil where it may cost anything.
-    @usableFromInline var budget: WriteBudget?
+    var budget: WriteBudget?
+    /// What its functions may cost; nil where the schema calls none that costs much.
+    var functions: BoundedFunctions?
+    /// Whether there is one of these.
+    @usableFromInline var isBounded = false
     /// The widths of which there is a function for ``RowsParameter``.
     package var rowWidths: Set<Int> = []
 

@@ -54,7 +54,7 @@ package final class Statement {
     /// Steps once; true where there is a row. The statement is reset before an error is thrown.
     @inlinable package func step() throws -> Bool {
         if refusedArgument != SQLITE_OK { throw argumentFailure() }
-        switch connection.budget?.step(handle) ?? sqlite3_step(handle) {
+        switch connection.isBounded ? connection.boundedStep(handle) : sqlite3_step(handle) {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
         case let code: throw failure(code)
@@ -103,10 +103,10 @@ package final class Statement {
     /// SQLITE_DONE, or the extended code of the constraint that refused it.
     private func writeOnce() throws -> Int32 {
         if refusedArgument != SQLITE_OK { throw argumentFailure() }
-        connection.budget?.begin(WriteBudget.rows)
+        connection.beginRow()
         let code = sqlite3_step(handle)
         defer { sqlite3_reset(handle) }
-        connection.budget?.end()
+        connection.endRow()
         if code == SQLITE_DONE { return code }
         if code & 0xFF == SQLITE_CONSTRAINT, !isOfVirtualTable { return sqlite3_extended_errcode(connection.handle) }
         throw connection.failure(code, sql)
@@ -116,9 +116,9 @@ package final class Statement {
     /// nothing was changed.
     package func writeOrRefuse() throws -> Bool {
         if refusedArgument != SQLITE_OK { throw argumentFailure() }
-        connection.budget?.begin(WriteBudget.rows)
+        connection.beginRow()
         let code = sqlite3_step(handle)
-        connection.budget?.end()
+        connection.endRow()
         if code == SQLITE_DONE {
             sqlite3_reset(handle)
             return true

@@ -8,7 +8,6 @@ import LogSyncModel
 ///
 /// In instructions of SQLite's virtual machine, which counts a few for each row and column. Sources:
 /// <https://www.sqlite.org/c3ref/progress_handler.html>, <https://www.sqlite.org/c3ref/trace_v2.html>.
-@usableFromInline
 final class WriteBudget {
     /// Of one row, or of a few that are written together, and of each time that a trigger fires: about two seconds.
     static let rows = 200_000_000
@@ -80,15 +79,6 @@ final class WriteBudget {
 
     func end() { left = nil }
 
-    /// One step of a statement that may write a whole table, if it writes anything.
-    @usableFromInline
-    func step(_ statement: OpaquePointer) -> Int32 {
-        guard sqlite3_stmt_readonly(statement) == 0 else { return sqlite3_step(statement) }
-        begin(Self.table)
-        defer { end() }
-        return sqlite3_step(statement)
-    }
-
     fileprivate func fail() {
         let name = String(decoding: fired.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         failedTrigger = name.isEmpty ? nil : name
@@ -96,9 +86,31 @@ final class WriteBudget {
 }
 
 extension Connection {
+    /// One step of a statement that may write a whole table, if it writes anything.
+    @usableFromInline
+    func boundedStep(_ statement: OpaquePointer) -> Int32 {
+        guard sqlite3_stmt_readonly(statement) == 0 else { return sqlite3_step(statement) }
+        budget?.begin(WriteBudget.table)
+        functions?.left = BoundedFunctions.table
+        defer { endRow() }
+        return sqlite3_step(statement)
+    }
+
+    /// Begins a statement that writes one row, or a few.
+    func beginRow() {
+        budget?.begin(WriteBudget.rows)
+        functions?.left = BoundedFunctions.row
+    }
+
+    func endRow() {
+        budget?.end()
+        functions?.left = nil
+    }
+
     /// Has statements that write rows end after a while, whatever fires with them; until ``unboundWrites()``.
     package func boundWrites() {
         budget = budget ?? WriteBudget(on: handle)
+        isBounded = true
         budget?.isOn = true
     }
 

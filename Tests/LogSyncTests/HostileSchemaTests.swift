@@ -224,6 +224,51 @@ struct HostileSchemaTests {
         #expect(try c.notes() == a.notes())
     }
 
+    /// What compares halves of a long value with all of it: columns after `body`, and statements after the table.
+    private static let comparisons = [
+        ("CHECK (instr(body, substr(body, 1, length(body) / 2) || 'b') = 0)", ""),
+        ("CHECK (body NOT LIKE '%' || substr(body, 1, 20000) || 'b')", ""),
+        ("CHECK (body NOT LIKE '%' || substr(body, 1, 20000) || 'b' ESCAPE '!')", ""),
+        ("CHECK (body NOT GLOB '*' || substr(body, 1, 20000) || 'b')", ""),
+        (", bare AS (trim(body, substr(body, 1, 100000) || 'b')) STORED", ""),
+        ("", "CREATE INDEX other ON note(length(replace(body, substr(body, 1, length(body) / 2) || 'b', '')))"),
+        ("", "CREATE INDEX other ON note(id) WHERE instr(body, substr(body, 1, length(body) / 2) || 'b')"),
+        (
+            "",
+            """
+            CREATE TRIGGER other AFTER INSERT ON note BEGIN
+                INSERT INTO schema_migrations SELECT instr(new.body, substr(new.body, 1, length(new.body) / 2) || 'b'); END
+            """
+        ),
+    ]
+
+    @Test(
+        "keeps no import at work for days by a long row, however it compares its values", .timeLimit(.minutes(10)),
+        arguments: comparisons)
+    func longValues(columns: String, statement: String) async throws {
+        try publish(
+            """
+            CREATE TABLE note(id TEXT PRIMARY KEY, body TEXT \(columns)); CREATE TABLE schema_migrations(version TEXT);
+            \(statement);
+            """)
+        let c = try await world.clone("c")
+        #expect(try await c.status().unmade.isEmpty)
+        let stranger = PeerID(high: 0x5747_0000_0000_0000, low: 7)
+        let long = String(repeating: "a", count: 4_000_000)
+        let group = ForgedGroup(
+            .insert, "note", identities: [ForgedIdentity.natural("long")],
+            columns: [.init("id", ForgedValues.keyPart(0)), .init("body", ForgedValues.texts([long]))])
+        try ForgedFolder(world.contentPath).put(
+            ForgedLogFile([ForgedTransaction(Dot(stranger, 1), groups: [group])]), of: stranger)
+        let held = try await c.sync().held
+        #expect(held.map(\.reason) == [.refused], "\(held)")
+        #expect(held.first?.detail?.contains("takes longer than a row may") == true, "\(held)")
+        try a.insert("after", "of a")
+        try await a.sync()
+        try await c.sync()
+        #expect(try c.ids() == ["after", "one"])
+    }
+
     @Test(
         "with a trigger that takes from a full-text index what is not in it ends no clone, and is left out by its name")
     func unsoundIndex() async throws {

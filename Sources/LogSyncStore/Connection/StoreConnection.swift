@@ -347,6 +347,7 @@ final class StoreConnection: Sendable {
         }
         let connection = Connection(handle)
         try connection.setTriggersEnabled(false)
+        try connection.boundFunctions()
         // GRDB's authorizer tells its observers which tables a statement touches; nobody observes here, and it would be
         // asked for every column of every statement.
         sqlite3_set_authorizer(handle, nil, nil)
