@@ -51,20 +51,22 @@ struct HostileRenamesTests {
         folder = ForgedFolder(world.contentPath)
     }
 
-    private func lie(_ settings: [Setting], schemas: [String] = []) throws {
+    private func lie(
+        _ settings: [Setting], schemas: [String] = [], by stranger: PeerID = Self.stranger
+    ) throws {
         for schema in schemas {
             let name = Forge.sha256(Array(schema.utf8)).prefix(16).map { String(format: "%02x", $0) }.joined()
-            try folder.write(Array(schema.utf8), to: "schemas/\(name).sql", of: Self.stranger)
+            try folder.write(Array(schema.utf8), to: "schemas/\(name).sql", of: stranger)
         }
         let group = ForgedGroup(
             .insert, "logsync_setting",
             identities: settings.map { setting in
                 Array(RowIdentity(natural: [setting.kind, setting.target].map { .text(Array($0.utf8)[...]) }).bytes)
             }, columns: [ForgedGroup.Column("value", ForgedValues.texts(settings.map(\.value)))])
-        var transaction = ForgedTransaction(Dot(Self.stranger, 1), groups: [group])
+        var transaction = ForgedTransaction(Dot(stranger, 1), groups: [group])
         // After all that anybody has set.
         transaction.time = HybridTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
-        try folder.put(ForgedLogFile([transaction]), of: Self.stranger)
+        try folder.put(ForgedLogFile([transaction]), of: stranger)
     }
 
     private func clone(_ name: String) async throws -> (store: Machine, report: CloneReport) {
@@ -109,6 +111,90 @@ struct HostileRenamesTests {
         #expect(try rows(c) == rows(a))
         #expect(try a.count("SELECT count(*) FROM box WHERE a = 'a2' AND b = 'b2'") == 1)
         #expect(try a.count("SELECT count(*) FROM plain WHERE a = 3 AND b = 4") == 1)
+    }
+
+    /// What two liars say, the one this, and the other that.
+    static let contradictions: [[Setting]] = [
+        [Setting("plain.a", "b"), Setting("plain.a", "zz")], [Setting("plain.c", "b"), Setting("plain.c", "a")],
+        [Setting("simple", "box"), Setting("simple", "tag")], [Setting("plain", "simple"), Setting("simple", "plain")],
+        [Setting("plain", ["a", "b"], ["b", "a"]), Setting("plain", ["a", "b"], ["a", "zz"])],
+        [Setting("plain", ["c", "b"], ["b", "a"]), Setting("plain", ["b", "a"], ["b", "a"])],
+        [Setting("box", ["a", "id", "b"], ["id", "a", "b"]), Setting("box", ["a", "id", "b"], ["b", "b", "b"])],
+        [Setting("box.b", "a"), Setting("box.a", "b")],
+    ]
+
+    /// What programs do to the tables, the one and then the other; and what becomes of their names.
+    static let migrations = [
+        "ALTER TABLE plain RENAME COLUMN a TO c", "ALTER TABLE plain RENAME TO simple",
+        """
+        CREATE TABLE n(b, a); INSERT INTO n(b, a) SELECT b, a FROM plain; DROP TABLE plain;
+        ALTER TABLE n RENAME TO plain
+        """,
+        "ALTER TABLE box ADD COLUMN c", "ALTER TABLE box DROP COLUMN b",
+        """
+        CREATE TABLE n(a TEXT PRIMARY KEY, id TEXT, b); INSERT INTO n SELECT a, id, b FROM box; DROP TABLE box;
+        ALTER TABLE n RENAME TO box
+        """,
+    ]
+
+    @Test(
+        "that contradict each other, and come before or after a migration, end nobody's replication and part no stores",
+        arguments: contradictions, migrations)
+    func contradiction(told: [Setting], migration: String) async throws {
+        // The lies come before the migration or after it.
+        let isBefore = (told[0].value + migration).utf8.count.isMultiple(of: 2)
+        let b = try await clone("b").store
+        try await settle(a, b)
+        func lies() throws {
+            for (number, setting) in told.enumerated() {
+                try lie(
+                    [setting], schemas: [Self.tables], by: PeerID(high: Self.stranger.high, low: UInt64(number) + 5))
+            }
+        }
+        if isBefore { try lies() }
+        for machine in [a, b] { try await machine.sync() }
+        try a.execute(migration)
+        try await a.sync()
+        if !isBefore { try lies() }
+        for machine in [b, a] { try await machine.sync() }
+        try b.execute(migration)
+        try await settle(b, a)
+        let table = migration.contains("TO simple") ? "simple" : "plain"
+        for (machine, number) in [(a, 1), (b, 2)] {
+            try machine.execute(
+                """
+                INSERT INTO tag VALUES('of \(number)', NULL); INSERT INTO \(table) VALUES('of \(number)', \(number));
+                INSERT INTO box(id, a) VALUES('of \(number)', 'key \(number)'); UPDATE tag SET color = 'c\(number)' WHERE name = 'red'
+                """)
+        }
+        try await settle(a, b, a)
+        let label = Comment("\(told.map(\.testDescription)), \(migration), \(isBefore)")
+        #expect(try rows(a, ["tag", table, "box"]) == rows(b, ["tag", table, "box"]), label)
+        for machine in [a, b] {
+            for number in [1, 2] {
+                #expect(try machine.count("SELECT count(*) FROM tag WHERE name = 'of \(number)'") == 1, label)
+                #expect(
+                    try machine.count(
+                        "SELECT count(*) FROM \(table) WHERE 'of \(number)' IN (\(columns(of: table, machine)))") == 1,
+                    label)
+                #expect(
+                    try machine.count("SELECT count(*) FROM box WHERE id = 'of \(number)' AND a = 'key \(number)'")
+                        == 1, label)
+            }
+            #expect(try machine.count("SELECT count(*) FROM secret") == (machine.path == a.path ? 1 : 0), label)
+            _ = try await Replicator.doctor(machine.path, configuration: machine.configuration)
+            _ = try await Replicator.verify(machine.path, configuration: machine.configuration)
+        }
+        let c = try await clone("c").store
+        #expect(try rows(c, ["tag"]) == rows(a, ["tag"]), label)
+    }
+
+    private func columns(of table: String, _ machine: Machine) throws -> String {
+        let database = try machine.database()
+        defer { try? database.close() }
+        return try database.read { database in
+            try String.fetchAll(database, sql: "SELECT name FROM pragma_table_info('\(table)')").joined(separator: ", ")
+        }
     }
 
     @Test("do not stand for those that a migration gave")
