@@ -68,15 +68,17 @@ final class BoundedFunctions {
     /// How many comparisons are left; nil where there may be any number.
     var left: Int?
 
-    /// - Parameter handle: has no statement that is under way. The functions keep this object as long as it is open.
-    init?(on handle: OpaquePointer) {
+    /// - Parameters:
+    ///   - handle: has no statement that is under way. The functions keep this object as long as it is open.
+    ///   - replaced: names of functions that are not SQLite's own there, but an extension's: they are left as they are.
+    init?(on handle: OpaquePointer, except replaced: Set<String>) {
         var opened: OpaquePointer?
         guard sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK, let opened else {
             sqlite3_close_v2(opened)
             return nil
         }
         scratch = opened
-        for kind in Self.kinds {
+        for kind in Self.kinds where !replaced.contains(kind.name) {
             let places = Array(repeating: "?", count: Int(kind.arguments)).joined(separator: ", ")
             var statement: OpaquePointer?
             guard
@@ -115,12 +117,16 @@ extension Connection {
             sql LIKE '%instr%' OR sql LIKE '%replace%' OR sql LIKE '%like%' OR sql LIKE '%glob%' OR sql LIKE '%trim%'))
         """
 
-    /// Bounds what the functions that the schema calls may cost while rows are written. Call it when the connection has just
-    /// been opened.
+    /// An index whose values one of these has made is sound with that one alone.
+    private static let replaced = "SELECT DISTINCT lower(name) FROM pragma_function_list WHERE NOT builtin"
+
+    /// Bounds what the functions that the schema calls may cost while rows are written. Call it when the schema has been read
+    /// anew and no statement is under way.
     package func boundFunctions() throws {
         guard functions == nil, try integer(Self.callers) == 1 else { return }
+        let replaced = try Set(rows(Self.replaced).map { String(text: $0[0]) })
         finalizeStatements()
-        functions = BoundedFunctions(on: handle)
+        functions = BoundedFunctions(on: handle, except: replaced)
         isBounded = isBounded || functions != nil
     }
 }

@@ -56,6 +56,21 @@ import Testing
         bounded.finalizeStatements()
     }
 
+    @Test("are an extension's own where one has replaced SQLite's: what its index holds was made by those")
+    func replaced() throws {
+        let bounded = try connection("CREATE TABLE t(a CHECK (instr(a, 'x') = 0), b AS (trim(a, 'x')))")
+        defer { sqlite3_close_v2(bounded.handle) }
+        sqlite3_create_function_v2(
+            bounded.handle, "TRIM", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, nil,
+            { context, _, _ in sqlite3_result_int(context, 7) }, nil, nil, nil)
+        try bounded.boundFunctions()
+        try bounded.run("INSERT INTO t VALUES('abc')")
+        #expect(try bounded.rows("SELECT b, rtrim(a, 'c') FROM t") == [[.integer(7), .text("ab")]])
+        let long = Value.text(Array(repeating: 0x61, count: 2_000_000)[...])
+        #expect(throws: LogSyncError.self) { try bounded.run("INSERT INTO t SELECT instr(?1, ?1 || ?1)", long) }
+        bounded.finalizeStatements()
+    }
+
     @Test("refuse no call outside of a statement that writes, and no short one")
     func bounds() throws {
         let bounded = try connection("CREATE TABLE t(a, CHECK (instr(a, 'b') = 0))")

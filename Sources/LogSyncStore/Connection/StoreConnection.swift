@@ -347,7 +347,6 @@ final class StoreConnection: Sendable {
         }
         let connection = Connection(handle)
         try connection.setTriggersEnabled(false)
-        try connection.boundFunctions()
         // GRDB's authorizer tells its observers which tables a statement touches; nobody observes here, and it would be
         // asked for every column of every statement.
         sqlite3_set_authorizer(handle, nil, nil)
@@ -360,6 +359,7 @@ final class StoreConnection: Sendable {
         let generation = try StoreFacts(connection).value("generation")?.asInteger ?? 0
         if let store = box.store, generation == box.generation { return store }
         connection.finalizeStatements()
+        try connection.boundFunctions()
         let store = try OpenStore(connection, configuration: configuration)
         box.store = store
         box.generation = generation
