@@ -241,7 +241,7 @@ import Testing
             let page = try await page(of: daemon)
             return page.contains("{hook=\"before-scan\"}") && page.contains("{hook=\"after-publish\"}")
         }
-        #expect(daemon.errors.contains("carrier.before-scan:") && daemon.errors.contains("it had taken 1 seconds"))
+        #expect(daemon.errors.contains("carrier.before-scan:") && daemon.errors.contains("it had taken 1 second"))
         let process = try #require(Int32(try text(tool.path("pid")).trimmingCharacters(in: .whitespacesAndNewlines)))
         #expect(kill(process, 0) != 0)
         await end(daemon)

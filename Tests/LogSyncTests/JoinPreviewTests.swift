@@ -90,7 +90,7 @@ import Testing
         var options = InitializeOptions()
         options.dryRun = true
         let report = try await b.initialize(options)
-        #expect(report.warnings.count == 2 && report.warnings[0].contains("rows of item"))
+        #expect(report.warnings.count == 2 && report.warnings[0].contains(" of item, "), "\(report.warnings)")
         #expect(report.warnings.last?.hasPrefix("2 rows of tag, ") == true)
         #expect(report.warnings.allSatisfy { $0.contains("unique-merge") })
         // Who joins all the same is told, too.
