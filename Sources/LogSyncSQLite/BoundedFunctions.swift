@@ -69,30 +69,33 @@ final class BoundedFunctions {
     var left: Int?
 
     /// - Parameters:
-    ///   - handle: has no statement that is under way. The functions keep this object as long as it is open.
+    ///   - connection: has no statement that is under way. The functions keep this object as long as it is open.
     ///   - replaced: names of functions that are not SQLite's own there, but an extension's: they are left as they are.
-    init?(on handle: OpaquePointer, except replaced: Set<String>) {
+    /// - Throws: what SQLite says where one cannot be replaced; it is out of memory, or a statement is under way.
+    init(on connection: Connection, except replaced: Set<String>) throws {
         var opened: OpaquePointer?
         guard sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK, let opened else {
             sqlite3_close_v2(opened)
-            return nil
+            throw SQLiteFailure.error(code: SQLITE_NOMEM, message: "out of memory", file: connection.path, sql: "")
         }
         scratch = opened
         for kind in Self.kinds where !replaced.contains(kind.name) {
             let places = Array(repeating: "?", count: Int(kind.arguments)).joined(separator: ", ")
             var statement: OpaquePointer?
-            guard
-                sqlite3_prepare_v3(
-                    scratch, "SELECT \(kind.name)(\(places))", -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
-                    == SQLITE_OK, let statement
-            else { return nil }
-            sqlite3_create_function_v2(
-                handle, kind.name, kind.arguments, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+            let sql = "SELECT \(kind.name)(\(places))"
+            var code = sqlite3_prepare_v3(scratch, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+            guard code == SQLITE_OK, let statement else {
+                throw SQLiteFailure.error(
+                    code: code, message: String(cString: sqlite3_errmsg(scratch)), file: connection.path, sql: sql)
+            }
+            code = sqlite3_create_function_v2(
+                connection.handle, kind.name, kind.arguments, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
                 Unmanaged.passRetained(Function(self, kind, statement)).toOpaque(),
                 { context, count, values in
                     guard let function = sqlite3_user_data(context) else { return }
                     Unmanaged<Function>.fromOpaque(function).takeUnretainedValue().call(context, count, values)
                 }, nil, nil, { $0.map { Unmanaged<Function>.fromOpaque($0).release() } })
+            guard code == SQLITE_OK else { throw connection.failure(code, kind.name) }
         }
     }
 
@@ -126,7 +129,7 @@ extension Connection {
         guard functions == nil, try integer(Self.callers) == 1 else { return }
         let replaced = try Set(rows(Self.replaced).map { String(text: $0[0]) })
         finalizeStatements()
-        functions = BoundedFunctions(on: handle, except: replaced)
-        isBounded = isBounded || functions != nil
+        functions = try BoundedFunctions(on: self, except: replaced)
+        isBounded = true
     }
 }

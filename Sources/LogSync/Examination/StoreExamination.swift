@@ -91,42 +91,38 @@ struct StoreExamination {
     private func scarcity(_ status: StoreStatus) throws -> [Finding] {
         let outbox = waiting.isEmpty ? [] : try store.store.outbox(unpublishedOnly: true)
         guard status.pending > 0 || !outbox.isEmpty else { return [] }
-        let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
-        let size = outbox.reduce(0) { $0 + UInt64($1.byteCount) }
-        let fileSystem = store.configuration.fileSystem
-        let checks: [(String, () throws(FileSystemError) -> Void)] = [
-            (
-                "recorded",
-                { () throws(FileSystemError) in
-                    try fileSystem.checkWritable(directory.isEmpty ? "/" : directory, room: Self.margin)
-                }
-            ),
-            (
-                "published",
-                { [store] () throws(FileSystemError) in
-                    try store.content.peer(store.peer).checkWritable(room: Self.margin + size)
-                }
-            ),
-        ]
-        return checks.compactMap { what, check in
-            do throws(FileSystemError) {
-                try check()
-            } catch  where error.number == ENOSPC {
-                return Self.unwritable(
-                    error, "there may be no room for what waits to be \(what)",
-                    kept: "what programs have committed stays as it is")
-            } catch {}
+        let waits = "there may be no room for what waits to be"
+        let database = Self.disk(
+            ofDatabase: path, store.configuration, "\(waits) recorded", room: Self.margin)
+        return [database, scarcity(ofFolder: "\(waits) published", outbox.reduce(0) { $0 + UInt64($1.byteCount) })]
+            .compactMap(\.self)
+    }
+
+    private func scarcity(ofFolder what: String, _ size: UInt64) -> Finding? {
+        do throws(FileSystemError) {
+            try store.content.peer(store.peer).checkWritable(room: Self.margin + size)
             return nil
+        } catch {
+            // What else keeps the folder from being written to has been said of any file.
+            guard error.number == ENOSPC else { return nil }
+            return Self.unwritable(error, what, kept: "what programs have committed stays as it is")
         }
     }
 
     /// What keeps the disk of a database from taking anything.
-    static func disk(ofDatabase path: String, _ configuration: SyncConfiguration) -> Finding? {
+    ///
+    /// - Parameter room: for how many bytes there is to be room.
+    static func disk(
+        ofDatabase path: String, _ configuration: SyncConfiguration,
+        _ what: String = "the database cannot be written to",
+        room: UInt64 = 0
+    ) -> Finding? {
         let directory = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
         // Who may not write the directory cannot open the database.
         return disk(
-            [directory.isEmpty ? "/" : directory], "the database cannot be written to",
-            kept: "what programs have committed stays as it is", configuration, but: [EACCES, EPERM])
+            [directory.isEmpty ? "/" : directory], what, room: room,
+            kept: "what programs have committed stays as it is",
+            configuration, but: [EACCES, EPERM])
     }
 
     /// A file of the database's that this user may not write: SQLite opens it all the same, to read.
@@ -147,11 +143,12 @@ struct StoreExamination {
 
     /// - Parameter others: what is said elsewhere.
     private static func disk(
-        _ places: [String], _ what: String, kept: String, _ configuration: SyncConfiguration, but others: [CInt] = []
+        _ places: [String], _ what: String, room: UInt64 = 0, kept: String, _ configuration: SyncConfiguration,
+        but others: [CInt] = []
     ) -> Finding? {
         for place in places {
             do throws(FileSystemError) {
-                try configuration.fileSystem.checkWritable(place)
+                try configuration.fileSystem.checkWritable(place, room: room)
             } catch {
                 // A directory that is not there is made when it is needed.
                 guard [ENOSPC, EDQUOT, EROFS, EACCES, EPERM].contains(error.number), !others.contains(error.number)

@@ -50,15 +50,16 @@ struct Rebuild: AsyncParsableCommand {
 
     private func headline(_ report: RebuildReport) -> String {
         "\(report.container)/\(report.content): the marker \(report.marker ? "is missing" : "is there"), "
-            + "\(report.transactions.counted("transaction")) of this peer \(report.transactions == 1 ? "is" : "are") missing."
+            + report.transactions.counted("transaction of this peer is", "transactions of this peer are") + " missing."
             + (report.dryRun ? snapshotLine(report) : "")
     }
 
     private func lines(_ report: RebuildReport) -> [String] {
         if report.dryRun { return [Terminal.printable(headline(report) + " That would be written; nothing was done.")] }
         var lines = [
-            "\(report.container)/\(report.content) is rebuilt: \(report.transactions.counted("transaction")) of this peer "
-                + (report.transactions == 1 ? "was missing." : "were missing.")
+            "\(report.container)/\(report.content) is rebuilt: "
+                + report.transactions.counted("transaction of this peer was", "transactions of this peer were")
+                + " missing."
         ]
         if let snapshot = report.snapshot {
             lines.append("What the others have published is in a snapshot, \(snapshot); their next syncs put it back.")
