@@ -142,4 +142,23 @@ struct SnapshotTimeTests {
         #expect(try await b.sync().held.isEmpty)
         #expect(try b.notes() == ["one=of a"])
     }
+
+    @Test("that was let in and is in others' snapshots by now, comes to a clone once its authors' clocks are accepted")
+    func cloneOfInherited() async throws {
+        try await lie(.cell)
+        for machine in [a, b] {
+            try await machine.with { try await $0.acceptClock(of: stranger) }
+            try await machine.sync()
+        }
+        try a.execute("UPDATE note SET body = 'of a'")
+        try await a.sync()
+        _ = try await a.snapshot()
+        let c = try await world.clone("c")
+        #expect(try await !c.sync().held.isEmpty)
+        for peer in [try await a.peer(), stranger] {
+            try await c.with { try await $0.acceptClock(of: peer) }
+        }
+        #expect(try await c.sync().held.isEmpty)
+        #expect(try c.notes() == ["one=of a"])
+    }
 }
