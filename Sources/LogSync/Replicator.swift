@@ -57,6 +57,9 @@ public actor Replicator {
     private var work = 0
     /// Since the store was found missing or replaced, while ``run()`` is under way: nil once it is open again.
     var storeReturn: StoreReturn?
+    /// Whether the rows have to be compared with what was recorded of them, because the files were replaced while they were
+    /// open here.
+    var isReplaced = false
     /// The files of the path when the database there was last found to be no store; nil where it was none.
     var notReplicated: RestingFiles?
     /// What ``start()`` started.

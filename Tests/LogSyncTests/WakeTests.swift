@@ -81,4 +81,26 @@ struct WakeTests {
         #expect(isWell)
         state.stop()
     }
+
+    @Test("A store that no program has open is let go of at the first opportunity, and one that is shared later")
+    func rest() async throws {
+        let wakes = WakeQueue()
+        var lone = DaemonState(wakes: WakeQueue(), receiptDelay: .zero)
+        lone.postponeRest()
+        let isTime = lone.noteRest(isShared: false)
+        #expect(isTime)
+        lone.stop()
+        // Where it is not time, another wake comes when it is.
+        var shared = DaemonState(wakes: wakes, receiptDelay: .zero)
+        shared.postponeRest()
+        var answers: [Bool] = []
+        while answers.last != true, answers.count < 3 {
+            for await _ in wakes.signals { break }
+            try #require(wakes.take().reasons == .rest)
+            answers.append(shared.noteRest(isShared: true))
+        }
+        // On a machine that stands still for long, the first wake is late.
+        #expect(answers == [false, true] || answers == [true])
+        shared.stop()
+    }
 }

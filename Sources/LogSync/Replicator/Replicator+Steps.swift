@@ -158,6 +158,7 @@ extension Replicator {
                 "\(path) is another database now; the -wal of the one before it stood beside it, and was removed")
         }
         storeReturn = storeReturn ?? StoreReturn(path)
+        isReplaced = true
         configuration.logger.warning(
             """
             \(path) was replaced or removed, or its -wal or -shm was, while it was open; \

@@ -129,6 +129,7 @@ extension Replicator {
                 if wake.reasons.contains(.acknowledge) { try await acknowledge(nil) }
                 state.noteReceipt(
                     isWritten: !wake.reasons.isDisjoint(with: [.acknowledge, .full]), isOwed: result != nil)
+                try compareRows()
                 guard let result else { continue }
                 announce(result, of: wake, &state)
                 if wake.reasons.contains(.full) { try await upkeep(compacts: state.isTimeToCompact()) }
@@ -188,12 +189,13 @@ extension Replicator {
     /// Where the program that has them open is this one, no other gets them anyway, and opening them again would delay the
     /// next commit and the next import.
     private func rest(_ state: inout DaemonState) throws {
-        state.noteRest()
+        let isShared = KernelLocks.shared.isOpenElsewhere(path)
+        guard state.noteRest(isShared: isShared) else { return }
         guard let opened, !opened.store.isResting, notifying == nil else { return }
         guard opened.isCurrent, var files = opened.store.restingFiles(now: PassingTime.nanosecondsSince1970()) else {
             return state.postponeRest()
         }
-        if files.hasLog, !KernelLocks.shared.isOpenElsewhere(path) {
+        if files.hasLog, !isShared {
             // People copy a file that programs have closed, and put another in its place, which a log would spoil.
             do {
                 guard try opened.store.emptyLog() else { return state.postponeRest() }
@@ -216,6 +218,29 @@ extension Replicator {
         state.postponeRest()
         state.wakes.wake(.local)
         return false
+    }
+
+    /// Where the database was replaced while it was open here, says whether its rows are what was recorded of them.
+    ///
+    /// A program that wrote it before this replicator let go of it may have written on in the log of the database before,
+    /// and SQLite has then taken pages of that for the new one's: rows that no trigger saw.
+    /// Source: <https://www.sqlite.org/howtocorrupt.html>, section 1.4.
+    private func compareRows() throws {
+        guard isReplaced, storeReturn == nil, let differing = try inspect({ try $0.store.differingRows() }) else {
+            return
+        }
+        isReplaced = false
+        guard !differing.isEmpty else { return }
+        let tables = differing.sorted { $0.key < $1.key }.map { "\($0.value.counted("row")) of \($0.key)" }
+        let error = LogSyncError(
+            .invalidStore,
+            """
+            \(path) was replaced while a program wrote it, and holds something else than was recorded: \
+            \(tables.joined(separator: ", ")); all of that is kept, and no other peer has it
+            """,
+            help: "Look whether it is right; `logsync rescan \(path)` records it", subject: .store(path))
+        configuration.logger.error("\(error)")
+        hub.send(.error(store: path, error: error))
     }
 
     /// How often, and after which pauses, it is looked whether a program that lets nobody in does so for longer than a

@@ -29,7 +29,8 @@ struct DaemonState {
 
     /// The wake at which the store's files are let go of, where nothing happens before.
     private var rest: Task<Void, Never>?
-    /// The store's files when that was put off last.
+    /// When that was put off last, and what the store's files were then.
+    private var lastUse = ContinuousClock.now
     private var restingFiles: RestingFiles?
     /// The program that was said to have the store for itself.
     var holder: pid_t?
@@ -56,8 +57,11 @@ struct DaemonState {
         self.receiptDelay = receiptDelay
     }
 
-    /// How long nothing happens before the store's files are let go of.
+    /// How long nothing happens before the store's files are let go of, where a program has them open, too.
     private static let restDelay = Duration.milliseconds(700)
+    /// The same, where none has. A restore waits for programs to end, and comes soon after; a log that stands there by then
+    /// would be taken for the restored database's.
+    private static let loneRestDelay = Duration.milliseconds(100)
 
     /// Puts off letting go of the store's files.
     ///
@@ -66,12 +70,20 @@ struct DaemonState {
     mutating func postponeRest(unlessAsBefore files: RestingFiles? = nil) {
         guard rest == nil || files == nil || files != restingFiles else { return }
         restingFiles = files
+        lastUse = .now
         rest?.cancel()
-        rest = wakes.wake(.rest, after: Self.restDelay)
+        rest = wakes.wake(.rest, after: Self.loneRestDelay)
     }
 
     /// Notes that the time has come; if the files are not let go of now, that is put off anew.
-    mutating func noteRest() { rest = nil }
+    ///
+    /// - Parameter isShared: whether a program has the store open.
+    /// - Returns: whether they may be let go of; else it is tried again when they may be.
+    mutating func noteRest(isShared: Bool) -> Bool {
+        let left = lastUse + Self.restDelay - .now
+        rest = isShared && left > .zero ? wakes.wake(.rest, after: left) : nil
+        return rest == nil
+    }
 
     /// Notes what a round did for the receipt: whether it was written, and whether there may be something to say.
     mutating func noteReceipt(isWritten: Bool, isOwed: Bool) {

@@ -131,8 +131,8 @@ package final class Store: Sendable {
         return now - files.lastWrite > Self.tick ? files : nil
     }
 
-    /// Many times that of any kernel's clock, in nanoseconds.
-    private static let tick: Int64 = 200_000_000
+    /// Several times that of any kernel's clock, in nanoseconds.
+    private static let tick: Int64 = 50_000_000
 
     // MARK: Who this is
 

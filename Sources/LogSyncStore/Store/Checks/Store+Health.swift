@@ -72,9 +72,7 @@ extension Store {
             }
             for table in store.catalog.tables where table.name != "logsync_setting" {
                 if try !Capture.isInstalled(table, on: connection) { health.withoutTriggers.append(table.schema.name) }
-                let last = try connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
-                // What a recording is about to follow differs, and rightly.
-                guard last <= table.recorded, try !SchemaReconciliation.isNeeded(store) else { continue }
+                guard try isRecorded(table, store) else { continue }
                 let count = try Comparison(store: store, table: table).differing()
                 if count > 0 { health.differing[table.schema.name] = count }
                 try health.addReferences(of: table, store)
@@ -84,6 +82,28 @@ extension Store {
             health.leftByAnotherName = try LeftTables(connection).renamed()
             return health
         }
+    }
+
+    /// How many rows of each table are not as they were last recorded: reads all of them, changes nothing.
+    ///
+    /// - Returns: nil where something is about to be recorded.
+    package func differingRows() throws -> [String: Int]? {
+        try database.read { store in
+            let tables = store.catalog.tables.filter { $0.name != "logsync_setting" }
+            guard try tables.allSatisfy({ try isRecorded($0, store) }) else { return nil }
+            var found: [String: Int] = [:]
+            for table in tables {
+                let count = try Comparison(store: store, table: table).differing()
+                if count > 0 { found[table.schema.name] = count }
+            }
+            return found
+        }
+    }
+
+    /// False where a recording is about to follow what differs, and rightly.
+    private func isRecorded(_ table: TrackedTable, _ store: OpenStore) throws -> Bool {
+        let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
+        return try last <= table.recorded && !SchemaReconciliation.isNeeded(store)
     }
 
     private func untracked(_ store: OpenStore) throws -> [String] {
