@@ -23,6 +23,8 @@ final class ReplicatedStore {
 
     /// What the files in the content folder were found to be.
     private(set) var library: ContentLibrary
+    /// Lists it for those that only look.
+    private(set) var look: FolderLook
     /// What the snapshots in the content folder stand for.
     private(set) lazy var coverage = SnapshotCoverage(self)
     /// Which peer this store is.
@@ -45,14 +47,9 @@ final class ReplicatedStore {
         registration = try store.registration()
         self.stateDirectory = try stateDirectory.followed(registration, at: place, machine: configuration.machineID)
         content = try Self.content(of: registration, place, configuration)
-        library = try Self.library(content, configuration, store)
-    }
-
-    private static func library(
-        _ content: ContentFolder, _ configuration: SyncConfiguration, _ store: Store
-    ) throws -> ContentLibrary {
-        ContentLibrary(
-            content, clock: configuration.fileClock, counters: ReceiptCounters(try store.receiptCounters()))
+        let counters = ReceiptCounters(try store.receiptCounters())
+        library = ContentLibrary(content, clock: configuration.fileClock, counters: counters)
+        look = FolderLook(content, clock: configuration.fileClock, counters: counters)
     }
 
     private static func content(
@@ -88,7 +85,9 @@ final class ReplicatedStore {
         registration = now
         if isElsewhere {
             content = try Self.content(of: now, place, configuration)
-            library = try Self.library(content, configuration, store)
+            let counters = ReceiptCounters(try store.receiptCounters())
+            library = ContentLibrary(content, clock: configuration.fileClock, counters: counters)
+            look = FolderLook(content, clock: configuration.fileClock, counters: counters)
             coverage = SnapshotCoverage(self)
             inbox = Inbox(self)
         }

@@ -1,5 +1,5 @@
 import Foundation
-import LogSync
+@testable import LogSync
 import LogSyncContainer
 import LogSyncModel
 import Logging
@@ -33,6 +33,8 @@ private final class HungFileSystem: ForwardingFileSystem {
         return try base.status(path, followingLinks: followingLinks)
     }
 }
+
+extension Replicator { fileprivate var isOpen: Bool { opened != nil } }
 
 @Suite("A folder that does not answer")
 struct HungFolderTests {
@@ -74,6 +76,47 @@ struct HungFolderTests {
         try await eventually("it answers") { !running[0].isContainerSilent }
         for replicator in running { await replicator.stop() }
         #expect(said(lines) == 1, "\(lines.all)")
+    }
+
+    @Test("What is asked of the store alone is answered while a status waits for a folder")
+    func statusWaits() async throws {
+        let world = try World()
+        var a = try await world.founder("a", rows: ["one"])
+        let fileSystem = HungFileSystem()
+        a.configuration.fileSystem = fileSystem
+        let replicator = try a.replicator()
+        fileSystem.hold(true, world.container)
+        let status = Task { try await replicator.status() }
+        try await eventually("the folder is asked") { replicator.folderCalls.oldest != nil }
+        let isAnswered = Mutex(false)
+        let asking = Task {
+            _ = try await replicator.historyToken()
+            _ = try await replicator.policies()
+            isAnswered.withLock { $0 = true }
+        }
+        try await eventually(within: .seconds(20), "the store is asked before the folder answers") {
+            isAnswered.withLock { $0 }
+        }
+        fileSystem.hold(false)
+        try await asking.value
+        #expect(try await status.value.container.available)
+        await replicator.close()
+    }
+
+    @Test("A store that was let go of while a status waited for the folder stays closed")
+    func closedMeanwhile() async throws {
+        let world = try World()
+        var a = try await world.founder("a", rows: ["one"])
+        let fileSystem = HungFileSystem()
+        a.configuration.fileSystem = fileSystem
+        let replicator = try a.replicator()
+        fileSystem.hold(true, world.container)
+        let status = Task { try await replicator.status() }
+        try await eventually("the folder is asked") { replicator.folderCalls.oldest != nil }
+        await replicator.close()
+        fileSystem.hold(false)
+        #expect(try await status.value.container.available)
+        #expect(await !replicator.isOpen)
     }
 
     @Test("Stores are listed though the folders of some do not answer, and of these it is said")

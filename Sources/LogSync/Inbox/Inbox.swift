@@ -16,6 +16,8 @@ final class Inbox {
     let branches: BranchSearch
     /// The names that peers give themselves in the folder.
     private(set) var folderNames: [PeerID: String] = [:]
+    /// How often the folder was scanned: what a look found that began before the last time is older.
+    private(set) var scanCount = 0
     /// What the last import left; nil before the first.
     private(set) var held: [HeldItem]?
     /// The snapshots that the last import would have joined, had their blobs been here or their time come.
@@ -49,11 +51,21 @@ final class Inbox {
         }
         if isFull { cache.noteFullScan() }
         let scan = try scan(extent, isFull: isFull)
+        scanCount += 1
+        note(scan, isFull: isFull)
+        return scan
+    }
+
+    /// Takes a look's findings (``FolderLook``) for what is in the folder, unless it was scanned since.
+    ///
+    /// - Parameter count: of scans, when the look began.
+    func note(_ scan: ContainerScan, asOf count: Int) { if scanCount == count { note(scan, isFull: true) } }
+
+    private func note(_ scan: ContainerScan, isFull: Bool) {
         if isFull { library.logs.forgetDoubts() }
         library.blobs.update(scan, forgetsDoubts: isFull)
         for failure in scan.failures { logger.warning("\(failure)") }
         folderNames = scan.peers.compactMapValues { $0.description.value?.name }
-        return scan
     }
 
     private func scan(_ extent: ScanExtent, isFull: Bool) throws -> ContainerScan {

@@ -7,14 +7,32 @@ import Logging
 extension Replicator {
     /// Where the store stands: what waits, who takes part, what is held.
     ///
-    /// It records, publishes and imports nothing.
+    /// It records, publishes and imports nothing. A folder that is slow, or hangs, keeps only this call waiting.
     public func status() async throws -> StoreStatus {
-        if isRunning { beginWork() }
-        defer { if isRunning { endWork() } }
+        let isAtWork = isRunning
+        if isAtWork { beginWork() }
+        defer { if isAtWork { endWork() } }
+        while true {
+            let (look, count) = try inspect { ($0.look, $0.inbox.scanCount) }
+            let scan = await Result { try await look.scan() }
+            if let status = try status(scan, of: look, asOf: count) { return status }
+            try Task.checkCancellation()
+        }
+    }
+
+    /// nil where the content has come to be elsewhere since the look began.
+    private func status(
+        _ scan: Result<ContainerScan, any Error>, of look: FolderLook, asOf count: Int
+    ) throws -> StoreStatus? {
+        // Where it was let go of meanwhile, it is not to stay open.
+        let wasClosed = opened == nil
+        defer { if wasClosed { closeStore() } }
         return try inspect { store in
-            let scan = Result { try store.scan() }
+            guard store.content.path == look.path else { return nil }
             if case .failure(let error) = scan { try check(error) }
-            return try store.status(try? scan.get())
+            let found = try? scan.get()
+            if let found { store.inbox.note(found, asOf: count) }
+            return try store.status(found)
         }
     }
 
