@@ -79,7 +79,7 @@ import Testing
         let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count)) "
         let listed = min(count, TableChanges.maximumKeys)
         for (sql, kind) in [
-            (numbers + "INSERT INTO tag SELECT 't' || i, 'c' FROM n", HistoryChange.Kind.insert),
+            (numbers + "INSERT INTO tag SELECT 't' || i, 'c' FROM n", HistoryTransaction.Change.Kind.insert),
             ("UPDATE tag SET color = 'd'", .update), ("DELETE FROM tag", .delete),
         ] {
             let (before, later) = (

@@ -135,7 +135,7 @@ struct HungFolderTests {
         var configuration = b.configuration
         let fileSystem = HungFileSystem()
         configuration.fileSystem = fileSystem
-        func states() async throws -> [String: ListedStore.State] {
+        func states() async throws -> [String: ListReport.Store.State] {
             let stores = try await Replicator.list(configuration: configuration).stores
             #expect(stores.allSatisfy { $0.container == ($0.store == b.path ? near.container : far.container) })
             return Dictionary(uniqueKeysWithValues: stores.map { ($0.store, $0.state) })

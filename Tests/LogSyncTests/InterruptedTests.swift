@@ -95,7 +95,9 @@ struct InterruptedTests {
         try await settle(a, b)
         let former = try await b.peer()
         try Store.open(b.path, configuration: StoreConfiguration()).leave()
-        func listed() async throws -> [ListedStore] { try await Replicator.list(configuration: b.configuration).stores }
+        func listed() async throws -> [ListReport.Store] {
+            try await Replicator.list(configuration: b.configuration).stores
+        }
         #expect(try await listed().map(\.state) == [.missing])
         func finish(dryRun: Bool = false) async throws -> String? {
             try await Replicator.finishLeaving(b.path, dryRun: dryRun, configuration: b.configuration)

@@ -92,12 +92,12 @@ final class SnapshotCoverage {
     // MARK: Columns
 
     /// What a snapshot of this store would lack of what other peers show; it is whole where that is nothing.
-    func lackedColumns(_ scan: ContainerScan) throws -> [LackedColumn] {
+    func lackedColumns(_ scan: ContainerScan) throws -> [StoreStatus.LackedColumn] {
         let lost = try store.lostColumns()
         guard !lost.isEmpty else { return [] }
         let names = try owner.names()
         return try shownColumns(scan).showing(lost, besides: peer).sorted { $0.key < $1.key }.map { column, peers in
-            LackedColumn(table: column.table, column: column.column, peers: peers.map { names[$0] })
+            StoreStatus.LackedColumn(table: column.table, column: column.column, peers: peers.map { names[$0] })
         }
     }
 

@@ -321,7 +321,7 @@ struct StoreExamination {
         return findings
     }
 
-    private func identity(_ trouble: IdentityTrouble) -> Finding {
+    private func identity(_ trouble: StoreStatus.IdentityTrouble) -> Finding {
         guard trouble.kind == .claimed else {
             return Finding("identity", .note, "the store was \(trouble.kind.rawValue)", at: path, why: trouble.detail)
         }
@@ -331,7 +331,7 @@ struct StoreExamination {
             help: "logsync peers accept-claim \(path) where that is so; else find out who writes the folder")
     }
 
-    private func lacking(_ lacks: [LackedColumn]) -> Finding {
+    private func lacking(_ lacks: [StoreStatus.LackedColumn]) -> Finding {
         let peers = lacks.peers.map(\.name).joined(separator: ", ")
         return Finding(
             "column-dropped", .trouble,

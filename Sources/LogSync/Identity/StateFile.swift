@@ -24,12 +24,12 @@ struct StateFile: Equatable, Codable {
     /// Since when, in Unix milliseconds, this store has done without what partial snapshots stand for, by their names.
     var waiting: [String: Int64]?
     /// The last identity trouble, for `status`.
-    var trouble: IdentityTrouble?
+    var trouble: StoreStatus.IdentityTrouble?
     /// When, in Unix milliseconds, this peer came to be because the folder alone said that the store was another; nil where
     /// this machine knew it, too.
     var believedFolder: Int64?
     /// What the folder says of this store and is not believed; nil where it says nothing of the kind.
-    var claim: IdentityTrouble?
+    var claim: StoreStatus.IdentityTrouble?
     /// Whether what the folder says is to be believed the next time, because a person said so.
     var acceptsClaim: Bool?
     /// Whether a clone made the store and has not said so yet: it was killed, or is about to.

@@ -47,7 +47,7 @@ final class StoreIdentity {
         let folder = try scan.map(folderEvidence)
         if isLost, let receipt = folder?.receipt { own(receipt) }
         let evidence = try evidence(scan, folder)
-        func succession(_ kind: IdentityTrouble.Kind, _ detail: String) -> Succession {
+        func succession(_ kind: StoreStatus.IdentityTrouble.Kind, _ detail: String) -> Succession {
             Succession(kind: kind, detail: detail, restsOnFolder: evidence.restsOnFolder)
         }
         switch evidence.verdict {
@@ -57,7 +57,7 @@ final class StoreIdentity {
             try remember(evidence.folder, claim: claim(ahead, evidence))
         case .moved(let old):
             let detail = "the store was moved here from \(old); it is the same peer"
-            try remember(evidence.folder, IdentityTrouble(kind: .moved, time: now, detail: detail))
+            try remember(evidence.folder, StoreStatus.IdentityTrouble(kind: .moved, time: now, detail: detail))
         case .copied(let original):
             let source = original.map { "the store at \($0)" } ?? "another store"
             return succession(.copied, "this is a copy of \(source)")
@@ -85,11 +85,11 @@ final class StoreIdentity {
     }
 
     /// What is said of a claim in the folder that is not believed.
-    private func claim(_ ahead: UInt64?, _ evidence: IdentityEvidence) -> IdentityTrouble {
+    private func claim(_ ahead: UInt64?, _ evidence: IdentityEvidence) -> StoreStatus.IdentityTrouble {
         let said =
             ahead.map { "this is an older state of itself, at \(evidence.sequence) where it had been at \($0)" }
             ?? "another process writes under its id"
-        return IdentityTrouble(
+        return StoreStatus.IdentityTrouble(
             kind: .claimed, time: state?.claim?.time ?? now,
             detail:
                 "the folder says again that \(said), and nothing on this machine says so: it goes on as it is. Where its "
@@ -154,7 +154,8 @@ final class StoreIdentity {
 
     /// Notes who and where this store is, in the state file and in the store.
     private func remember(
-        _ folder: FolderEvidence?, _ trouble: IdentityTrouble? = nil, claim: IdentityTrouble? = nil
+        _ folder: FolderEvidence?, _ trouble: StoreStatus.IdentityTrouble? = nil,
+        claim: StoreStatus.IdentityTrouble? = nil
     ) throws {
         let content = owner.registration.content
         var next =

@@ -5,7 +5,7 @@ import Logging
 
 /// Why a store has to become a new peer, which succeeds the one that it was.
 struct Succession {
-    var kind: IdentityTrouble.Kind
+    var kind: StoreStatus.IdentityTrouble.Kind
     /// What was found out, as the beginning of a sentence.
     var detail: String
     /// Whether nothing but the folder says so.
@@ -49,7 +49,7 @@ extension ReplicatedStore {
             StateFile(
                 peer: successor, content: registration.content, path: place.path, inode: place.inode,
                 machine: configuration.machineID,
-                trouble: IdentityTrouble(kind: succession.kind, time: configuration.now, detail: sentence),
+                trouble: StoreStatus.IdentityTrouble(kind: succession.kind, time: configuration.now, detail: sentence),
                 believedFolder: succession.restsOnFolder ? configuration.clock.now() : nil))
         try store.becomeSuccessor(successor, name: name, retiresFormer: succession.kind == .restored)
         try refresh()

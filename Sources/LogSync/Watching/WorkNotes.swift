@@ -63,7 +63,7 @@ package struct WorkNotes: Sendable {
     /// Finds out which stores the last daemon ended on.
     ///
     /// - Returns: the stores that are to be left alone now, by their paths as given.
-    package func takeUp(_ stores: [String]) -> [String: SetBack] {
+    package func takeUp(_ stores: [String]) -> [String: StoreStatus.SetBack] {
         let now = clock.now()
         var ended: [(store: String, ends: Int)] = []
         for store in stores where hasEnded(on: store) {
@@ -74,14 +74,15 @@ package struct WorkNotes: Sendable {
             let until = ends == 1 ? now : now + Self.pause(after: ends) + waiting * Self.distance
             if ends > 1 { waiting += 1 }
             save(
-                SetBack(ends: ends, last: Timestamp(milliseconds: now), until: Timestamp(milliseconds: until)),
+                StoreStatus.SetBack(
+                    ends: ends, last: Timestamp(milliseconds: now), until: Timestamp(milliseconds: until)),
                 of: store)
         }
         return Dictionary(stores.compactMap { store in setBack(of: store).map { (store, $0) } }) { first, _ in first }
     }
 
     /// For how long a store is left alone; nil where it is not.
-    package func setBack(of store: String) -> SetBack? {
+    package func setBack(of store: String) -> StoreStatus.SetBack? {
         guard let account = account(of: store) else { return nil }
         // A clock that was set back by years does not leave it alone for as long.
         let now = clock.now()
@@ -136,13 +137,13 @@ package struct WorkNotes: Sendable {
             atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }
 
-    private func account(of store: String) -> SetBack? {
+    private func account(of store: String) -> StoreStatus.SetBack? {
         guard let data = FileManager.default.contents(atPath: path(of: store, "json")) else { return nil }
         // One that cannot be read is an account of nothing.
-        return try? JSONDecoder().decode(SetBack.self, from: data)
+        return try? JSONDecoder().decode(StoreStatus.SetBack.self, from: data)
     }
 
-    private func save(_ account: SetBack, of store: String) {
+    private func save(_ account: StoreStatus.SetBack, of store: String) {
         makeDirectory()
         // Where it cannot be kept, the store is not left alone: nothing is worse than before.
         if let data = try? JSONEncoder().encode(account) { try? DurableFile.write(data, to: path(of: store, "json")) }

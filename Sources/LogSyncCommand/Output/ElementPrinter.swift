@@ -134,7 +134,7 @@ final class ElementPrinter: Sendable {
         }
     }
 
-    private func label(_ row: ShownRow) -> String {
+    private func label(_ row: LogElement.Row) -> String {
         if let key = row.key { return "(" + key.map { SQLLiteral.text($0.value) }.joined(separator: ", ") + ")" }
         return (row.integer.map { "\($0) " } ?? "") + "[\(row.identity)]"
     }

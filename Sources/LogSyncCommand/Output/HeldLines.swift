@@ -16,7 +16,7 @@ extension PeerName {
     var label: String { "\(name) (\(id.description.prefix(8)))" }
 }
 
-extension LeftOutTable {
+extension CloneReport.LeftOutTable {
     /// For people: what stays on this machine, and by whose word.
     var line: String {
         Terminal.styled(

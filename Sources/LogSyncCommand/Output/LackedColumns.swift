@@ -1,6 +1,6 @@
 import LogSync
 
-extension [LackedColumn] {
+extension [StoreStatus.LackedColumn] {
     /// Why no log file goes, for people.
     var lines: [String] {
         map { column in

@@ -86,7 +86,7 @@ final class SnapshotPrinter: Sendable {
         }
     }
 
-    private func label(_ row: ShownSnapshotRow) -> String {
+    private func label(_ row: SnapshotElement.Row) -> String {
         if let key = row.key { return "(" + key.map { SQLLiteral.text($0.value) }.joined(separator: ", ") + ")" }
         return (row.integer.map { "\($0) " } ?? "") + "[\(row.identity)]"
     }

@@ -54,7 +54,7 @@ struct Doctor: AsyncParsableCommand {
         return ExitStatus(report.outcome)
     }
 
-    private func line(_ repair: Repair) -> String {
+    private func line(_ repair: DoctorReport.Repair) -> String {
         let deed =
             switch repair.action {
             case .rescan: "logsync rescan \(repair.place)"

@@ -16,7 +16,7 @@ struct Policy: AsyncParsableCommand {
 struct PolicyReport: Encodable {
     let format = 1
     var store: String
-    var policies: [PolicyEntry]
+    var policies: [MergePolicy.Setting]
 
     private enum CodingKeys: String, CodingKey {
         case format, store, policies
@@ -83,7 +83,7 @@ struct PolicySet: AsyncParsableCommand {
         try await common.run { session in
             let replicator = try await session.open(store)
             let notes = try await replicator.setPolicy(policy, for: target)
-            let entry = PolicyEntry(target: target, policy: policy)
+            let entry = MergePolicy.Setting(target: target, policy: policy)
             try session.report(PolicyReport(store: replicator.path, policies: [entry])) {
                 ["\(target) is merged by \(policy) from now on; other peers learn of it with the next sync."]
                     + notes.map { $0 + "." }

@@ -201,7 +201,7 @@ final class Daemon: Sendable {
     }
 
     private func watch(
-        _ store: String, _ plan: DaemonPlan, revision: Int, _ notes: WorkNotes, _ setBack: SetBack?
+        _ store: String, _ plan: DaemonPlan, revision: Int, _ notes: WorkNotes, _ setBack: StoreStatus.SetBack?
     ) -> StoreWatch {
         let printer = EventPrinter(session: plan.session, audience: audience)
         var configuration = plan.configuration

@@ -21,9 +21,9 @@ struct StoreWatch: Sendable {
     /// Notes what is worked on.
     let notes: WorkNotes
     /// For how long the store is left alone first.
-    let setBack: SetBack?
+    let setBack: StoreStatus.SetBack?
     /// Called when the store is left alone, and with nil when that has ended.
-    let onSetBack: @Sendable (SetBack?) -> Void
+    let onSetBack: @Sendable (StoreStatus.SetBack?) -> Void
 
     private static let pause = Duration.seconds(5)
     /// How often it is looked where the path leads, and how long a database that programs write there all the time is taken

@@ -44,35 +44,23 @@ public struct ReferenceReport: Sendable, Hashable, Codable {
     }
 }
 
-/// A column of which it has to be said whether it holds integers of another table's rows.
-public struct UndecidedReference: Sendable, Hashable, Codable {
-    public var table: String
-    public var column: String
-    public var parent: String
-    /// As ``ReferenceReport/type``: then its integers may be several tables', of which one alone can be named.
-    public var type: String?
-    /// As ``ReferenceReport/asText``.
-    public var asText: Bool?
+extension ReferenceReport {
+    /// A column of which it has to be said whether it holds integers of another table's rows.
+    public struct Undecided: Sendable, Hashable, Codable {
+        public var table: String
+        public var column: String
+        public var parent: String
+        /// As ``ReferenceReport/type``: then its integers may be several tables', of which one alone can be named.
+        public var type: String?
+        /// As ``ReferenceReport/asText``.
+        public var asText: Bool?
 
-    public init(table: String, column: String, parent: String, type: String? = nil, asText: Bool? = nil) {
-        self.table = table
-        self.column = column
-        self.parent = parent
-        self.type = type
-        self.asText = asText
-    }
-}
-
-/// An INTEGER PRIMARY KEY of which it has to be said whether it is the same everywhere, or a number of each machine's own.
-public struct UndecidedKey: Sendable, Hashable, Codable {
-    public var table: String
-    public var column: String
-    /// Why it may mean something, as the rest of a sentence that begins with the column.
-    public var reason: String
-
-    public init(table: String, column: String, reason: String) {
-        self.table = table
-        self.column = column
-        self.reason = reason
+        public init(table: String, column: String, parent: String, type: String? = nil, asText: Bool? = nil) {
+            self.table = table
+            self.column = column
+            self.parent = parent
+            self.type = type
+            self.asText = asText
+        }
     }
 }

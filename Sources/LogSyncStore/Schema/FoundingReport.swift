@@ -5,11 +5,11 @@ import LogSyncSQLite
 package struct FoundingReport: Sendable {
     package var tables: [TableReport] = []
     package var references: [ReferenceReport] = []
-    package var undecided: [UndecidedReference] = []
-    package var undecidedKeys: [UndecidedKey] = []
+    package var undecided: [ReferenceReport.Undecided] = []
+    package var undecidedKeys: [TableReport.UndecidedKey] = []
     /// What may not be as it was meant, as sentences.
     package var warnings: [String] = []
-    package var refusals: [TableRefusal] = []
+    package var refusals: [TableReport.Refusal] = []
     /// Where the program notes the integers that it gives to rows, as far as the database says so.
     var counters: [ProgramAllocator] = []
     /// The columns whose policy is `sum`, because the program counts rows in them.
@@ -175,9 +175,9 @@ package struct FoundingReport: Sendable {
         return sentences.map(\.capitalizingFirst).joined(separator: " ")
     }
 
-    private func key(_ key: UndecidedKey) -> String { "\(SQL.shell(key.table)).\(SQL.shell(key.column))" }
+    private func key(_ key: TableReport.UndecidedKey) -> String { "\(SQL.shell(key.table)).\(SQL.shell(key.column))" }
 
-    private func target(_ column: UndecidedReference) -> String {
+    private func target(_ column: ReferenceReport.Undecided) -> String {
         "\(SQL.shell(column.table)).\(SQL.shell(column.column))"
     }
 }

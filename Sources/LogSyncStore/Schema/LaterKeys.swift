@@ -37,7 +37,7 @@ struct LaterKeys {
     }
 
     /// Keys that seem to mean something, and of which nobody has said that they are numbers of rows.
-    func undecided(in catalog: Catalog) throws -> [UndecidedKey] {
+    func undecided(in catalog: Catalog) throws -> [TableReport.UndecidedKey] {
         let facts = try StoreFacts(connection).values(under: Self.prefix)
         guard !facts.isEmpty else { return [] }
         let later = Set(facts.map(\.name))
@@ -50,7 +50,7 @@ struct LaterKeys {
         }
         let columns = catalog.tables.filter { isOpen($0, taken) }.compactMap { table in
             table.localInteger.map {
-                UndecidedKey(
+                TableReport.UndecidedKey(
                     table: table.schema.name, column: $0,
                     reason: "was a column that is the same everywhere, until a migration made it the integer key")
             }

@@ -21,13 +21,13 @@ struct MeaningfulKeys {
     let connection: Connection
 
     /// - Parameter isWanted: whether a table is looked at.
-    func found(where isWanted: (TrackedTable) -> Bool = { _ in true }) throws -> [UndecidedKey] {
+    func found(where isWanted: (TrackedTable) -> Bool = { _ in true }) throws -> [TableReport.UndecidedKey] {
         try catalog.tables.compactMap { table in
             guard table.kind == .surrogate, isWanted(table), let key = table.localInteger,
                 !table.schema.isAutoincrement,
                 let reason = try reason(key, of: table)
             else { return nil }
-            return UndecidedKey(table: table.schema.name, column: key, reason: reason)
+            return TableReport.UndecidedKey(table: table.schema.name, column: key, reason: reason)
         }
     }
 

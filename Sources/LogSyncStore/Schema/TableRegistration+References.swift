@@ -25,7 +25,7 @@ extension TableRegistration {
     ///
     /// - Parameter keys: those of tables of which it is to be said first whether their integers are the same everywhere:
     ///   there is nothing to translate then.
-    func undecided(_ references: [ReferenceReport], keys: [UndecidedKey]) -> [UndecidedReference] {
+    func undecided(_ references: [ReferenceReport], keys: [TableReport.UndecidedKey]) -> [ReferenceReport.Undecided] {
         guard plan.settings.isEmpty else { return [] }
         let open = references.filter { reference in
             !reference.taken && !isNoReference(reference.column, of: reference.table) && !isHint(reference)
@@ -36,7 +36,7 @@ extension TableRegistration {
                     && !keys.contains { $0.table == other.parent }
             }
         }.map {
-            UndecidedReference(
+            ReferenceReport.Undecided(
                 table: $0.table, column: $0.column, parent: $0.parent, type: $0.type, asText: $0.asText)
         }
     }
@@ -61,7 +61,7 @@ extension TableRegistration {
 
     /// The integer keys of which nobody has said whether they are the same everywhere. One that is another table's is asked
     /// for as such, unless the same has to be said of that one first.
-    func undecidedKeys(_ catalog: Catalog, _ references: [ReferenceReport]) throws -> [UndecidedKey] {
+    func undecidedKeys(_ catalog: Catalog, _ references: [ReferenceReport]) throws -> [TableReport.UndecidedKey] {
         guard plan.settings.isEmpty, !plan.knowsColumns else { return [] }
         let given = Set(plan.identities.keys.map(\.folded))
         let keys = try MeaningfulKeys(catalog: catalog, connection: connection).found().filter {

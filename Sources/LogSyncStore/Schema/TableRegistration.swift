@@ -22,7 +22,7 @@ struct TableRegistration {
 
     /// A table that cannot be replicated as it is.
     private struct RefusedTable: Error {
-        var refusal: TableRefusal
+        var refusal: TableReport.Refusal
     }
 
     /// What becomes of the tables of a database.
@@ -32,7 +32,7 @@ struct TableRegistration {
         /// Left alone.
         var left: [(table: String, why: String)] = []
         /// What cannot be tracked.
-        var refused: [TableRefusal] = []
+        var refused: [TableReport.Refusal] = []
         /// The content's settings that this schema cannot follow.
         var unfit: [UnmadeObject] = []
     }
@@ -230,7 +230,7 @@ struct TableRegistration {
     private func refused(_ schema: TableSchema, _ reason: String, besides remedies: [String] = []) -> RefusedTable {
         let name = SQL.shell(schema.name)
         return RefusedTable(
-            refusal: TableRefusal(
+            refusal: TableReport.Refusal(
                 table: schema.name, reason: reason, remedies: ["--skip \(name)", "--local \(name)"] + remedies))
     }
 

@@ -19,7 +19,7 @@ extension Replicator {
             // A clone that was killed may not have come to that.
             file.hasLeft != true && (file.isCloning != true || FileManager.default.fileExists(atPath: file.path))
         }
-        var stores: [String: ListedStore] = [:]
+        var stores: [String: ListReport.Store] = [:]
         for store in try await StoreInquiry.ask(files, configuration) {
             // A store that became another peer has left the former one's state file behind.
             if let known = stores[store.store], known.state != .missing { continue }
@@ -39,7 +39,7 @@ private final class StoreInquiry: Sendable {
         /// Once the store is about to be opened.
         var replicator: Replicator?
         var container: String?
-        var answer: Result<ListedStore, any Error>?
+        var answer: Result<ListReport.Store, any Error>?
     }
 
     /// How long a call to a folder may take before the folder counts as silent.
@@ -62,7 +62,7 @@ private final class StoreInquiry: Sendable {
     }
 
     /// - Returns: one for each file, in their order.
-    static func ask(_ files: [StateFile], _ configuration: SyncConfiguration) async throws -> [ListedStore] {
+    static func ask(_ files: [StateFile], _ configuration: SyncConfiguration) async throws -> [ListReport.Store] {
         let inquiries = files.map { StoreInquiry($0, configuration) }
         let silent = SilentFolders()
         let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -103,12 +103,12 @@ private final class StoreInquiry: Sendable {
         }
     }
 
-    private func answer(of replicator: Replicator, _ silent: SilentFolders) async throws -> ListedStore {
+    private func answer(of replicator: Replicator, _ silent: SilentFolders) async throws -> ListReport.Store {
         let container = try await replicator.registeredContainer()
         state.withLock { $0.container = container }
         // It need not be asked again, and would keep another thread.
         if silent.contain(container) { return withoutAnswer(.silent, container) }
-        return ListedStore(try await replicator.status())
+        return ListReport.Store(try await replicator.status())
     }
 
     /// Whether there is an answer, or none is waited for any more.
@@ -127,7 +127,7 @@ private final class StoreInquiry: Sendable {
         }
     }
 
-    private func listed() throws -> ListedStore {
+    private func listed() throws -> ListReport.Store {
         do {
             return try state.withLock { $0.answer }?.get() ?? withoutAnswer(.unavailable)
         } catch let error as LogSyncError {
@@ -136,8 +136,8 @@ private final class StoreInquiry: Sendable {
         }
     }
 
-    private func withoutAnswer(_ condition: ListedStore.State, _ container: String? = nil) -> ListedStore {
-        var store = ListedStore(file.path, content: file.content, peer: file.peer, condition)
+    private func withoutAnswer(_ condition: ListReport.Store.State, _ container: String? = nil) -> ListReport.Store {
+        var store = ListReport.Store(file.path, content: file.content, peer: file.peer, condition)
         store.container = container
         return store
     }

@@ -14,7 +14,7 @@ extension Replicator {
     /// - Throws: as `doctor`; `CancellationError`.
     public static func repair(
         _ path: String, dryRun: Bool = false, configuration: SyncConfiguration,
-        willRepair: @Sendable (Repair) throws -> Void = { _ in }
+        willRepair: @Sendable (DoctorReport.Repair) throws -> Void = { _ in }
     ) async throws -> DoctorReport {
         var report = try await doctor(path, configuration: configuration)
         let isStore = !FolderTarget.isDirectory(path)
@@ -46,33 +46,35 @@ extension Replicator {
     private func ownFolderPath() throws -> String { try inspect { $0.content.peer($0.peer).path } }
 
     /// In the order in which they are done: what is recorded is published afterwards.
-    private static func plan(_ report: DoctorReport, isStore: Bool, own: String?) -> [Repair] {
+    private static func plan(_ report: DoctorReport, isStore: Bool, own: String?) -> [DoctorReport.Repair] {
         func codes(_ isWanted: (Finding) -> Bool) -> [String] {
             report.findings.filter(isWanted).map(\.code).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
         }
-        var repairs: [Repair] = []
+        var repairs: [DoctorReport.Repair] = []
         let unseen = codes { ["no-triggers", "uncaptured-changes"].contains($0.code) }
         let isSound = !report.findings.contains { $0.code == "corrupt-database" }
         if isStore, isSound {
-            if !unseen.isEmpty { repairs.append(Repair(action: .rescan, place: report.path, findings: unseen)) }
+            if !unseen.isEmpty {
+                repairs.append(DoctorReport.Repair(action: .rescan, place: report.path, findings: unseen))
+            }
             let unpublished = codes { finding in
                 ["pending", "outbox"].contains(finding.code)
                     || finding.severity != .note && finding.code != "conflict-copy"
                         && own.map { finding.place.hasPrefix($0 + "/") } ?? false
             }
             if !unpublished.isEmpty || !unseen.isEmpty {
-                repairs.append(Repair(action: .sync, place: report.path, findings: unpublished + unseen))
+                repairs.append(DoctorReport.Repair(action: .sync, place: report.path, findings: unpublished + unseen))
             }
         }
         // A whole folder is not deleted on the strength of its name.
         for finding in report.findings
         where finding.code == "conflict-copy" && !FolderTarget.isDirectory(finding.place) {
-            repairs.append(Repair(action: .remove, place: finding.place, findings: [finding.code]))
+            repairs.append(DoctorReport.Repair(action: .remove, place: finding.place, findings: [finding.code]))
         }
         return repairs
     }
 
-    private static func perform(_ repair: Repair, _ configuration: SyncConfiguration) async throws {
+    private static func perform(_ repair: DoctorReport.Repair, _ configuration: SyncConfiguration) async throws {
         switch repair.action {
         case .rescan: try await with(repair.place, configuration) { _ = try await $0.rescan() }
         case .sync: try await with(repair.place, configuration) { _ = try await $0.sync() }

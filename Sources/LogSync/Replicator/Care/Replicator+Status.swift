@@ -61,15 +61,19 @@ extension ReplicatedStore {
             parked: summary.parked, digest: summary.digest, keptForSchema: summary.hiddenForUnknownSchema,
             unenforced: summary.unenforced,
             heldReferences: summary.heldReferences.map {
-                HeldReference(table: $0.table, column: $0.column, parents: $0.parents, of: place.path)
+                StoreStatus.HeldReference(table: $0.table, column: $0.column, parents: $0.parents, of: place.path)
             },
-            undecided: summary.undecided.map { UndecidedTable(table: $0.table, columns: $0.columns, of: place.path) },
+            undecided: summary.undecided.map {
+                StoreStatus.UndecidedTable(table: $0.table, columns: $0.columns, of: place.path)
+            },
             succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
             setBack: WorkNotes(stateDirectory: configuration.stateDirectory, clock: configuration.clock)
                 .setBack(of: place.path),
             lacks: try scan.map(coverage.lackedColumns) ?? [], unmade: try store.unmadeObjects(),
             recipe: try store.recipe(),
-            missingPolicies: try store.lackingPolicies().map { PolicyEntry(target: $0.target, policy: $0.policy) },
+            missingPolicies: try store.lackingPolicies().map {
+                MergePolicy.Setting(target: $0.target, policy: $0.policy)
+            },
             schemas: try scan.map(coverage.schemaDifferences) ?? [])
     }
 

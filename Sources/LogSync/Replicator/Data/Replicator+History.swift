@@ -37,7 +37,7 @@ extension Replicator {
     }
 
     /// From now on, what rows held in these columns stays in the history when others delete them
-    /// (``HistoryChange/tombstone``). What a program at this store deletes it can read before.
+    /// (``HistoryTransaction/Change/tombstone``). What a program at this store deletes it can read before.
     ///
     /// - Parameter columns: none to keep nothing any more.
     /// - Throws: `usage` where the store does not have the table, or the table no such column; `locked`, `ioError`.

@@ -3,8 +3,8 @@ import LogSyncStore
 
 extension Replicator {
     /// The merge policies that are set; everything else is `last-writer`, `delete-wins` and `unique-park`.
-    public func policies() async throws -> [PolicyEntry] {
-        try inspect { try $0.store.policies().map { PolicyEntry(target: $0.target, policy: $0.policy) } }
+    public func policies() async throws -> [MergePolicy.Setting] {
+        try inspect { try $0.store.policies().map { MergePolicy.Setting(target: $0.target, policy: $0.policy) } }
     }
 
     /// Sets a merge policy of the content; it is in force on every peer that has imported it.

@@ -79,7 +79,7 @@ extension ReplicatedStore {
     }
 
     private func show(_ segment: SegmentReader, _ body: (LogElement) throws -> Void) throws {
-        try body(.transaction(ShownTransaction(segment.header)))
+        try body(.transaction(LogElement.Transaction(segment.header)))
         while let groups = try segment.nextFrame() {
             for group in groups { try group.forEachShownRow { try body(.row($0)) } }
         }
@@ -93,12 +93,12 @@ private struct ElementVisitor: LogFileVisitor {
     func visit(_ header: LogFileHeader) throws {
         try body(
             .file(
-                ShownFile(
+                LogElement.File(
                     content: header.content, peer: header.peer, first: header.sequences.lowerBound,
                     last: header.sequences.upperBound, bytes: header.totalLength)))
     }
 
-    func visit(_ transaction: TransactionHeader) throws { try body(.transaction(ShownTransaction(transaction))) }
+    func visit(_ transaction: TransactionHeader) throws { try body(.transaction(LogElement.Transaction(transaction))) }
 
     func visit(_ groups: [RowGroup]) throws {
         for group in groups { try group.forEachShownRow { try body(.row($0)) } }
@@ -108,7 +108,7 @@ private struct ElementVisitor: LogFileVisitor {
     func visit(chainAfter: ChainHash, fileHash: LogSyncFormat.FileHash) throws {}
 }
 
-extension ShownTransaction {
+extension LogElement.Transaction {
     fileprivate init(_ header: TransactionHeader) {
         self.init(
             peer: header.dot.peer, sequence: header.dot.sequence,
@@ -120,15 +120,15 @@ extension ShownTransaction {
 }
 
 extension RowGroup {
-    fileprivate func forEachShownRow(_ body: (ShownRow) throws -> Void) throws {
+    fileprivate func forEachShownRow(_ body: (LogElement.Row) throws -> Void) throws {
         for row in 0..<rowCount {
             let cells = columns.map { column in
-                ShownRow.Cell(
+                LogElement.Row.Cell(
                     column: column.name, operation: column.operation.shownName, value: JSONValue(column.values[row]),
                     references: column.referencedTable)
             }
             try body(
-                ShownRow(
+                LogElement.Row(
                     table: table, kind: kind.shownName, identity: identities[row].description,
                     key: identities[row].naturalParts?.map { JSONValue($0.value) },
                     integer: integers.isEmpty ? nil : integers[row],

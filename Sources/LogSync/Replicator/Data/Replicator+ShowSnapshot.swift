@@ -25,7 +25,7 @@ extension Replicator {
             let manifest = reader.manifest
             try body(
                 .snapshot(
-                    ShownSnapshot(
+                    SnapshotElement.Snapshot(
                         content: reader.header.content, peer: PeerName(id: reader.header.peer, name: nil),
                         sequence: reader.header.sequence,
                         taken: Timestamp(milliseconds: manifest.taken), bytes: source.count,
@@ -40,7 +40,7 @@ extension Replicator {
 
 extension SnapshotRows {
     fileprivate func forEachShownRow(
-        _ manifest: SnapshotManifest, _ body: (ShownSnapshotRow) throws -> Void
+        _ manifest: SnapshotManifest, _ body: (SnapshotElement.Row) throws -> Void
     ) throws {
         switch self {
         case .plain(let rows):
@@ -52,7 +52,7 @@ extension SnapshotRows {
 }
 
 extension PlainRows {
-    fileprivate func shown(_ index: Int, _ manifest: SnapshotManifest) -> ShownSnapshotRow {
+    fileprivate func shown(_ index: Int, _ manifest: SnapshotManifest) -> SnapshotElement.Row {
         let cells = columns.map { column in
             let own = column.exceptions.first { $0.row == index }?.stamp ?? stamps[index]
             let version = SpelledRows.Version(stamp: own, value: column.values?[index])
@@ -66,29 +66,29 @@ extension PlainRows {
 }
 
 extension SpelledRows.Row {
-    fileprivate func shown(_ table: String, _ manifest: SnapshotManifest) -> ShownSnapshotRow {
+    fileprivate func shown(_ table: String, _ manifest: SnapshotManifest) -> SnapshotElement.Row {
         func peer(_ place: Int) -> PeerName { PeerName(id: manifest.peers[place].id, name: nil) }
-        func entry(_ stamp: EntryStamp) -> ShownSnapshotRow.Entry {
-            ShownSnapshotRow.Entry(
+        func entry(_ stamp: EntryStamp) -> SnapshotElement.Row.Entry {
+            SnapshotElement.Row.Entry(
                 peer: peer(stamp.peer), sequence: stamp.sequence,
                 time: Timestamp(milliseconds: stamp.time.milliseconds))
         }
-        return ShownSnapshotRow(
+        return SnapshotElement.Row(
             table: table, identity: identity.description,
             key: identity.naturalParts?.map { JSONValue($0.value) }, integer: integer, inserts: inserts.map(entry),
             deletes: deletes.map(entry),
             cells: cells.map { cell in
-                ShownSnapshotRow.Cell(
+                SnapshotElement.Row.Cell(
                     column: cell.column,
                     versions: cell.versions.map {
                         let own = entry($0.stamp)
-                        return ShownSnapshotRow.Version(
+                        return SnapshotElement.Row.Version(
                             peer: own.peer, sequence: own.sequence, time: own.time,
                             value: $0.value.map { JSONValue($0) })
                     },
                     additions: cell.additions.map {
                         let own = entry($0.stamp)
-                        return ShownSnapshotRow.Addition(
+                        return SnapshotElement.Row.Addition(
                             peer: own.peer, sequence: own.sequence, time: own.time,
                             base: .init(peer: peer($0.basePeer), sequence: $0.baseSequence),
                             amount: JSONValue($0.cumulative))

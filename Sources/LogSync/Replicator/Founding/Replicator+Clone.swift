@@ -119,7 +119,7 @@ extension Founder {
             store: target, content: content, container: container,
             peer: PeerName(id: registration.peer, name: registration.name), imported: imported,
             unmade: try store.unmadeObjects(),
-            leftOut: try store.tablesLeftOut().map { LeftOutTable(table: $0.table, setting: $0.setting) },
+            leftOut: try store.tablesLeftOut().map { CloneReport.LeftOutTable(table: $0.table, setting: $0.setting) },
             warnings: [try store.untendedTables()].compactMap(\.self) + warnings)
     }
 

@@ -53,7 +53,7 @@ public struct CompactReport: Sendable, Encodable {
     /// The peers without whose word log files that could go otherwise may not.
     public var blockedBy: [PeerName] = []
     /// What a snapshot of this store would lack of what live peers show: then it takes none to stand for log files.
-    public var lacks: [LackedColumn] = []
+    public var lacks: [StoreStatus.LackedColumn] = []
 
     /// How many bytes go.
     public var freed: UInt64 { files.filter { $0.action == .delete }.reduce(0) { $0 + $1.bytes } }

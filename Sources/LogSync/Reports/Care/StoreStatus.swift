@@ -59,7 +59,7 @@ public struct StoreStatus: Sendable, Encodable {
     public var peers: [Peer]
     public var held: [HeldItem]
     /// When transactions of other peers were last imported, by this machine's clock; nil where none were.
-    @NullWhereNone public var lastImport: Timestamp?
+    @JSONValue.NullWhereNone public var lastImport: Timestamp?
     public var conflicts: Int
     public var parked: Int
     /// Of the replicated state; the same on peers with the same vector.
@@ -79,16 +79,16 @@ public struct StoreStatus: Sendable, Encodable {
     /// What was last found out about who this store is: that it was moved, copied or restored; nil where nothing was.
     public var identity: IdentityTrouble?
     /// For how long a daemon leaves this store alone; nil where none does.
-    @NullWhereNone public var setBack: SetBack?
+    @JSONValue.NullWhereNone public var setBack: SetBack?
 
     /// What a snapshot of this store would lack of what live peers show, because its app dropped it.
     public var lacks: [LackedColumn]
     /// What of the content's schema this store does not make or does not run, and settings that it cannot follow.
     public var unmade: [UnmadeObject]
     /// The recipe for its application that the content goes by; nil where there is none.
-    @NullWhereNone public var recipe: String?
+    @JSONValue.NullWhereNone public var recipe: String?
     /// The merge policies of the content that this process lacks: where it merges, `last-writer` is shown.
-    public var missingPolicies: [PolicyEntry]
+    public var missingPolicies: [MergePolicy.Setting]
     /// The peers that take part whose schemas differ from this store's, as far as they have arrived.
     public var schemas: [PeerSchema]
 

@@ -73,15 +73,3 @@ public struct ConflictReport: Sendable, Encodable {
         case format, store, conflicts, parked
     }
 }
-
-/// A merge policy that is set.
-public struct PolicyEntry: Sendable, Encodable {
-    /// `TABLE` or `TABLE.COLUMN`.
-    public var target: String
-    public var policy: String
-
-    public init(target: String, policy: String) {
-        self.target = target
-        self.policy = policy
-    }
-}

@@ -26,17 +26,17 @@ public struct HistoryTransaction: Sendable, Identifiable {
     public var isComplete: Bool { !tables.values.contains(where: \.isTruncated) }
 
     /// The rows that changed, one by one: by table, and within each inserts, then updates, then deletes.
-    public var changes: [HistoryChange] {
+    public var changes: [Change] {
         tables.sorted { $0.key < $1.key }.flatMap { table, changes in
             func key(_ values: [Value]) -> RowKey { RowKey(columns: keys[table] ?? [], values: values) }
-            let inserted = changes.inserted.map { HistoryChange(table: table, kind: .insert, key: key($0)) }
+            let inserted = changes.inserted.map { Change(table: table, kind: .insert, key: key($0)) }
             let updated = changes.updated.enumerated().map { index, values in
-                HistoryChange(
+                Change(
                     table: table, kind: .update, key: key(values),
                     columns: changes.updatedColumns.indices.contains(index) ? Set(changes.updatedColumns[index]) : [])
             }
             let deleted = changes.deleted.map { values in
-                HistoryChange(
+                Change(
                     table: table, kind: .delete, key: key(values),
                     tombstone: changes.tombstones[values]?.mapValues(\.databaseValue) ?? [:])
             }
@@ -45,20 +45,22 @@ public struct HistoryTransaction: Sendable, Identifiable {
     }
 }
 
-/// One row that changed.
-public struct HistoryChange: Sendable, Hashable {
-    public enum Kind: String, Sendable, Hashable {
-        case insert, update, delete
-    }
+extension HistoryTransaction {
+    /// One row that changed.
+    public struct Change: Sendable, Hashable {
+        public enum Kind: String, Sendable, Hashable {
+            case insert, update, delete
+        }
 
-    public var table: String
-    public var kind: Kind
-    /// The row's key in this store, also of one that is gone.
-    public var key: RowKey
-    /// Of an update the columns that were changed, by their names in this store; empty where that is not known.
-    public var columns: Set<String> = []
-    /// Of a row that others deleted, what it held in the columns that ``Replicator/keepTombstones(of:columns:)`` names.
-    public var tombstone: [String: DatabaseValue] = [:]
+        public var table: String
+        public var kind: Kind
+        /// The row's key in this store, also of one that is gone.
+        public var key: RowKey
+        /// Of an update the columns that were changed, by their names in this store; empty where that is not known.
+        public var columns: Set<String> = []
+        /// Of a row that others deleted, what it held in the columns that ``Replicator/keepTombstones(of:columns:)`` names.
+        public var tombstone: [String: DatabaseValue] = [:]
+    }
 }
 
 /// Which part of the history is wanted. One that says nothing wants all of it.

@@ -27,12 +27,14 @@ public struct CloneReport: Sendable, Encodable {
     }
 }
 
-/// A table that a store has for itself.
-public struct LeftOutTable: Hashable, Sendable, Encodable {
-    /// By its name in the schema.
-    public var table: String
-    /// `skip`, or `local` where its rows are copied to clones once.
-    public var setting: String
+extension CloneReport {
+    /// A table that a store has for itself.
+    public struct LeftOutTable: Hashable, Sendable, Encodable {
+        /// By its name in the schema.
+        public var table: String
+        /// `skip`, or `local` where its rows are copied to clones once.
+        public var setting: String
+    }
 }
 
 /// How far a long piece of work has come.

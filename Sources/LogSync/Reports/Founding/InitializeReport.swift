@@ -15,7 +15,7 @@ public struct InitializeReport: Sendable, Encodable {
     /// The content was there already, and what it holds was merged.
     public var joined = false
     /// The recipe for its application that the content goes by; nil where there is none.
-    @NullWhereNone public var recipe: String?
+    @JSONValue.NullWhereNone public var recipe: String?
     /// What the recipe says to the database's owner.
     public var note: String?
     public var tables: [TableReport] = []
@@ -24,11 +24,11 @@ public struct InitializeReport: Sendable, Encodable {
     /// Columns that refer to other tables' rows, or seem to; empty for a database that is a store already.
     public var references: [ReferenceReport] = []
     /// Those of them that an option has to decide before the database can be a store.
-    public var undecided: [UndecidedReference] = []
+    public var undecided: [ReferenceReport.Undecided] = []
     /// Integer keys of which an option has to say first whether they are the same everywhere.
-    public var undecidedKeys: [UndecidedKey] = []
+    public var undecidedKeys: [TableReport.UndecidedKey] = []
     /// Tables that cannot be replicated as they are, all of them.
-    public var refusals: [TableRefusal] = []
+    public var refusals: [TableReport.Refusal] = []
     /// The error that ends a call which is no dry run; nil where nothing is refused or undecided.
     public var obstacle: LogSyncError?
     /// How many transactions were recorded, published and imported.

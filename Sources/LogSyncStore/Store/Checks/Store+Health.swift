@@ -176,7 +176,7 @@ extension Store {
 
     /// The integer keys of tables that came with migrations since, which seem to mean something, and of which nobody has said
     /// that they are numbers of rows.
-    package func undecidedKeys() throws -> [UndecidedKey] {
+    package func undecidedKeys() throws -> [TableReport.UndecidedKey] {
         try database.read { store in try LaterKeys(store.connection).undecided(in: store.catalog) }
     }
 

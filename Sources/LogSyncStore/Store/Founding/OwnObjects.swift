@@ -31,7 +31,7 @@ struct OwnObjects {
         }
         var report = FoundingReport()
         report.refusals = objects.map { object in
-            TableRefusal(
+            TableReport.Refusal(
                 table: object.name, reason: object.type == "table" ? why : "is a \(object.type) that \(why)",
                 remedies: [renaming(object)].compactMap(\.self))
         }
