@@ -23,8 +23,8 @@ final class ReplicatedStore {
 
     /// What the files in the content folder were found to be.
     private(set) var library: ContentLibrary
-    /// Lists it for those that only look.
-    private(set) var look: FolderLook
+    /// Lists it for `status`, apart from this store's own scans.
+    private(set) var folder: FolderListing
     /// What the snapshots in the content folder stand for.
     private(set) lazy var coverage = SnapshotCoverage(self)
     /// Which peer this store is.
@@ -49,7 +49,7 @@ final class ReplicatedStore {
         content = try Self.content(of: registration, place, configuration)
         let counters = ReceiptCounters(try store.receiptCounters())
         library = ContentLibrary(content, clock: configuration.fileClock, counters: counters)
-        look = FolderLook(content, clock: configuration.fileClock, counters: counters)
+        folder = FolderListing(content, clock: configuration.fileClock, counters: counters)
     }
 
     private static func content(
@@ -87,7 +87,7 @@ final class ReplicatedStore {
             content = try Self.content(of: now, place, configuration)
             let counters = ReceiptCounters(try store.receiptCounters())
             library = ContentLibrary(content, clock: configuration.fileClock, counters: counters)
-            look = FolderLook(content, clock: configuration.fileClock, counters: counters)
+            folder = FolderListing(content, clock: configuration.fileClock, counters: counters)
             coverage = SnapshotCoverage(self)
             inbox = Inbox(self)
         }

@@ -16,7 +16,7 @@ final class Inbox {
     let branches: BranchSearch
     /// The names that peers give themselves in the folder.
     private(set) var folderNames: [PeerID: String] = [:]
-    /// How often the folder was scanned: what a look found that began before the last time is older.
+    /// How often the folder was scanned: a listing that began before the last time is older.
     private(set) var scanCount = 0
     /// What the last import left; nil before the first.
     private(set) var held: [HeldItem]?
@@ -56,9 +56,9 @@ final class Inbox {
         return scan
     }
 
-    /// Takes a look's findings (``FolderLook``) for what is in the folder, unless it was scanned since.
+    /// Takes what was listed apart (``FolderListing``) for what is in the folder, unless it was scanned since.
     ///
-    /// - Parameter count: of scans, when the look began.
+    /// - Parameter count: of scans, when the listing began.
     func note(_ scan: ContainerScan, asOf count: Int) { if scanCount == count { note(scan, isFull: true) } }
 
     private func note(_ scan: ContainerScan, isFull: Bool) {

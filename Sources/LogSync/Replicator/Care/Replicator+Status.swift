@@ -13,22 +13,22 @@ extension Replicator {
         if isAtWork { beginWork() }
         defer { if isAtWork { endWork() } }
         while true {
-            let (look, count) = try inspect { ($0.look, $0.inbox.scanCount) }
-            let scan = await Result { try await look.scan() }
-            if let status = try status(scan, of: look, asOf: count) { return status }
+            let (folder, count) = try inspect { ($0.folder, $0.inbox.scanCount) }
+            let scan = await Result { try await folder.scan() }
+            if let status = try status(scan, of: folder, asOf: count) { return status }
             try Task.checkCancellation()
         }
     }
 
-    /// nil where the content has come to be elsewhere since the look began.
+    /// nil where the content has come to be elsewhere since the listing began.
     private func status(
-        _ scan: Result<ContainerScan, any Error>, of look: FolderLook, asOf count: Int
+        _ scan: Result<ContainerScan, any Error>, of folder: FolderListing, asOf count: Int
     ) throws -> StoreStatus? {
         // Where it was let go of meanwhile, it is not to stay open.
         let wasClosed = opened == nil
         defer { if wasClosed { closeStore() } }
         return try inspect { store in
-            guard store.content.path == look.path else { return nil }
+            guard store.content.path == folder.path else { return nil }
             if case .failure(let error) = scan { try check(error) }
             let found = try? scan.get()
             if let found { store.inbox.note(found, asOf: count) }

@@ -4,7 +4,7 @@ import LogSyncModel
 /// Lists a content folder on a queue of its own: one that hangs or is slow keeps nothing waiting but what asks for it.
 ///
 /// Made anew when the content is elsewhere.
-actor FolderLook {
+actor FolderListing {
     /// Of the content folder.
     nonisolated let path: String
     private let scanner: ContainerScanner
