@@ -18,8 +18,7 @@ extension SchemaReconciliation {
         _ schema: TableSchema
     ) throws -> [UndecidedColumns.Column] {
         guard try Capture.isInstalled(table, on: connection) else {
-            try renameExchanged(known, present, in: table, schema)
-            return []
+            return try renameExchanged(known, present, in: table, schema)
         }
         guard present.count >= known.count else { return [] }
         let byPlace = known.compactMap { column in
@@ -89,25 +88,79 @@ extension SchemaReconciliation {
         }
     }
 
-    /// A rebuild may put columns at other places, or leave them and give their names to each other: the latter where values
-    /// have stayed at their places, and few are under their names. Others may have come, gone or been renamed at once, so
+    /// A rebuild may put columns at other places, give their names to each other, or both (``ExchangedNames``). One that
+    /// leaves the order of their names as it is has written values. Others may have come, gone or been renamed at once, so
     /// places are those among the names that were there before.
+    ///
+    /// - Returns: the columns of which values do not tell enough.
     private func renameExchanged(
         _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
         _ schema: TableSchema
-    ) throws {
+    ) throws -> [UndecidedColumns.Column] {
         let names = (
             known: Set(known.map { $0.name.folded }), present: Set(present.map { $0.element.name.folded })
         )
         let kept = known.filter { names.present.contains($0.name.folded) }.sorted { $0.ordinal < $1.ordinal }
-        let there = present.filter { names.known.contains($0.element.name.folded) }.map(\.element)
-        let moved = Array(zip(kept, there)).filter { $0.name.folded != $1.name.folded }
-        guard moved.allSatisfy({ $0.type == $1.declaredType && !isKey($0, of: table) }) else { return }
-        let byName = moved.compactMap { column, _ in schema.column(column.name).map { (column, $0) } }
-        let places = try score(moved, in: table, schema, countsWritten: true)
-        let named = try score(byName, in: table, schema, countsWritten: true)
-        guard places >= Self.few, named * 2 < places else { return }
-        for (column, new) in moved { try rename(column, to: new, in: table) }
+        let order = present.map { $0.element.name.folded }.filter { names.known.contains($0) }
+        guard kept.map({ $0.name.folded }) != order, Set(order).count == kept.count else { return [] }
+        let there = kept.compactMap { schema.column($0.name) }
+        let indices = Dictionary(uniqueKeysWithValues: kept.enumerated().map { ($1.name.folded, $0) })
+        let places = order.compactMap { indices[$0] }
+        guard there.count == kept.count, places.count == kept.count else { return [] }
+        let areKeys = kept.map { isKey($0, of: table) }
+        let choices = kept.indices.map { column in
+            areKeys[column]
+                ? []
+                : kept.indices.filter {
+                    $0 != column && !areKeys[$0] && kept[column].type == there[$0].declaredType
+                }
+        }
+        let exchanged = ExchangedNames(
+            rows: try digests(of: there, in: table, schema), records: try digests(of: kept, in: table),
+            choices: choices, none: UInt32(truncatingIfNeeded: table.valueDigest.of(.null)))
+        switch exchanged.finding(places: places) {
+        case .none: return []
+        case .renamed(let renaming):
+            for (column, new) in renaming.enumerated() where new != column {
+                try rename(kept[column], to: there[new], in: table)
+            }
+            return []
+        case .undecided(let renaming):
+            return renaming.enumerated().filter { $0.offset != $0.element }.map { column, new in
+                UndecidedColumns.Column(
+                    name: there[new].name, former: kept[column].name,
+                    place: table.columnNames[Int(kept[column].id)], named: table.columnNames[Int(kept[new].id)])
+            }
+        }
+    }
+
+    /// So many rows are compared.
+    private static let compared = 100_000
+
+    /// What rows hold.
+    private func digests(
+        of columns: [TableSchema.Column], in table: TrackedTable, _ schema: TableSchema
+    ) throws -> [[UInt32]] {
+        let statement = try Statement(
+            "SELECT \(SQL.list(columns.map(\.name))) FROM \(SQL.name(schema.name)) LIMIT \(Self.compared)",
+            on: connection)
+        var rows: [[UInt32]] = []
+        while try statement.step() {
+            rows.append(columns.indices.map { UInt32(truncatingIfNeeded: statement.digest($0, by: table.valueDigest)) })
+        }
+        return rows
+    }
+
+    /// What records say.
+    private func digests(of columns: [KnownColumn], in table: TrackedTable) throws -> [[UInt32]] {
+        let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
+        let statement = try Statement("SELECT digests FROM \(table.clock) LIMIT \(Self.compared)", on: connection)
+        var records: [[UInt32]] = []
+        while try statement.step() {
+            let digests = statement.withBytes(0, ClockTable.digests)
+            records.append(columns.map { digests.indices.contains(Int($0.id)) ? digests[Int($0.id)] : none })
+        }
+        return records
     }
 
     /// How many of these pairs another peer or `logsync migrate` has named.
