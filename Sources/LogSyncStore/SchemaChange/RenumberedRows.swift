@@ -5,8 +5,9 @@ import LogSyncSQLite
 ///
 /// No trigger sees that, and a row under another integer is another row: all would be deleted and inserted, and where two
 /// peers run the migration, be there twice. So rows whose integers have no record are looked for, by what they hold, among
-/// the records whose integers have no row; a row that took the integer of another is looked for, too. Where columns were
-/// chosen that say which row it is, they tell it. Such rows are noted as the triggers note `UPDATE p SET id = …`.
+/// the records whose integers have no row; a row that took the integer of another is looked for, too. Where no integer has
+/// come or gone, rows may have exchanged theirs (``PermutedRows``). Where columns were chosen that say which row it is, they
+/// tell it. Such rows are noted as the triggers note `UPDATE p SET id = …`.
 struct RenumberedRows {
     let store: OpenStore
     let table: TrackedTable
@@ -20,7 +21,13 @@ struct RenumberedRows {
             let moves = try movesByIdentity()
             return try note(moves) ? moves : []
         }
-        guard try areSome() else { return [] }
+        guard try areSome() else {
+            let permuted = PermutedRows(store: store, table: table)
+            guard try permuted.mayBeSome() else { return [] }
+            let (rows, records) = try apart()
+            let moves = try permuted.moves(rows, records)
+            return try note(moves) ? moves : []
+        }
         var (rows, records) = try apart()
         let columns = Array(table.columns.indices)
         let match = ContentMatch(table: table)
