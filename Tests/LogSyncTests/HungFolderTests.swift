@@ -20,7 +20,11 @@ private final class HungFileSystem: ForwardingFileSystem {
     }
 
     private func pass(_ path: String) {
-        gate.withLock { while let folder = heldFolder, path.hasPrefix(folder) { gate.wait() } }
+        // Where nothing else goes on meanwhile, nobody lets the folder go.
+        let end = Date(timeIntervalSinceNow: 120)
+        gate.withLock {
+            while let folder = heldFolder, path.hasPrefix(folder), gate.wait(until: end) {}
+        }
     }
 
     func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
