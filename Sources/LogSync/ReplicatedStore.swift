@@ -47,9 +47,17 @@ final class ReplicatedStore {
         registration = try store.registration()
         self.stateDirectory = try stateDirectory.followed(registration, at: place, machine: configuration.machineID)
         content = try Self.content(of: registration, place, configuration)
+        (library, folder) = try Self.views(of: content, configuration, store)
+    }
+
+    private static func views(
+        of content: ContentFolder, _ configuration: SyncConfiguration, _ store: Store
+    ) throws -> (ContentLibrary, FolderListing) {
         let counters = ReceiptCounters(try store.receiptCounters())
-        library = ContentLibrary(content, clock: configuration.fileClock, counters: counters)
-        folder = FolderListing(content, clock: configuration.fileClock, counters: counters)
+        return (
+            ContentLibrary(content, clock: configuration.fileClock, counters: counters),
+            FolderListing(content, clock: configuration.fileClock, counters: counters)
+        )
     }
 
     private static func content(
@@ -85,9 +93,7 @@ final class ReplicatedStore {
         registration = now
         if isElsewhere {
             content = try Self.content(of: now, place, configuration)
-            let counters = ReceiptCounters(try store.receiptCounters())
-            library = ContentLibrary(content, clock: configuration.fileClock, counters: counters)
-            folder = FolderListing(content, clock: configuration.fileClock, counters: counters)
+            (library, folder) = try Self.views(of: content, configuration, store)
             coverage = SnapshotCoverage(self)
             inbox = Inbox(self)
         }

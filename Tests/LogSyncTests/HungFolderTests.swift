@@ -11,17 +11,18 @@ private final class HungFileSystem: ForwardingFileSystem {
     let base = PosixFileSystem()
     private let gate = NSCondition()
     nonisolated(unsafe) private var heldFolder: String?
+    nonisolated(unsafe) private var end = Date.distantPast
 
     func hold(_ held: Bool, _ folder: String = "/") {
         gate.withLock {
             heldFolder = held ? folder : nil
+            // Where nothing else goes on meanwhile, nobody lets the folder go.
+            end = Date(timeIntervalSinceNow: 120)
             gate.broadcast()
         }
     }
 
     private func pass(_ path: String) {
-        // Where nothing else goes on meanwhile, nobody lets the folder go.
-        let end = Date(timeIntervalSinceNow: 120)
         gate.withLock {
             while let folder = heldFolder, path.hasPrefix(folder), gate.wait(until: end) {}
         }
@@ -82,9 +83,10 @@ struct HungFolderTests {
         #expect(said(lines) == 1, "\(lines.all)")
     }
 
-    @Test("What is asked of the store alone is answered while a status waits for a folder")
-    func statusWaits() async throws {
-        let world = try World()
+    /// Does something beside a status that waits for a folder, which answers afterwards.
+    private func besideStatus(
+        in world: World, _ body: @escaping @Sendable (Replicator) async throws -> Void
+    ) async throws -> Replicator {
         var a = try await world.founder("a", rows: ["one"])
         let fileSystem = HungFileSystem()
         a.configuration.fileSystem = fileSystem
@@ -92,34 +94,32 @@ struct HungFolderTests {
         fileSystem.hold(true, world.container)
         let status = Task { try await replicator.status() }
         try await eventually("the folder is asked") { replicator.folderCalls.oldest != nil }
-        let isAnswered = Mutex(false)
-        let asking = Task {
+        let isDone = Mutex(false)
+        let work = Task {
+            try await body(replicator)
+            isDone.withLock { $0 = true }
+        }
+        try await eventually(within: .seconds(20), "it is done before the folder answers") { isDone.withLock { $0 } }
+        fileSystem.hold(false)
+        try await work.value
+        #expect(try await status.value.container.available)
+        return replicator
+    }
+
+    @Test("What is asked of the store alone is answered while a status waits for a folder")
+    func statusWaits() async throws {
+        let world = try World()
+        let replicator = try await besideStatus(in: world) { replicator in
             _ = try await replicator.historyToken()
             _ = try await replicator.policies()
-            isAnswered.withLock { $0 = true }
         }
-        try await eventually(within: .seconds(20), "the store is asked before the folder answers") {
-            isAnswered.withLock { $0 }
-        }
-        fileSystem.hold(false)
-        try await asking.value
-        #expect(try await status.value.container.available)
         await replicator.close()
     }
 
     @Test("A store that was let go of while a status waited for the folder stays closed")
     func closedMeanwhile() async throws {
         let world = try World()
-        var a = try await world.founder("a", rows: ["one"])
-        let fileSystem = HungFileSystem()
-        a.configuration.fileSystem = fileSystem
-        let replicator = try a.replicator()
-        fileSystem.hold(true, world.container)
-        let status = Task { try await replicator.status() }
-        try await eventually("the folder is asked") { replicator.folderCalls.oldest != nil }
-        await replicator.close()
-        fileSystem.hold(false)
-        #expect(try await status.value.container.available)
+        let replicator = try await besideStatus(in: world) { await $0.close() }
         #expect(await !replicator.isOpen)
     }
 

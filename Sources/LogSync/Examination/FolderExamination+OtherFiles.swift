@@ -23,11 +23,11 @@ extension FolderExamination {
                 "incomplete-file", .trouble, "a snapshot of \(name) is not all here", at: place.path(snapshot),
                 why: "it does not end as a snapshot does",
                 help: "wait for the sync engine; if it stays so, run logsync sync on the store of \(name)")
-        } catch LogFileError.damaged(let what, _) {
-            why = what
-        } catch let error where !(error is LogFileError) {
+        } catch let error as LogFileError {
+            if case .damaged(let what, _) = error { why = what }
+        } catch {
             return Self.unavailable(LogSyncError(wrapping: error, at: place.path), at: place.path)
-        } catch {}
+        }
         return Finding(
             "damaged-file", .damage, "a snapshot of \(name) is damaged", at: place.path(snapshot),
             why: why, help: "run logsync sync on the store of \(name), which writes one anew")

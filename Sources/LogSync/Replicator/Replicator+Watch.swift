@@ -129,9 +129,9 @@ extension Replicator {
                 if wake.reasons.contains(.acknowledge) { try await acknowledge(nil) }
                 state.noteReceipt(
                     isWritten: !wake.reasons.isDisjoint(with: [.acknowledge, .full]), isOwed: result != nil)
-                try compareRows()
                 guard let result else { continue }
                 announce(result, of: wake, &state)
+                try compareRows()
                 if wake.reasons.contains(.full) { try await upkeep(compacts: state.isTimeToCompact()) }
                 endWork()
                 isAtWork = false

@@ -72,8 +72,7 @@ extension Store {
             }
             for table in store.catalog.tables where table.name != "logsync_setting" {
                 if try !Capture.isInstalled(table, on: connection) { health.withoutTriggers.append(table.schema.name) }
-                guard try isRecorded(table, store) else { continue }
-                let count = try Comparison(store: store, table: table).differing()
+                guard let count = try differing(table, store) else { continue }
                 if count > 0 { health.differing[table.schema.name] = count }
                 try health.addReferences(of: table, store)
             }
@@ -89,21 +88,20 @@ extension Store {
     /// - Returns: nil where something is about to be recorded.
     package func differingRows() throws -> [String: Int]? {
         try database.read { store in
-            let tables = store.catalog.tables.filter { $0.name != "logsync_setting" }
-            guard try tables.allSatisfy({ try isRecorded($0, store) }) else { return nil }
             var found: [String: Int] = [:]
-            for table in tables {
-                let count = try Comparison(store: store, table: table).differing()
+            for table in store.catalog.tables where table.name != "logsync_setting" {
+                guard let count = try differing(table, store) else { return nil }
                 if count > 0 { found[table.schema.name] = count }
             }
             return found
         }
     }
 
-    /// False where a recording is about to follow what differs, and rightly.
-    private func isRecorded(_ table: TrackedTable, _ store: OpenStore) throws -> Bool {
+    /// nil where a recording is about to follow what differs, and rightly.
+    private func differing(_ table: TrackedTable, _ store: OpenStore) throws -> Int? {
         let last = try store.connection.integer("SELECT max(number) FROM \(table.pending)") ?? 0
-        return try last <= table.recorded && !SchemaReconciliation.isNeeded(store)
+        guard last <= table.recorded, try !SchemaReconciliation.isNeeded(store) else { return nil }
+        return try Comparison(store: store, table: table).differing()
     }
 
     private func untracked(_ store: OpenStore) throws -> [String] {
