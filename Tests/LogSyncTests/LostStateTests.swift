@@ -19,8 +19,12 @@ struct LostStateTests {
         try await settle(a, b)
     }
 
+    /// Removes it at one stroke, also while a daemon writes there.
     private func remove(_ part: String) throws {
-        try FileManager.default.removeItem(atPath: a.configuration.stateDirectory + part)
+        let path = a.configuration.stateDirectory + part
+        let removed = "\(world.root)/removed-\(UUID())"
+        try FileManager.default.moveItem(atPath: path, toPath: removed)
+        try FileManager.default.removeItem(atPath: removed)
     }
 
     @Test("It is made anew, and the store goes on as the peer that it is", arguments: ["", "/stores", "/locks"])
@@ -52,9 +56,9 @@ struct LostStateTests {
         let daemon = try a.replicator()
         let heard = daemon.events()
         let ear = Task {
-            var names: [String] = []
-            for await event in heard { names.append(event.name) }
-            return names
+            var others: [ReplicationEvent] = []
+            for await event in heard where !["ready", "didImport"].contains(event.name) { others.append(event) }
+            return others
         }
         await daemon.start()
         try await eventually(within: .seconds(120), "it works") {
@@ -71,7 +75,7 @@ struct LostStateTests {
         await daemon.stop()
         await daemon.close()
         ear.cancel()
-        #expect(await ear.value.allSatisfy { ["ready", "didImport"].contains($0) })
+        #expect(await ear.value.map { String(describing: $0) } == [])
     }
 
     @Test("What another process had published since is not another store's")

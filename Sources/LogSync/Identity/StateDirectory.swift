@@ -69,6 +69,9 @@ struct StateDirectory: Equatable {
         return geteuid() == 0 && stat(stores, &status) == 0 && status.st_uid != 0
     }
 
+    /// Whether it is there, with all that ``create()`` makes.
+    var isWhole: Bool { [stores, locks, staging].allSatisfy { FileManager.default.fileExists(atPath: $0) } }
+
     /// Makes the directories.
     ///
     /// - Throws: `cannotCreate`.

@@ -146,6 +146,9 @@ extension Replicator {
                     announceHolder(error, &state)
                 } else if storeReturn?.isWaiting ?? false {
                     announceReturn(error, &state)
+                } else if !stateDirectory.isWhole, (try? stateDirectory.create()) != nil {
+                    // It was removed in the middle of the round.
+                    state.retrySoon()
                 } else {
                     announce(error, &state)
                 }
