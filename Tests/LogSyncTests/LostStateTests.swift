@@ -1,6 +1,7 @@
 import Foundation
 import LogSyncContainer
 import LogSyncModel
+import Synchronization
 import Testing
 
 @testable import LogSync
@@ -51,13 +52,21 @@ struct LostStateTests {
         #expect(try StateDirectory(a.configuration.stateDirectory).load(peer) != nil)
     }
 
-    @Test("A daemon publishes what is written after it, and says nothing of the container")
-    func daemon() async throws {
-        let daemon = try a.replicator()
+    @Test("A daemon publishes what is written after it, and says nothing of it", arguments: [false, true])
+    func daemon(isInTheMiddle: Bool) async throws {
+        let removal = Once()
+        var watched = a
+        watched.configuration.fileSystem = InterruptedFileSystem { path in
+            guard path.hasPrefix(a.configuration.stateDirectory), removal.isDue() else { return }
+            try? remove("")
+        }
+        let daemon = try watched.replicator()
         let heard = daemon.events()
         let ear = Task {
-            var others: [ReplicationEvent] = []
-            for await event in heard where !["ready", "didImport"].contains(event.name) { others.append(event) }
+            var others: [String] = []
+            for await event in heard where !["ready", "didImport"].contains(event.name) {
+                others.append(String(describing: event))
+            }
             return others
         }
         await daemon.start()
@@ -66,7 +75,7 @@ struct LostStateTests {
             try await b.sync()
             return try a.ids().count > 1
         }
-        try remove("")
+        if isInTheMiddle { removal.makeDue() } else { try remove("") }
         try a.insert("two")
         try await eventually(within: .seconds(120), "it is published") {
             try await b.sync()
@@ -75,7 +84,8 @@ struct LostStateTests {
         await daemon.stop()
         await daemon.close()
         ear.cancel()
-        #expect(await ear.value.map { String(describing: $0) } == [])
+        #expect(await ear.value == [])
+        #expect(removal.hasHappened == isInTheMiddle)
     }
 
     @Test("What another process had published since is not another store's")
@@ -159,5 +169,33 @@ struct LostStateTests {
         let finding = try #require(report.findings.first { $0.place.hasPrefix(a.configuration.stateDirectory) })
         #expect(finding.severity == .trouble && finding.what.contains("state directory"))
         #expect(finding.help?.contains("container") == false)
+    }
+}
+
+/// A file system in which something happens before a file is made.
+private struct InterruptedFileSystem: ForwardingFileSystem {
+    let base = PosixFileSystem()
+    let willCreate: @Sendable (String) -> Void
+
+    func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
+        willCreate(path)
+        return try base.create(path, permissions: permissions)
+    }
+}
+
+/// Something that happens once, when it is due.
+private final class Once: Sendable {
+    private let state = Mutex((isDue: false, hasHappened: false))
+
+    var hasHappened: Bool { state.withLock(\.hasHappened) }
+
+    func makeDue() { state.withLock { $0.isDue = true } }
+
+    /// Takes it to have happened where it is due.
+    func isDue() -> Bool {
+        state.withLock { state in
+            defer { if state.isDue { state = (false, true) } }
+            return state.isDue
+        }
     }
 }
