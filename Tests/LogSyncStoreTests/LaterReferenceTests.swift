@@ -155,6 +155,65 @@ struct LaterReferenceTests {
         }
     }
 
+    /// When the rows that a held column names are given other integers, and when those that hold it.
+    enum Numbered: CaseIterable { case parentAtOnce, rowsAtOnce, parentBefore, parentWithDecision }
+
+    @Test(
+        "What nobody has written there since is filled, though a rebuild has numbered rows anew",
+        arguments: Numbered.allCases)
+    func heldWhileNumbered(numbered: Numbered) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE lens(id INTEGER PRIMARY KEY, name TEXT);
+                CREATE TABLE image(id INTEGER PRIMARY KEY, name TEXT, first TEXT);
+                INSERT INTO lens VALUES(1, 'l1'), (2, 'l2'), (3, 'l3');
+                INSERT INTO image VALUES(1, 'i1', 'l1'), (2, 'i2', 'l2'), (3, 'i3', 'l3');
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        try converge(a, b)
+        let lenses = """
+            CREATE TABLE lens_new(id INTEGER PRIMARY KEY, name TEXT); INSERT INTO lens_new SELECT id * 10, name FROM lens;
+            DROP TABLE lens; ALTER TABLE lens_new RENAME TO lens;
+            """
+        let add = "ALTER TABLE image ADD COLUMN lens_id INTEGER;"
+        let fill = "UPDATE image SET lens_id = (SELECT id FROM lens WHERE lens.name = first);"
+        let images = """
+            CREATE TABLE image_new(id INTEGER PRIMARY KEY, name TEXT, first TEXT, lens_id INTEGER);
+            INSERT INTO image_new SELECT image.id * 10, image.name, first, lens.id FROM image JOIN lens ON lens.name = first;
+            DROP TABLE image; ALTER TABLE image_new RENAME TO image;
+            """
+        let first =
+            switch numbered {
+            case .parentAtOnce: lenses + add + fill
+            case .rowsAtOnce: images
+            case .parentBefore, .parentWithDecision: add + fill
+            }
+        for peer in [a, b] { try peer.write("BEGIN; \(first) COMMIT") }
+        // What the other peer writes counts, if nobody has written anything here.
+        try b.record()
+        try b.write("UPDATE image SET lens_id = (SELECT id FROM lens WHERE name = 'l3') WHERE name = 'i1'")
+        try converge(a, b)
+        if numbered == .parentBefore {
+            for peer in [a, b] { try peer.write("BEGIN; \(lenses) UPDATE image SET lens_id = lens_id * 10; COMMIT") }
+            try converge(a, b)
+        }
+        var decisions = ReferenceDecisions()
+        decisions.references = [("image", "lens_id", "lens")]
+        _ = try b.store.migrate("", renamings: [], references: decisions)
+        _ = try b.record()
+        if numbered == .parentWithDecision {
+            try a.write("BEGIN; \(lenses) UPDATE image SET lens_id = lens_id * 10; COMMIT")
+        }
+        try converge(a, b)
+        let query = "SELECT image.name, lens.name FROM image LEFT JOIN lens ON lens.id = lens_id ORDER BY 1"
+        for peer in [a, b] {
+            #expect(try peer.strings(query) == ["i1|l3", "i2|l2", "i3|l3"], "\(peer.name)")
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
+
     @Test("A column that no other peer can leave out holds its rows back until it is decided")
     func rebuilt() throws {
         let folder = try TestFolder()

@@ -10,10 +10,10 @@ import LogSyncState
 struct ContinuedRows {
     private let table: TrackedTable
     private let shownRows: ShownRows
-    /// The integers of rows that have others than their records.
+    /// The integers of rows that have others than their records, by those of the records.
     private var moved: [Int64: Int64] = [:]
-    /// The integers that such rows have.
-    private var taken: Set<Int64> = []
+    /// The other way round.
+    private var origins: [Int64: Int64] = [:]
 
     init(of table: TrackedTable, in store: OpenStore) throws {
         self.table = table
@@ -26,14 +26,20 @@ struct ContinuedRows {
         for (key, row) in captured.touched {
             guard let record = row.origin, let rowid = key.rowid, record != rowid else { continue }
             moved[record] = rowid
-            taken.insert(rowid)
+            origins[rowid] = record
         }
+    }
+
+    /// The integer by which the row that a value names was known at the last recording; another value as it is.
+    func former(_ value: Value) -> Value {
+        guard case .integer(let integer) = value else { return value }
+        return origins[integer].map { .integer($0) } ?? value
     }
 
     /// - Parameter position: where the record is.
     /// - Returns: nil where the row is gone; with the rowid under which it is, where the table has those.
     func row(of record: ClockRecord, at position: Int64) throws -> (row: TableReader.Row, rowid: Int64)? {
-        if moved[position] == nil && taken.contains(position) { return nil }
+        if moved[position] == nil && origins[position] != nil { return nil }
         let rowid = moved[position] ?? position
         let row =
             try table.hasRowid

@@ -29,10 +29,11 @@ struct HeldColumns {
         let heldValues = HeldValues(of: table, on: store.connection)
         try heldValues.makeTable()
         let shownRows = ShownRows(store)
+        let cells = HeldCells(columns: columns.map(\.name), table: table, connection: store.connection)
         for position in try clock.allRows() {
             guard var record = try clock.record(at: position) else { continue }
             let found = try continued.row(of: record, at: position)
-            let values = try found.map { try self.values($0.row, $0.rowid, in: table, store) } ?? []
+            let values = try found.map { try cells.values($0.row, $0.rowid) } ?? []
             for id in ids {
                 var cell = record.state.cell(id)
                 guard !cell.isEmpty else { continue }
@@ -40,7 +41,7 @@ struct HeldColumns {
                 var value: Value?
                 if let row = found?.row, id < record.digests.count,
                     let place = values.firstIndex(where: {
-                        UInt32(truncatingIfNeeded: table.valueDigest.of($0)) == record.digests[id]
+                        cells.digest($0) == record.digests[id]
                     })
                 {
                     value = try identityValue(values[place], in: columns[place], of: id, shownRows)
@@ -57,20 +58,6 @@ struct HeldColumns {
             }
             try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
         }
-    }
-
-    /// What a row holds in the undecided columns.
-    private func values(
-        _ row: TableReader.Row, _ rowid: Int64, in table: TrackedTable, _ store: OpenStore
-    ) throws -> [Value] {
-        let keys = table.hasRowid ? [table.rowid] : table.key.map { SQL.name(table.columns[$0.index].local) }
-        let key = table.hasRowid ? [.integer(rowid)] : table.key.map { row.values[$0.index] }
-        let statement = try store.connection.prepare(
-            "SELECT \(SQL.list(columns.map(\.name))) FROM \(table.quoted) "
-                + "WHERE \(keys.map { "\($0) IS ?" }.joined(separator: " AND "))")
-        for (index, value) in key.enumerated() { statement.bind(value, at: index + 1) }
-        defer { statement.reset() }
-        return try statement.step() ? columns.indices.map(statement.value) : []
     }
 
     /// A value as the column had it in logs; nil where that cannot be told.

@@ -9,6 +9,8 @@ struct ColumnChanges {
     var dropped: [Int] = []
     /// Those of which nothing tells what they are.
     var held: [HeldColumns] = []
+    /// Columns that seem to refer to other rows, of which nobody has said so.
+    var heldReferences: [HeldReferences.Column] = []
     /// Of which it has been decided what they are (``UndecidedColumns``).
     var decided: [Int] = []
     /// Those of the added ones of which it has been decided whether they refer to other rows (``HeldReferences``).
@@ -291,11 +293,13 @@ extension SchemaReconciliation {
             try HeldValues(of: table, on: connection).makeTable()
         }
         let dropped = changes.dropped + changes.held.flatMap(\.ids)
-        guard !changes.added.isEmpty || !dropped.isEmpty || !decided.isEmpty else { return }
+        let heldReferences = changes.heldReferences
+        guard !changes.added.isEmpty || !dropped.isEmpty || !decided.isEmpty || !heldReferences.isEmpty else { return }
         let clock = ClockTable(table: table, connection: connection)
         let reader = ShownRows(store).reader(table)
         let continued = try ContinuedRows(of: table, in: store)
         for held in changes.held { try held.keep(in: table, continued, store) }
+        try noteHeld(heldReferences, in: table, continued)
         let names = Set(changes.added.map { table.columnNames[$0].folded })
         let returned = returned(changes.added, in: table)
         let filter = dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""

@@ -40,8 +40,7 @@ extension SchemaReconciliation {
             guard !columns.isEmpty else { continue }
             isAny = true
             for column in columns {
-                guard let position = table.localPositions[column.column.folded] else { continue }
-                try noteHeld(table.columns[position], at: position, in: table)
+                changes[table.id]?.heldReferences.append(column)
                 let id = try HeldReferences(connection).forget(column.column, of: table.id)
                 changes[table.id]?.forget(id)
             }
@@ -58,19 +57,24 @@ extension SchemaReconciliation {
         }
     }
 
-    /// Notes what rows hold in a column: what differs when it is decided what the column is was written since.
-    private func noteHeld(_ column: TrackedTable.Column, at position: Int, in table: TrackedTable) throws {
+    /// Notes what rows hold in columns that have just been left alone: what differs when it is decided what such a column is
+    /// was written since.
+    func noteHeld(_ columns: [HeldReferences.Column], in table: TrackedTable, _ continued: ContinuedRows) throws {
+        guard !columns.isEmpty else { return }
         let held = HeldValues(of: table, on: connection)
         try held.makeTable()
-        try held.forget(column.name)
+        for column in columns { try held.forget(column.logName(in: table)) }
+        let cells = HeldCells(columns: columns.map(\.column), table: table, connection: connection)
         let clock = ClockTable(table: table, connection: connection)
         let shownRows = ShownRows(store)
-        for place in try clock.allRows() {
-            guard let record = try clock.record(at: place),
-                let row = try shownRows.currentRow(ofRecord: record.identity, at: place, in: table),
+        for position in try clock.allRows() {
+            guard let record = try clock.record(at: position),
+                let (row, rowid) = try continued.row(of: record, at: position),
                 let identity = try record.named ?? shownRows.spelledIdentity(row, in: table)
             else { continue }
-            try held.note(UInt32(truncatingIfNeeded: row.digests[position]), of: column.name, in: identity)
+            for (column, value) in zip(columns, try cells.values(row, rowid)) {
+                try held.note(cells.digest(value), of: column.logName(in: table), in: identity)
+            }
         }
     }
 

@@ -63,6 +63,10 @@ struct SchemaReconciliation {
                 areOthers = areOthers || places.areRowsOthers
             }
             if areOthers { remade.insert(table.id) }
+        }
+        // What columns held is compared by the rows that they named, in whatever table these are.
+        try RenumberedHeldValues(store: store).note()
+        for table in store.catalog.tables where !findings.newTables.contains(table.id) {
             try reconcileCells(of: table, columns[table.id] ?? ColumnChanges())
             if let former = references[table.id] {
                 findings.newReferences[table.id] = try ReferenceChange(store: store).translate(table, former)

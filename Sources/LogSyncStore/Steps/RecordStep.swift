@@ -97,7 +97,11 @@ struct RecordStep {
         reconciling reconciles: Bool, _ pending: PendingRows? = nil, _ prepare: () throws -> Void = {}
     ) throws -> (recorded: RecordedTransaction?, adopted: Bool) {
         var findings = findings
-        if reconciles { findings.formUnion(try SchemaReconciliation(store: store).reconcile()) }
+        if reconciles {
+            findings.formUnion(try SchemaReconciliation(store: store).reconcile())
+        } else {
+            try RenumberedHeldValues(store: store).note()
+        }
         let adopted = reconciles && (store.hasHidden || store.hasReplaced)
         try prepare()
         try ForgottenColumns(store).begin()

@@ -141,6 +141,8 @@ struct HeldReferences {
 }
 
 extension HeldReferences.Column {
+    func logName(in table: TrackedTable) -> String { String(target.dropFirst(table.name.count + 1)) }
+
     /// - Parameter reports: those of one column.
     init?(_ reports: [ReferenceReport], in table: TrackedTable) {
         guard let first = reports.first, let position = table.localPositions[first.column.folded] else { return nil }
