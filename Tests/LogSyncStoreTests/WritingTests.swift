@@ -75,7 +75,7 @@ import Testing
             """)
         // One displaced: the same row goes on, under another integer.
         try a.write("REPLACE INTO t(u, x, v) VALUES (1, 'p', 9); UPDATE c SET t = (SELECT id FROM t WHERE x = 'p')")
-        #expect(try a.recorded() == "c ~1, t ~1")
+        #expect(try a.recorded() == "t ~1")
         try agree(a, b)
         #expect(try b.strings("SELECT u, x, t.v, c.v FROM t JOIN c ON c.t = t.id") == ["1|p|9|of p"])
         // Two displaced: both are gone.

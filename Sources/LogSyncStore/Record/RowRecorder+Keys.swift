@@ -31,4 +31,23 @@ extension RowRecorder {
         return try HeldValues(of: table, on: store.connection).digest(of: column.name, in: row.identity)
             != UInt32(truncatingIfNeeded: row.values.digests[index])
     }
+
+    /// Whether a column names the row that it named at the last recording, by the same integer or by the one that this row
+    /// has got since. That is no write, and says nothing against one that another peer makes.
+    func namesSameRow(_ position: Int, of row: Row, _ former: ClockRecord) throws -> Bool {
+        guard let parent = table.columns[position].reference.flatMap({ store.catalog[$0] }),
+            let recording = recorder.recording(of: parent), case .integer(let integer) = row[position],
+            !former.showsNumber(row.values.values, position, in: table)
+        else { return false }
+        let digest = former.digests[table.columns[position].id]
+        func held(_ integer: Int64) -> Bool {
+            UInt32(truncatingIfNeeded: table.valueDigest.of(.integer(integer))) == digest
+        }
+        if let left = recording.captured.touched[RowKey(rowid: integer)]?.movedFrom { return held(left) }
+        guard held(integer) else { return false }
+        if recording.isEmpty { return true }
+        guard let named = recording.formerIdentities[integer] ?? nil else { return false }
+        return try named == recording.identity(at: integer)
+            ?? recording.identities.knownIdentity(of: integer, in: parent)
+    }
 }

@@ -130,7 +130,7 @@ struct RowRecorder {
         let isSame = digest == former.digest && digests == former.digests && isItsOwn
         let references = try newReferences(of: row, former)
         if isSame && !row.touched.recordsReferences && references.isEmpty { return }
-        var changed = changedColumns(of: row, digest, former, besides: converted)
+        var changed = try changedColumns(of: row, digest, former, besides: converted)
         // A migration that gives rows other keys writes what refers to them, and says no more than was said before: the same
         // peer's keys and references count, wherever several have migrated.
         let ended = recorder.findings.formerReferences[table.id] ?? []
@@ -192,17 +192,19 @@ struct RowRecorder {
     /// - Parameter converted: columns that hold what they held, as another type.
     private func changedColumns(
         of row: Row, _ digest: UInt64, _ former: ClockRecord, besides converted: Set<Int>
-    ) -> [Int] {
+    ) throws -> [Int] {
         let known = table.columns.indices.filter { table.columns[$0].id < former.digests.count }
-        var changed = known.filter { !converted.contains($0) && differs($0, of: row, former) }
+        let differing = known.filter { differs($0, of: row, former) }
+        var changed = try differing.filter {
+            try !converted.contains($0) && !namesSameRow($0, of: row, former)
+        }
         if row.touched.recordsReferences {
-            let references = known.filter {
-                table.columns[$0].reference != nil && !former.showsNumber(row.values.values, $0, in: table)
+            let references = try known.filter {
+                try table.columns[$0].reference != nil && !former.showsNumber(row.values.values, $0, in: table)
+                    && !namesSameRow($0, of: row, former)
             }
             changed = Array(Set(changed + references)).sorted()
-        } else if changed.isEmpty && converted.isEmpty && digest != former.digest
-            && former.digests.count == table.columnCount
-        {
+        } else if differing.isEmpty && digest != former.digest && former.digests.count == table.columnCount {
             // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
             changed = Array(table.columns.indices)
         }
