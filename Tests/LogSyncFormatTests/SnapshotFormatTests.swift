@@ -238,6 +238,30 @@ func readSnapshot(_ bytes: [UInt8]) throws -> (manifest: SnapshotManifest, rows:
         #expect(try frame(spelled + [0, 1, 1, 0x63, 0, 0, 1, 0] + huge + [0]) == .damaged, "a count of versions")
     }
 
+    /// Two branches of a's history, of which each may go off from the other.
+    @Test(arguments: [(1, 3, true), (3, 1, false), (3, 3, false), (2, nil, false)] as [(UInt64, UInt64?, Bool)])
+    func `a branch goes off from its origin, or from a branch that begins earlier`(
+        start: UInt64, later: UInt64?, isSound: Bool
+    ) throws {
+        let marks = [ChainMark(rawValue: 20), ChainMark(rawValue: 30)]
+        let ids = marks.map { Branch.id(of: $0, origin: .a) }
+        func branch(_ index: Int, start: UInt64, from parent: PeerID) -> Branch {
+            Branch(origin: .a, start: start, mark: marks[index], parent: parent, kept: ChainMark(rawValue: 1))
+        }
+        var manifest = Self.manifest
+        manifest.branches =
+            if let later {
+                [branch(0, start: start, from: .a), branch(1, start: later, from: ids[0])]
+            } else { [branch(0, start: start, from: ids[0])] }
+        manifest.branches.sort { $0.id < $1.id }
+        let written = try snapshot(manifest, []).bytes
+        if isSound {
+            #expect(try readSnapshot(written).manifest.branches == manifest.branches)
+        } else {
+            #expect(throws: LogFileError.self) { try readSnapshot(written) }
+        }
+    }
+
     @Test func `rows that cost nothing cannot fill the memory of who reads them`() throws {
         let bytes = try snapshot(Self.manifest, Self.rows).bytes
         let blocks = Self.blocks(of: bytes)

@@ -158,6 +158,19 @@ struct InsertedAgainTests {
         try expect(["two|2", "two|2", "III|3", "last|9", "one|10"], a, b)
     }
 
+    @Test("So are many of them")
+    func manyElsewhere() throws {
+        let many = "WITH RECURSIVE i(n) AS (VALUES(100) UNION ALL SELECT n + 1 FROM i WHERE n < 699)"
+        let (a, b) = try pair(
+            .without, "\(many) INSERT INTO t SELECT 'of ' || n, n FROM i; INSERT INTO t VALUES('last', 9)")
+        for peer in [a, b] { try peer.write(Self.save(deleting: "n >= 100")) }
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT count(*), count(DISTINCT n) FROM t") == ["604|604"])
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
+
     @Test("What refers to another row now is recorded, though it holds the same integer", arguments: [false, true])
     func parents(cascades: Bool) throws {
         let (a, b) = try pair(
