@@ -98,6 +98,30 @@ struct CountedColumnTests {
         #expect(try b.strings("SELECT posts_count FROM users") == ["4", "0"])
     }
 
+    @Test(
+        "A count in a table WITHOUT ROWID is no reason to refuse it, whatever it is told by",
+        arguments: [
+            "thread(id INTEGER PRIMARY KEY, k UNIQUE, post_count INTEGER) WITHOUT ROWID",
+            "thread(id INTEGER PRIMARY KEY REFERENCES top(id), k, post_count INTEGER) WITHOUT ROWID",
+            "thread(id INT PRIMARY KEY, k, post_count INTEGER, rowid, oid, _rowid_) WITHOUT ROWID",
+        ], ["REFERENCES thread(id)", ""])
+    func withoutRowid(thread: String, reference: String) throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE top(id INTEGER PRIMARY KEY, post_count INTEGER); CREATE TABLE \(thread);
+                CREATE TABLE post(id TEXT PRIMARY KEY, thread INTEGER \(reference)) WITHOUT ROWID;
+                INSERT INTO top VALUES(7, 2); INSERT INTO thread(id, k, post_count) VALUES(7, 1, 2);
+                INSERT INTO post VALUES('p', 7), ('q', 7);
+                """
+        ) { if reference.isEmpty { $0.references = [(table: "post", column: "thread", parent: "thread")] } }
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write("UPDATE thread SET post_count = 3")
+        try converge(a, b)
+        #expect(try b.strings("SELECT post_count FROM thread") == ["3"])
+        #expect(try !policies(a).contains { $0.hasPrefix("thread.") })
+    }
+
     @Test("A policy that was chosen stays")
     func chosen() throws {
         for (index, policies) in [[("thread.messages", "max")], [("thread", "last-writer-row")]].enumerated() {
