@@ -14,6 +14,25 @@ import Testing
         return (tool, tool.path("a.db"), tool.path("b.db"))
     }
 
+    @Test func `negative numbers are keys and values as others are, and unknown options are none`() async throws {
+        let tool = try Tool()
+        let a = tool.path("a.db")
+        try await tool.succeed("kv", "init", a, "--container", tool.path("shared"), "--content", "settings")
+        try await tool.succeed("kv", "set", a, "below", "-5", "--quiet")
+        try await tool.succeed("kv", "set", a, "-7", "-.5e3", "--literal")
+        try await tool.succeed("kv", "set", a, "blank", " -5")
+        try await tool.succeed("kv", "set", a, "blanks", "--", "  -5")
+        #expect(try await tool.succeed("kv", "list", a).output == "-7=-500.0\nbelow=-5\nblank= -5\nblanks=  -5\n")
+        #expect(try await tool.succeed("kv", "get", a, "-7").output == "-500.0\n")
+        #expect(try await tool.succeed("kv", "get", a, "-8", "--default", "-1").output == "-1\n")
+        try await tool.succeed("kv", "delete", a, "-7")
+        for wrong in ["--foo", "-x", "--5"] {
+            let ended = try await tool.run("kv", "set", a, "below", wrong)
+            #expect(ended.code == 64, "\(wrong): \(ended.output)")
+        }
+        #expect(try await tool.succeed("kv", "get", a, "below").output == "-5\n")
+    }
+
     @Test func `what is set on one machine is read on the other, as it was given`() async throws {
         let (tool, a, b) = try await stores()
         try await tool.succeed("kv", "set", a, "version", "1.10")

@@ -80,9 +80,13 @@ import Testing
                 ["conflicts", "take", "a.db", "n", " -1", "v", "--json"]
             ),
             (["conflicts", "set", "-q", "-.5", "--", "-2"], ["conflicts", "set", "-q", " -.5", "--", "-2"]),
+            (["kv", "set", "-k", "-1", " -1", "--", " -1"], ["kv", "set", "-k", " -1", "  -1", "--", "  -1"]),
+            (["kv", "list", "-1"], ["kv", "list", "-1"]),
             (["conflicts", "list", "-1"], ["conflicts", "list", "-1"]), (["log", "-1"], ["log", "-1"]), ([], []),
         ]
         for (given, shielded) in table { #expect(LiteralArgument.shielding(given) == shielded) }
+        let words = ["kv", "set", "-1", " -1", "  -.5", " a", "-"]
+        #expect(LiteralArgument.shielding(words).map(LiteralArgument.text) == words)
     }
 
     @Test func `seconds and milliseconds have bounds`() {

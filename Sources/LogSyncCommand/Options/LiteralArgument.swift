@@ -13,17 +13,28 @@ enum LiteralArgument {
         return try list.map { try json($0, text) }
     }
 
-    /// Marks negative numbers, which would be taken for options, as arguments by a space before them; ``value(_:)`` passes
-    /// over it.
+    /// The subcommands of which arguments may be negative numbers.
+    private static let subcommands: [String: Set<String>] = [
+        "conflicts": ["take", "set", "drop"], "kv": ["get", "set", "delete", "watch"],
+    ]
+
+    /// Marks negative numbers, which would be taken for options, as arguments by a blank before them: ``value(_:)`` passes over
+    /// it, ``text(_:)`` takes it away. Where blanks were given, there is one more, so that none of those is taken for the mark.
     static func shielding(_ arguments: [String]) -> [String] {
-        guard arguments.first == "conflicts", arguments.count > 1, ["take", "set", "drop"].contains(arguments[1]) else {
-            return arguments
-        }
+        guard arguments.count > 1, subcommands[arguments[0]]?.contains(arguments[1]) ?? false else { return arguments }
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
-        return arguments[..<end].map { isNegative($0) ? " " + $0 : $0 } + arguments[end...]
+        return arguments.enumerated().map { index, argument in
+            let isMarked = argument.hasPrefix(" ") || index < end
+            return isMarked && isNegative(argument.drop { $0 == " " }) ? " " + argument : argument
+        }
     }
 
-    private static func isNegative(_ text: String) -> Bool {
+    /// An argument as it was given.
+    static func text(_ argument: String) -> String {
+        argument.hasPrefix(" ") && isNegative(argument.drop { $0 == " " }) ? String(argument.dropFirst()) : argument
+    }
+
+    private static func isNegative(_ text: Substring) -> Bool {
         text.hasPrefix("-") && text.dropFirst().first { $0 != "." }?.isNumber ?? false
     }
 

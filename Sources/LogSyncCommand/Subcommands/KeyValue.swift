@@ -139,10 +139,12 @@ struct KeyValueGet: AsyncParsableCommand {
     @Argument(help: "The key-value store.", completion: .file())
     var file: String
 
-    @Argument(help: "The key.")
+    @Argument(help: "The key.", transform: LiteralArgument.text)
     var key: String
 
-    @Option(help: ArgumentHelp("Print this, and end with 0, where there is no such key.", valueName: "value"))
+    @Option(
+        help: ArgumentHelp("Print this, and end with 0, where there is no such key.", valueName: "value"),
+        transform: LiteralArgument.text)
     var `default`: String?
 
     @OptionGroup var common: CommonOptions
@@ -175,7 +177,8 @@ struct KeyValueSet: AsyncParsableCommand {
         commandName: "set",
         abstract: "Set the value of a key, and publish it where the shared folder is there.",
         discussion: """
-            The value is text as it is given, unless --literal says otherwise. One that begins with - is given after --.
+            The value is text as it is given, unless --literal says otherwise. One that begins with - and is no number is
+            given after --.
 
             EXAMPLE
               logsync kv set settings.db pageNumber 12
@@ -184,10 +187,10 @@ struct KeyValueSet: AsyncParsableCommand {
     @Argument(help: "The key-value store.", completion: .file())
     var file: String
 
-    @Argument(help: "The key; at most 64 bytes.")
+    @Argument(help: "The key; at most 64 bytes.", transform: LiteralArgument.text)
     var key: String
 
-    @Argument(help: "The value.")
+    @Argument(help: "The value.", transform: LiteralArgument.text)
     var value: String
 
     @Flag(help: "Read the value as a SQL literal or JSON: 12 is a number, 'x' a text, x'00' a BLOB.")
@@ -228,7 +231,7 @@ struct KeyValueDelete: AsyncParsableCommand {
     @Argument(help: "The key-value store.", completion: .file())
     var file: String
 
-    @Argument(help: "The key.")
+    @Argument(help: "The key.", transform: LiteralArgument.text)
     var key: String
 
     @OptionGroup var common: CommonOptions
@@ -328,7 +331,7 @@ struct KeyValueWatch: AsyncParsableCommand {
     @Argument(help: "The key-value store.", completion: .file())
     var file: String
 
-    @Argument(help: "The keys to hear of; all unless told.")
+    @Argument(help: "The keys to hear of; all unless told.", transform: LiteralArgument.text)
     var keys: [String] = []
 
     @OptionGroup var common: CommonOptions
