@@ -113,6 +113,25 @@ import Testing
         #expect(shown.contains("peer       here, \(own)") && shown.contains("pending    2 changes"), "\(shown)")
     }
 
+    @Test func `status says of what is held why, and what lets it in`() async throws {
+        let tool = try Tool()
+        let (a, b) = (try await tool.store("a.db"), tool.path("b.db"))
+        try await tool.succeed("clone", "--container", tool.path("shared"), "--content", "notes", b)
+        for number in [5, 6] {
+            try await tool.sql("a.db", "INSERT INTO notes VALUES (\(number), 'x')")
+            try await tool.succeed("sync", a)
+        }
+        let own = try #require(try JSON(await tool.run("status", a, "--json").output)["peer"]?["id"]?.string)
+        let logs = tool.path("shared/notes/peers/\(own)/logs")
+        let second = try #require(
+            FileManager.default.contentsOfDirectory(atPath: logs).first { $0.hasPrefix("000000000002-") })
+        try FileManager.default.removeItem(atPath: logs + "/" + second)
+        #expect(try await tool.run("sync", b).code == 3)
+        let lines = try await tool.succeed("status", b).output.split(separator: "\n")
+        #expect(lines.contains { $0.contains(" is held (gap)") }, "\(lines)")
+        #expect(lines.last?.hasPrefix("gap: wait for the sync engine; if it stays so, run logsync sync") == true)
+    }
+
     @Test func `log and show`() async throws {
         let tool = try Tool()
         try await tool.store("a.db")

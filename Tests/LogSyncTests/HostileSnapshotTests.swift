@@ -91,6 +91,7 @@ struct HostileSnapshotTests {
         #expect(held.map(\.reason) == [.refused])
         #expect(held.map(\.file) == [name])
         #expect(held.first?.detail?.contains("branch") == true)
+        #expect(try await b.status().held == held)
     }
 
     @Test("Peers that come by a snapshot count as those that come by log files do, and are let in by hand")
@@ -107,7 +108,9 @@ struct HostileSnapshotTests {
         #expect(held.map(\.file) == [name])
         #expect(held.map(\.peer.id) == [author])
         #expect(try await later.status().vector[madeUp[0]] == 0)
+        #expect(try await later.status().held == held)
         try await later.with { try await $0.acceptSize(of: author) }
+        #expect(try await later.status().held.isEmpty)
         #expect(try await later.sync().held.isEmpty)
         #expect(try await later.status().vector[madeUp[0]] == 1)
         // They have come today, by whichever way.

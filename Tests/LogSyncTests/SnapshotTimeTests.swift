@@ -116,6 +116,46 @@ struct SnapshotTimeTests {
         #expect(try await b.status().vector[stranger] == 1)
     }
 
+    @Test("is shown by status, list and doctor of other processes until it is let in by the command that they name")
+    func shown() async throws {
+        let name = try await lie(.cell)
+        let held = try await a.sync().held
+        #expect(held.count == 1)
+        #expect(try await a.status().held == held)
+        #expect(try await Replicator.list(configuration: a.configuration).stores.map(\.state) == [.held])
+        let report = try await Replicator.doctor(a.path, configuration: a.configuration)
+        let finding = try #require(report.findings.first { $0.code == "held-clock" })
+        #expect(finding.place == world.snapshotPath(stranger, name))
+        #expect(finding.why == held[0].detail)
+        let command = try #require(finding.help?.split(separator: "logsync peers accept-clock ").last)
+        let words = command.split(separator: " ").map(String.init)
+        #expect(words.first == a.path)
+        try await a.with { try await $0.acceptClock(of: $0.peer(named: try #require(words.last)).id) }
+        #expect(try await a.status().held.isEmpty)
+        #expect(try await a.sync().held.isEmpty)
+        #expect(try a.notes() == ["one=forged"])
+        #expect(try a.count("SELECT count(*) FROM logsync_store WHERE key LIKE 'held%'") == 0)
+    }
+
+    @Test("is not shown any more when its file has gone, or when what it stands for has come")
+    func forgotten() async throws {
+        let name = try await lie(.rows)
+        let path = world.snapshotPath(stranger, name)
+        // As a process leaves it that ended before the end of its import.
+        let note = "'held_snapshot \(stranger) \(name)', '[\"\(name)\",\"refused\",\"why\"]'"
+        func remember() throws { try a.execute("INSERT OR REPLACE INTO logsync_store(key, value) VALUES(\(note))") }
+        try remember()
+        #expect(try await a.status().held.map(\.reason) == [.refused])
+        try FileManager.default.moveItem(atPath: path, toPath: world.root + "/aside")
+        #expect(try await a.status().held.isEmpty)
+        try FileManager.default.moveItem(atPath: world.root + "/aside", toPath: path)
+        #expect(try await a.status().held.count == 1)
+        try await a.with { try await $0.acceptClock(of: stranger) }
+        #expect(try await a.sync().held.isEmpty)
+        try remember()
+        #expect(try await a.status().held.isEmpty)
+    }
+
     @Test("is passed over by a clone, which takes the log files", arguments: Told.allCases)
     func clone(told: Told) async throws {
         try await lie(told)

@@ -346,27 +346,11 @@ struct StoreExamination {
     }
 
     private func held(_ item: HeldItem) -> Finding {
-        let help =
-            switch item.reason {
-            case .dependency:
-                "wait for the sync engine; if it stays so, run logsync sync on the store of the peer that it waits for, or, "
-                    + "where that is no more, logsync rebuild on a store that has imported it: its snapshot has all of it"
-            case .incomplete, .gap, .missingBlob:
-                "wait for the sync engine; if it stays so, run logsync sync on the store of \(item.peer.name)"
-            case .damaged: "run logsync sync on the store of \(item.peer.name), which writes it again"
-            case .clock: "set the clocks, or let it in with logsync peers accept-clock STORE \(item.peer.name)"
-            case .newerFormat: "install a newer logsync on this machine"
-            case .refused:
-                "ask \(item.peer.name) what wrote it: it contradicts itself or the schema; all that does not depend on it "
-                    + "goes on. Where others have imported it, logsync snapshot on one of their stores lets in what comes after"
-            case .tooLarge: "where it is meant, let it in with logsync peers accept-size STORE \(item.peer.name)"
-            case .fork: "run logsync status on every store of this content to see which two share an id"
-            }
-        return Finding(
+        Finding(
             "held-\(item.reason.rawValue)",
             [.damaged, .fork, .refused].contains(item.reason) ? .damage : .trouble,
             "\(item.peer.name):\(item.sequence) cannot be imported",
             at: item.file.map { store.content.peer(item.peer.id).path(named: $0) } ?? store.content.path,
-            why: item.detail ?? item.reason.rawValue, help: help)
+            why: item.detail ?? item.reason.rawValue, help: item.help(at: path))
     }
 }

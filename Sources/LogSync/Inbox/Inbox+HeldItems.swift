@@ -14,26 +14,30 @@ extension Inbox {
             while try plan.skip() {}
             isProgress = try acceptClocks(plan)
         }
-        return try heldItems(plan, scan, contradicted: branches.contradictedReceipts(scan))
+        return try heldItems(
+            plan, scan, snapshots: notedSnapshots(scan), contradicted: branches.contradictedReceipts(scan))
     }
 
     /// Everything that could not be imported, and why.
     ///
     /// - Parameters:
     ///   - plan: has nothing left that is ready.
+    ///   - snapshots: the snapshots that could not be joined.
     ///   - contradicted: the peers that say they have published another transaction than the one imported here.
-    func heldItems(_ plan: ImportPlan, _ scan: ContainerScan, contradicted: Set<PeerID>) throws -> [HeldItem] {
+    func heldItems(
+        _ plan: ImportPlan, _ scan: ContainerScan, snapshots: [SnapshotNote], contradicted: Set<PeerID>
+    ) throws -> [HeldItem] {
         owner.identity.noteDependents(plan)
         let transactions = plan.held
         let (unexplained, foreign) = (branches.unexplained, owner.ownFolder.foreignFiles)
-        var items = heldSnapshots
         let unread = scan.unread.subtracting([owner.peer])
-        if transactions.isEmpty, items.isEmpty, contradicted.isEmpty, unexplained.isEmpty, foreign.isEmpty,
+        if transactions.isEmpty, snapshots.isEmpty, contradicted.isEmpty, unexplained.isEmpty, foreign.isEmpty,
             unread.isEmpty
         {
             return []
         }
         let names = try owner.names()
+        var items = snapshots.compactMap { HeldItem($0, names) }
         func isForkKnown(of id: PeerID) -> Bool { items.contains { $0.peer.id == id && $0.reason == .fork } }
         for held in transactions {
             items.append(
@@ -72,5 +76,14 @@ extension Inbox {
             }
         }
         return items.sorted { ($0.peer.id, $0.sequence) < ($1.peer.id, $1.sequence) }
+    }
+}
+
+extension HeldItem {
+    /// nil where a newer version wrote the note, for a reason that this one does not know.
+    fileprivate init?(_ note: SnapshotNote, _ names: PeerNames) {
+        guard let reason = Reason(rawValue: note.reason), let name = SnapshotName(note.snapshot) else { return nil }
+        self.init(
+            peer: names[note.peer], sequence: name.sequence, file: note.file, reason: reason, detail: note.detail)
     }
 }

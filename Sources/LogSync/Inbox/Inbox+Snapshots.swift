@@ -23,8 +23,8 @@ extension Inbox {
         heldSnapshots = []
         try forgetWaiting(scan)
         for snapshot in try owner.coverage.snapshots(scan) where try brings(snapshot, beyond: vector, plan, scan) {
-            if let item = try bringsManyPeers(snapshot, beyond: vector) {
-                heldSnapshots.append(item)
+            if let note = try bringsManyPeers(snapshot, beyond: vector) {
+                heldSnapshots.append(note)
                 continue
             }
             do {
@@ -37,12 +37,12 @@ extension Inbox {
                 case .nothingNew, .fork: continue
                 }
             } catch let error as LogSyncError where error.code == .malformedLog {
-                heldSnapshots.append(try held(snapshot, .refused, error.message))
+                heldSnapshots.append(note(snapshot, .refused, error.message))
                 continue
             }
             guard try library.snapshots.isIntact(snapshot.name, of: snapshot.peer) else { continue }
-            if snapshot.isPartial, let item = try waits(snapshot) {
-                heldSnapshots.append(item)
+            if snapshot.isPartial, let note = try waits(snapshot) {
+                heldSnapshots.append(note)
                 continue
             }
             do {
@@ -61,43 +61,77 @@ extension Inbox {
             } catch let error as LogFileError {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
             } catch let ahead as SnapshotAhead {
-                heldSnapshots.append(try held(snapshot, .clock, ahead.detail))
+                heldSnapshots.append(note(snapshot, .clock, ahead.detail))
             } catch let error as LogSyncError where error.code == .malformedLog {
                 logger.warning("A snapshot was passed over: \(error)", metadata: ["file": "\(snapshot.name)"])
-                if let item = try lackingBlob(snapshot) { heldSnapshots.append(item) }
+                if let note = try lackingBlob(snapshot) { heldSnapshots.append(note) }
             }
         }
         return nil
     }
 
+    /// What the last import noted of snapshots, in whichever process, as far as it still holds. None of their rows are read
+    /// for it.
+    func notedSnapshots(_ scan: ContainerScan) throws -> [SnapshotNote] {
+        let notes = try store.snapshotNotes()
+        guard !notes.isEmpty else { return [] }
+        let vector = try store.vector()
+        return try owner.coverage.snapshots(scan).flatMap { snapshot in
+            // What has come since, by log files or another snapshot, is not waited for any more.
+            guard !vector.includes(snapshot.vector) else { return [SnapshotNote]() }
+            let own = notes.filter { $0.peer == snapshot.peer && $0.snapshot == snapshot.name.description }
+            return try own.compactMap { try renewed($0, snapshot, beyond: vector) }
+        }
+    }
+
+    /// A note as it would be made now, as far as that can be told without the snapshot's rows; nil where the next import does
+    /// without it.
+    private func renewed(
+        _ note: SnapshotNote, _ snapshot: FoundSnapshot, beyond vector: VersionVector
+    ) throws -> SnapshotNote? {
+        switch HeldItem.Reason(rawValue: note.reason) {
+        case .tooLarge: return try bringsManyPeers(snapshot, beyond: vector)
+        case .clock: return try store.acceptsClock(of: snapshot.peer) ? nil : note
+        case .missingBlob, .damaged:
+            let blob = library.blobIndex.blobs(of: snapshot.file, snapshot.peer)?.first { $0.description == note.file }
+            return try blob.flatMap { try lacking($0, snapshot) }
+        default: return note
+        }
+    }
+
     /// What keeps a snapshot from being joined, where it is the peers of which nothing is known: each is an entry in every
     /// receipt for good, by whichever way it came.
-    private func bringsManyPeers(_ snapshot: FoundSnapshot, beyond vector: VersionVector) throws -> HeldItem? {
+    private func bringsManyPeers(_ snapshot: FoundSnapshot, beyond vector: VersionVector) throws -> SnapshotNote? {
         guard !library.logs.acceptsSize.contains(snapshot.peer) else { return nil }
         let unknown = snapshot.vector.sequences.keys.count { vector[$0] == 0 }
         let today = try store.newPeersToday()
         guard unknown > 0, today + unknown > owner.configuration.maximumNewPeers else { return nil }
-        return try held(
+        return note(
             snapshot, .tooLarge,
             "it stands for \(unknown.counted("peer")) of which nothing is known, and \(today.counted("has", "have")) come today: they may be "
                 + "made up")
     }
 
-    private func held(_ snapshot: FoundSnapshot, _ reason: HeldItem.Reason, _ detail: String) throws -> HeldItem {
-        HeldItem(
-            peer: try owner.names()[snapshot.peer], sequence: snapshot.name.sequence, file: snapshot.name.description,
-            reason: reason, detail: detail)
+    private func note(
+        _ snapshot: FoundSnapshot, file: String? = nil, _ reason: HeldItem.Reason, _ detail: String
+    ) -> SnapshotNote {
+        let name = snapshot.name.description
+        return SnapshotNote(
+            peer: snapshot.peer, snapshot: name, file: file ?? name, reason: reason.rawValue, detail: detail)
     }
 
     /// What keeps a snapshot from being joined, where it is a blob.
-    private func lackingBlob(_ snapshot: FoundSnapshot) throws -> HeldItem? {
+    private func lackingBlob(_ snapshot: FoundSnapshot) throws -> SnapshotNote? {
         for id in library.blobIndex.blobs(of: snapshot.file, snapshot.peer) ?? [] {
-            guard let obstacle = try library.blobs.obstacle(id) else { continue }
-            return HeldItem(
-                peer: try owner.names()[snapshot.peer], sequence: snapshot.name.sequence, file: id.description,
-                reason: obstacle.reason, detail: "the snapshot \(snapshot.name) waits: \(obstacle.detail)")
+            if let note = try lacking(id, snapshot) { return note }
         }
         return nil
+    }
+
+    private func lacking(_ id: BlobID, _ snapshot: FoundSnapshot) throws -> SnapshotNote? {
+        guard let obstacle = try library.blobs.obstacle(id) else { return nil }
+        return note(
+            snapshot, file: id.description, obstacle.reason, "the snapshot \(snapshot.name) waits: \(obstacle.detail)")
     }
 
     // MARK: What a snapshot brings
@@ -136,7 +170,7 @@ extension Inbox {
     ///
     /// What counts is how long this store has done without what the snapshot stands for: the sync engine may bring a snapshot
     /// of last week before the log files of the week before.
-    private func waits(_ snapshot: FoundSnapshot) throws -> HeldItem? {
+    private func waits(_ snapshot: FoundSnapshot) throws -> SnapshotNote? {
         let now = owner.configuration.clock.now()
         let name = snapshot.name.description
         guard let state = owner.identity.state else { return nil }
@@ -147,9 +181,9 @@ extension Inbox {
             try owner.identity.update { $0.waiting = ($0.waiting ?? [:]).merging([name: now]) { $1 } }
         }
         let end = Timestamp(milliseconds: (since ?? now) + Self.patience)
-        return HeldItem(
-            peer: try owner.names()[snapshot.peer], sequence: snapshot.name.sequence, file: name, reason: .gap,
-            detail: "log files are missing, and the snapshot that has what was in them lacks values that are shown; "
+        return note(
+            snapshot, .gap,
+            "log files are missing, and the snapshot that has what was in them lacks values that are shown; "
                 + "it is joined after \(end) where neither they nor another snapshot have come")
     }
 

@@ -20,8 +20,8 @@ final class Inbox {
     private(set) var scanCount = 0
     /// What the last import left; nil before the first.
     private(set) var held: [HeldItem]?
-    /// The snapshots that the last import would have joined, had their blobs been here or their time come.
-    var heldSnapshots: [HeldItem] = []
+    /// The snapshots that this import would have joined, had nothing been wrong with them.
+    var heldSnapshots: [SnapshotNote] = []
     /// The schemas from which keys of tables that are not here were learned.
     private var learnedSchemas: Set<SchemaFingerprint> = []
 
@@ -84,7 +84,8 @@ final class Inbox {
     func finish(_ plan: ImportPlan, _ scan: ContainerScan) throws {
         try learnKeys(scan)
         try store.noteRefusals(plan.refusalNotes.filter { try !store.vector().covers($0.dot) })
-        held = try heldItems(plan, scan, contradicted: branches.contradicted)
+        try store.noteHeldSnapshots(heldSnapshots)
+        held = try heldItems(plan, scan, snapshots: heldSnapshots, contradicted: branches.contradicted)
     }
 
     /// Looks up what the keys of tables that are not here are called, where a log leaves that to schemas.

@@ -180,9 +180,10 @@ final class BlobLibrary {
 }
 
 extension PeerFolder {
-    /// The path of the log or blob file that a held item names.
+    /// The path of the log file, snapshot or blob file that a held item names.
     func path(named file: String) -> String {
-        BlobName(file).map { path($0) } ?? "\(path(of: LogFileName.self))/\(file)"
+        BlobName(file).map { path($0) } ?? SnapshotName(file).map { path($0) }
+            ?? "\(path(of: LogFileName.self))/\(file)"
     }
 }
 

@@ -63,8 +63,15 @@ struct Status: AsyncParsableCommand {
         if !status.unmade.isEmpty { lines += [""] + status.unmade.map(\.line) }
         if !status.schemas.isEmpty { lines += [""] + status.schemas.flatMap(\.lines).map(Terminal.printable) }
         if !status.peers.isEmpty { lines += [""] + peerLines(status.peers) }
-        if !status.held.isEmpty { lines += [""] + status.held.map(\.line) }
+        if !status.held.isEmpty { lines += [""] + status.held.map(\.line) + helpLines(status) }
         return lines
+    }
+
+    /// What lets in what is held, each once.
+    private func helpLines(_ status: StoreStatus) -> [String] {
+        var said: Set<String> = []
+        return status.held.map { "\($0.reason.rawValue): \($0.help(at: status.store))" }
+            .filter { said.insert($0).inserted }.map(Terminal.printable)
     }
 
     private func vector(_ status: StoreStatus) -> String {

@@ -281,4 +281,8 @@ package final class Store: Sendable {
             try store.peers.acceptClock(of: number, on: store.connection)
         }
     }
+
+    package func acceptsClock(of peer: PeerID) throws -> Bool {
+        try database.read { $0.peers[peer]?.acceptsClock ?? false }
+    }
 }

@@ -55,6 +55,35 @@ public struct HeldItem: Hashable, Sendable, Encodable {
     }
 }
 
+extension HeldItem {
+    /// What lets it in, for people.
+    ///
+    /// - Parameter store: the path of the store that holds it.
+    package func help(at store: String) -> String {
+        func command(_ name: String) -> String {
+            // What a peer without a name is called by is no name of it.
+            let who = peer == PeerName(id: peer.id, name: nil) ? peer.id.description : peer.name
+            return "logsync peers \(name) \(StoreStatus.UndecidedTable.quoted(store)) "
+                + StoreStatus.UndecidedTable.quoted(who)
+        }
+        return switch reason {
+        case .dependency:
+            "wait for the sync engine; if it stays so, run logsync sync on the store of the peer that it waits for, or, "
+                + "where that is no more, logsync rebuild on a store that has imported it: its snapshot has all of it"
+        case .incomplete, .gap, .missingBlob:
+            "wait for the sync engine; if it stays so, run logsync sync on the store of \(peer.name)"
+        case .damaged: "run logsync sync on the store of \(peer.name), which writes it again"
+        case .clock: "set the clocks, or let it in with \(command("accept-clock"))"
+        case .newerFormat: "install a newer logsync on this machine"
+        case .refused:
+            "ask \(peer.name) what wrote it: it contradicts itself or the schema; all that does not depend on it "
+                + "goes on. Where others have imported it, logsync snapshot on one of their stores lets in what comes after"
+        case .tooLarge: "where it is meant, let it in with \(command("accept-size"))"
+        case .fork: "run logsync status on every store of this content to see which two share an id"
+        }
+    }
+}
+
 /// How completely a step did its work.
 public enum Outcome: String, Hashable, Sendable, Codable {
     /// Everything that is in the container is in the store (exit 0).
