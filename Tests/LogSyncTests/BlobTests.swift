@@ -97,6 +97,24 @@ struct BlobTests {
         #expect(try b.notes().contains("big=" + large("x")))
     }
 
+    @Test("A snapshot that waits for a blob is shown as held for it by other processes, until the blob has come")
+    func snapshotWaits() async throws {
+        try a.insert("big", large("x"))
+        try await a.sync()
+        _ = try await a.snapshot()
+        try world.removeLogs(try await a.peer())
+        let path = try await onlyBlob()
+        let aside = try hide(path)
+        let held = try await b.sync().held
+        #expect(held.map(\.reason) == [.missingBlob] && held.first?.file == (path as NSString).lastPathComponent)
+        #expect(held.first?.detail?.hasPrefix("the snapshot ") == true, "\(held)")
+        #expect(try await b.status().held == held)
+        try FileManager.default.moveItem(atPath: aside, toPath: path)
+        #expect(try await b.status().held.isEmpty)
+        #expect(try await b.sync().held.isEmpty)
+        #expect(try b.notes().contains("big=" + large("x")))
+    }
+
     @Test("The same bytes are read from whoever's folder has them")
     func elsewhere() async throws {
         try a.insert("big", large("x"))
