@@ -1,4 +1,4 @@
-/// A log file or transaction that cannot be imported yet, and why.
+/// A log file, transaction or snapshot that cannot be imported yet, and why.
 public struct HeldItem: Hashable, Sendable, Encodable {
     public enum Reason: String, Hashable, Sendable, Codable, CaseIterable {
         /// The file is still arriving.
@@ -27,7 +27,7 @@ public struct HeldItem: Hashable, Sendable, Encodable {
     public var peer: PeerName
     /// The first transaction that waits.
     public var sequence: UInt64
-    /// The name of the log file, or of the blob file that it waits for; nil where no log file is there.
+    /// The name of the log file or snapshot, or of the blob file that it waits for; nil where no log file is there.
     public var file: String?
     public var reason: Reason
     /// One sentence for people.
