@@ -33,7 +33,7 @@ struct RowsInsertedAgain {
     }
 
     /// Whether a row has no name but the identity that it was given, wherever it stands.
-    static func isKeyless(_ table: TrackedTable) -> Bool {
+    private static func isKeyless(_ table: TrackedTable) -> Bool {
         table.kind == .natural && table.key.isEmpty && table.localInteger == nil
     }
 

@@ -76,10 +76,6 @@ final class TableRecording {
         simple =
             try Self.mayBatch(table, recorder)
             ? SimpleChanges(table, store, isOne: pending.hasOneAtMost(table)) : nil
-        // Only the general way asks which rows were inserted again.
-        if let simple, !simple.inserts.isEmpty, !simple.deletes.isEmpty, RowsInsertedAgain.isKeyless(table) {
-            self.simple = nil
-        }
         captured = try Self.read(table, besides: simple, recorder)
         // Another process may have promised an integer since.
         if !captured.returned.isEmpty { store.hasReserved = true }
