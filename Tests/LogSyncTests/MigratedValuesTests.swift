@@ -135,4 +135,26 @@ struct MigratedValuesTests {
         let roles = ["x\(role)", "yADMIN", value.hasPrefix("'U") ? "zzUSER" : "zzr-zz"]
         try await expectSame(a, b, query: "SELECT name || role FROM user ORDER BY 1", roles)
     }
+
+    @Test("and that a later migration makes otherwise stay, but in rows that were written since")
+    func otherwise() async throws {
+        let b = try await peers(
+            """
+            CREATE TABLE user(id INTEGER PRIMARY KEY, name TEXT NOT NULL);
+            INSERT INTO user(name) VALUES('x'), ('y'), ('z')
+            """)
+        func anew(_ token: String) -> String {
+            """
+            CREATE TABLE new_user(id INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT);
+            INSERT INTO new_user SELECT id, name, '\(token) ' || name FROM user; DROP TABLE user;
+            ALTER TABLE new_user RENAME TO user
+            """
+        }
+        try a.execute(anew("a"))
+        for machine in [a, b, a] { try await machine.sync() }
+        try b.execute("UPDATE user SET name = 'zz' WHERE name = 'z'")
+        try b.execute(anew("b"))
+        try await settle(a, b)
+        try await expectSame(a, b, query: "SELECT name || token FROM user ORDER BY 1", ["xa x", "ya y", "zzb zz"])
+    }
 }
