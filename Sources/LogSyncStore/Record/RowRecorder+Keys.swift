@@ -43,11 +43,8 @@ extension RowRecorder {
         func held(_ integer: Int64) -> Bool {
             UInt32(truncatingIfNeeded: table.valueDigest.of(.integer(integer))) == digest
         }
-        if let left = recording.captured.touched[RowKey(rowid: integer)]?.movedFrom { return held(left) }
-        guard held(integer) else { return false }
-        if recording.isEmpty { return true }
-        guard let named = recording.formerIdentities[integer] ?? nil else { return false }
-        return try named == recording.identity(at: integer)
-            ?? recording.identities.knownIdentity(of: integer, in: parent)
+        if recording.isEmpty { return held(integer) }
+        let named = try recording.identity(at: integer) ?? recording.identities.knownIdentity(of: integer, in: parent)
+        return named.map { recording.formerIntegers(of: $0).contains(where: held) } ?? false
     }
 }

@@ -141,13 +141,14 @@ extension TableRecording {
     ) throws {
         let reserved = try identities.reservedIdentity(of: rowid, in: table)
         if reserved != nil { try identities.release(rowid, in: table) }
-        let mayBeReferredTo =
-            former != nil || touched.isReinserted || rowid <= table.high || reserved != nil && reserved != identity
-        if mayBeReferredTo { try recordReferences(to: rowid) }
         // A row that was deleted and inserted elsewhere has left its integer, too, whenever it was deleted.
         let left =
             try touched.movedFrom
             ?? identity.flatMap { try tombstones[$0]?.integer ?? identities.reservedInteger(of: $0, in: table) }
+        let mayBeReferredTo =
+            former != nil || touched.isReinserted || rowid <= table.high || reserved != nil && reserved != identity
+            || left != nil && left != rowid
+        if mayBeReferredTo { try recordReferences(to: rowid) }
         if let left, left != rowid {
             let isPromised = try identities.reservedIdentity(of: left, in: table) == identity
             if isPromised && left <= IntegerAllocator.promised { try moveReferences(from: left, to: rowid) }

@@ -18,6 +18,8 @@ final class TableRecording {
     var simpleDeletes: BatchDeleteRecorder?
     /// What integers stood for before any of this, where that changes; nil for nothing.
     var formerIdentities: [Int64: RowIdentity?] = [:]
+    private lazy var formerIntegers = Dictionary(
+        grouping: formerIdentities.filter { $0.value != nil }.keys, by: { formerIdentities[$0] ?? nil })
     /// Removed records, by their place, of which a row takes something along when its natural key changes: values of
     /// columns unknown here, or that it breaks a CHECK.
     var carriedValues: [Int64: ClockRecord] = [:]
@@ -150,6 +152,10 @@ final class TableRecording {
     func identity(at integer: Int64) -> RowIdentity? {
         captured.touched[RowKey(rowid: integer)]?.identity ?? simple?.identity(at: integer)
     }
+
+    /// The integers that stood for a row before any of this, as far as what they stand for changes. Call it when all identities
+    /// are assigned.
+    func formerIntegers(of identity: RowIdentity) -> [Int64] { formerIntegers[identity] ?? [] }
 
     /// The row as it is now; nil where it is gone.
     func currentRow(_ key: RowKey, _ touched: TouchedRow) throws -> TableReader.Row? {
