@@ -143,6 +143,9 @@ struct MigratedValuesTests {
             CREATE TABLE user(id INTEGER PRIMARY KEY, name TEXT NOT NULL);
             INSERT INTO user(name) VALUES('x'), ('y'), ('z')
             """)
+        // Written by a program, unlike rows that were there when the store was made.
+        try a.execute("INSERT INTO user(name) VALUES('w')")
+        try await settle(a, b)
         func anew(_ token: String) -> String {
             """
             CREATE TABLE new_user(id INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT);
@@ -155,6 +158,6 @@ struct MigratedValuesTests {
         try b.execute("UPDATE user SET name = 'zz' WHERE name = 'z'")
         try b.execute(anew("b"))
         try await settle(a, b)
-        try await expectSame(a, b, query: "SELECT name || token FROM user ORDER BY 1", ["xa x", "ya y", "zzb zz"])
+        try await expectSame(a, b, query: "SELECT name || token FROM user ORDER BY 1", ["wa w", "xa x", "ya y", "zzb zz"])
     }
 }
