@@ -78,7 +78,8 @@ import Testing
         guard let open = piece.firstIndex(of: "("), piece.hasSuffix(")") else {
             return piece.components(separatedBy: "(logsync.json): ").map { $0.trimmingCharacters(in: .whitespaces) }
         }
-        return ["case \(piece[piece.index(after: open)...].dropLast())"]
+        let reason = piece[piece.index(after: open)...].dropLast()
+        return [reason.contains("-") ? "= \"\(reason)\"" : "case \(reason)"]
     }
 
     /// All sources, string literals that are split over lines put together.
