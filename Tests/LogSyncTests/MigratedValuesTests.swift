@@ -158,6 +158,7 @@ struct MigratedValuesTests {
         try b.execute("UPDATE user SET name = 'zz' WHERE name = 'z'")
         try b.execute(anew("b"))
         try await settle(a, b)
-        try await expectSame(a, b, query: "SELECT name || token FROM user ORDER BY 1", ["wa w", "xa x", "ya y", "zzb zz"])
+        try await expectSame(
+            a, b, query: "SELECT name || token FROM user ORDER BY 1", ["wa w", "xa x", "ya y", "zzb zz"])
     }
 }
