@@ -156,7 +156,7 @@ struct LaterReferenceTests {
     }
 
     /// When the rows that a held column names are given other integers, and when those that hold it.
-    enum Numbered: CaseIterable { case parentAtOnce, rowsAtOnce, parentBefore, parentWithDecision }
+    enum Numbered: CaseIterable { case parentAtOnce, rowsAtOnce, parentBefore, parentWithDecision, parentWithKey }
 
     @Test(
         "What nobody has written there since is filled, though a rebuild has numbered rows anew",
@@ -188,7 +188,7 @@ struct LaterReferenceTests {
             switch numbered {
             case .parentAtOnce: lenses + add + fill
             case .rowsAtOnce: images
-            case .parentBefore, .parentWithDecision: add + fill
+            case .parentBefore, .parentWithDecision, .parentWithKey: add + fill
             }
         for peer in [a, b] { try peer.write("BEGIN; \(first) COMMIT") }
         // What the other peer writes counts, if nobody has written anything here.
@@ -205,6 +205,14 @@ struct LaterReferenceTests {
         _ = try b.record()
         if numbered == .parentWithDecision {
             try a.write("BEGIN; \(lenses) UPDATE image SET lens_id = lens_id * 10; COMMIT")
+        } else if numbered == .parentWithKey {
+            try a.write(
+                """
+                BEGIN; \(lenses)
+                CREATE TABLE image_new(id INTEGER PRIMARY KEY, name TEXT, first TEXT, lens_id INTEGER REFERENCES lens(id));
+                INSERT INTO image_new SELECT id, name, first, lens_id * 10 FROM image;
+                DROP TABLE image; ALTER TABLE image_new RENAME TO image; COMMIT
+                """)
         }
         try converge(a, b)
         let query = "SELECT image.name, lens.name FROM image LEFT JOIN lens ON lens.id = lens_id ORDER BY 1"

@@ -147,7 +147,8 @@ extension Replicator {
                 } else if storeReturn?.isWaiting ?? false {
                     announceReturn(error, &state)
                 } else if !stateDirectory.isWhole, (try? stateDirectory.create()) != nil {
-                    // It was removed in the middle of the round.
+                    configuration.logger.notice(
+                        "\(stateDirectory.path) was removed, and is made again: \(error.message)")
                     state.retrySoon()
                 } else {
                     announce(error, &state)

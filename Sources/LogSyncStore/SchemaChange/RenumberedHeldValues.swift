@@ -6,15 +6,36 @@
 //
 // The rule. Which row an integer named before is known from when the rows are matched with their records until these follow
 // them. What a row holds now is compared with what was noted by the former integer, and noted by the present one. To do
-// that again finds nothing else.
+// that again finds nothing else. The look that finds the integers may also decide what a column is, by a foreign key that
+// came with them: so the columns are those that were left alone before it, too.
 
 import LogSyncModel
 import LogSyncSQLite
 
 struct RenumberedHeldValues {
-    let store: OpenStore
+    private let store: OpenStore
+    private let formerReferences: [Int64: [HeldReferences.Column]]
+    private let formerUndecided: [Int64: [UndecidedColumns.Column]]
 
     private var connection: Connection { store.connection }
+
+    /// Notes which columns are left alone, before it is looked what has been decided.
+    init(_ store: OpenStore) throws {
+        self.store = store
+        formerReferences = try Self.references(store)
+        formerUndecided = try Self.undecided(store)
+    }
+
+    private static func references(_ store: OpenStore) throws -> [Int64: [HeldReferences.Column]] {
+        guard store.hasHeldReferences != false else { return [:] }
+        return try Dictionary(
+            store.catalog.tables.map { ($0.id, try HeldReferences(store.connection).of($0.id)) }, uniquingKeysWith: +)
+    }
+
+    private static func undecided(_ store: OpenStore) throws -> [Int64: [UndecidedColumns.Column]] {
+        guard store.hasUndecided != false else { return [:] }
+        return try UndecidedColumns(store.connection).all()
+    }
 
     /// Columns of a table in any of which a row may hold what was noted under any of some names.
     private struct Group {
@@ -77,9 +98,10 @@ struct RenumberedHeldValues {
     }
 
     private func heldReferences() throws -> [Group] {
-        guard store.hasHeldReferences != false else { return [] }
-        return try store.catalog.tables.flatMap { table in
-            try HeldReferences(connection).of(table.id).map { column in
+        let now = try Self.references(store)
+        return store.catalog.tables.flatMap { table in
+            let columns = merged(now[table.id], formerReferences[table.id], in: table) { $0.column }
+            return columns.map { column in
                 let parents = column.parents.compactMap { store.catalog[local: $0] }
                 return Group(
                     table: table, names: [column.logName(in: table).folded], columns: [(column.column, parents)])
@@ -88,14 +110,24 @@ struct RenumberedHeldValues {
     }
 
     private func undecided() throws -> [Group] {
-        guard store.hasUndecided != false else { return [] }
-        return try UndecidedColumns(connection).all().compactMap { id, columns in
-            guard let table = store.catalog.tables.first(where: { $0.id == id }) else { return nil }
+        let now = try Self.undecided(store)
+        return try store.catalog.tables.compactMap { table in
+            let columns = merged(now[table.id], formerUndecided[table.id], in: table) { $0.name }
+            guard !columns.isEmpty else { return nil }
             let names = Set(columns.flatMap { [$0.place, $0.named] }.compactMap { $0?.folded })
             return Group(
                 table: table, names: names,
                 columns: try columns.map { ($0.name, try parents(of: $0, in: table)) })
         }
+    }
+
+    /// The columns that are left alone, and those that were and are there still.
+    private func merged<Column>(
+        _ now: [Column]?, _ former: [Column]?, in table: TrackedTable, _ name: (Column) -> String
+    ) -> [Column] {
+        let names = Set((now ?? []).map { name($0).folded })
+        return (now ?? [])
+            + (former ?? []).filter { !names.contains(name($0).folded) && table.schema.column(name($0)) != nil }
     }
 
     private func parents(of column: UndecidedColumns.Column, in table: TrackedTable) throws -> [TrackedTable] {

@@ -18,6 +18,7 @@ struct SchemaReconciliation {
         var findings = SchemaFindings()
         // A process that has just begun knows the columns that are there; one that has been running goes the same way.
         try store.reloadCatalog()
+        let heldValues = try RenumberedHeldValues(store)
         let copies = try UnfinishedRebuild(store: store).copies()
         try hideRowsOfDroppedTables()
         // A process that has just begun does not know a renamed table yet.
@@ -65,7 +66,7 @@ struct SchemaReconciliation {
             if areOthers { remade.insert(table.id) }
         }
         // What columns held is compared by the rows that they named, in whatever table these are.
-        try RenumberedHeldValues(store: store).note()
+        try heldValues.note()
         for table in store.catalog.tables where !findings.newTables.contains(table.id) {
             try reconcileCells(of: table, columns[table.id] ?? ColumnChanges())
             if let former = references[table.id] {

@@ -100,7 +100,7 @@ struct RecordStep {
         if reconciles {
             findings.formUnion(try SchemaReconciliation(store: store).reconcile())
         } else {
-            try RenumberedHeldValues(store: store).note()
+            try RenumberedHeldValues(store).note()
         }
         let adopted = reconciles && (store.hasHidden || store.hasReplaced)
         try prepare()
