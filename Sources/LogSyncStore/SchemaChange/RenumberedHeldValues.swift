@@ -7,7 +7,7 @@
 // The rule. Which row an integer named before is known from when the rows are matched with their records until these follow
 // them. What a row holds now is compared with what was noted by the former integer, and noted by the present one. To do
 // that again finds nothing else. The look that finds the integers may also decide what a column is, by a foreign key that
-// came with them: so the columns are those that were left alone before it, too.
+// came with them: so columns that were left alone before it count, too.
 
 import LogSyncModel
 import LogSyncSQLite
@@ -121,7 +121,7 @@ struct RenumberedHeldValues {
         }
     }
 
-    /// The columns that are left alone, and those that were and are there still.
+    /// The columns that are left alone, and the former ones that are there still.
     private func merged<Column>(
         _ now: [Column]?, _ former: [Column]?, in table: TrackedTable, _ name: (Column) -> String
     ) -> [Column] {
