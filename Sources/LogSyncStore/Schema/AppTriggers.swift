@@ -194,13 +194,8 @@ struct AppTriggers {
 
     /// Prepares writes to every tracked table on a connection of its own, and notes what each trigger would write.
     private func tablesWritten() throws -> [String: Set<String>] {
-        var handle: OpaquePointer?
-        defer { sqlite3_close_v2(handle) }
-        guard sqlite3_open_v2(connection.path, &handle, SQLITE_OPEN_READONLY, nil) == SQLITE_OK, let handle else {
-            return [:]
-        }
-        try Connection.defend(handle, trustsSchema: true)
-        for loadable in extensions { try Connection.load(loadable, into: handle) }
+        let second = try SecondConnection(connection.path, flags: SQLITE_OPEN_READONLY, extensions: extensions)
+        let handle = second.connection.handle
         let observed = Observed()
         let context = Unmanaged.passUnretained(observed).toOpaque()
         sqlite3_set_authorizer(
@@ -222,7 +217,7 @@ struct AppTriggers {
                 sqlite3_finalize(statement)
             }
         }
-        withExtendedLifetime(observed) {}
+        withExtendedLifetime((observed, second)) {}
         return observed.writes
     }
 }
