@@ -187,34 +187,36 @@ final class TestPeer {
 
     /// Hands a store every transaction of the outbox that it does not have.
     private func send(to target: Store) throws -> [ImportedTransaction] {
-        var waiting: [IncomingTransaction] = []
         let vector = try target.vector()
-        for entry in try store.outbox(unpublishedOnly: false) where !vector.covers(entry.dot) {
-            var queue = try store.blocks(of: entry.dot)[...]
-            let reader = try SegmentReader(peer: entry.dot.peer, previous: entry.chainBefore) { queue.popFirst() }
-            waiting.append(
-                IncomingTransaction(
-                    header: reader.header, chainBefore: entry.chainBefore, chain: entry.chain,
-                    blobs: { [store] in try #require(try store.blobBytes(of: $0)) }
-                ) { body in
-                    while let groups = try reader.nextFrame() { try groups.forEach(body) }
-                    #expect(try reader.finish().chain == entry.chain)
-                })
-        }
+        let waiting = try store.outbox(unpublishedOnly: false).filter { !vector.covers($0.dot) }
         var imported: [ImportedTransaction] = []
         imported += try target.importStep { nil }.imported
-        for transaction in waiting {
+        for entry in waiting {
             // What depends on a third peer's transaction waits.
-            guard try target.readiness(of: transaction.header, chainBefore: transaction.chainBefore) == .ready else {
-                break
+            let header = try incoming(entry).header
+            guard try target.readiness(of: header, chainBefore: entry.chainBefore) == .ready else { break }
+            imported += try target.preparingTables {
+                // Which is read once.
+                var next: IncomingTransaction? = try incoming(entry)
+                return try target.importStep {
+                    defer { next = nil }
+                    return next
+                }.imported
             }
-            var next: IncomingTransaction? = transaction
-            imported += try target.importStep {
-                defer { next = nil }
-                return next
-            }.imported
         }
         return imported
+    }
+
+    private func incoming(_ entry: OutboxTransaction) throws -> IncomingTransaction {
+        var queue = try store.blocks(of: entry.dot)[...]
+        let reader = try SegmentReader(peer: entry.dot.peer, previous: entry.chainBefore) { queue.popFirst() }
+        return IncomingTransaction(
+            header: reader.header, chainBefore: entry.chainBefore, chain: entry.chain,
+            blobs: { [store] in try #require(try store.blobBytes(of: $0)) }
+        ) { body in
+            while let groups = try reader.nextFrame() { try groups.forEach(body) }
+            #expect(try reader.finish().chain == entry.chain)
+        }
     }
 
     func dump(_ sql: String) throws -> [[Value]] { try app.rows(sql) }
