@@ -40,6 +40,14 @@ extension ClockRecord {
         table.isUntranslated(row[position], at: position)
             && state.cell(table.columns[position].id).versions.contains { $0.value == row[position] }
     }
+
+    /// Whether what a row shows in a column which was one of references names another row: that is left to the row, where
+    /// a value of which its author has not said what it means, or a key from a peer that has migrated, is spelled out.
+    func isReference(_ shown: Value, in column: Int) -> Bool {
+        guard !shown.isNull, column < digests.count else { return false }
+        let versions = state.cell(column).versions
+        return !versions.isEmpty && !versions.contains { $0.value == shown }
+    }
 }
 
 extension ClockTable {

@@ -78,8 +78,11 @@ struct ParkedRowRecorder {
             let (parent, position) = store.catalog.namedKey(column, in: table)
         else { return nil }
         let shownRows = ShownRows(store)
-        var value = try shownRows.locate(identity, in: parent)
-            .flatMap { try shownRows.currentRow(identity, at: $0, in: parent) }?.values[position]
+        var value = try shownRows.locate(identity, in: parent).flatMap { row in
+            try ClockTable(table: parent, connection: store.connection).record(at: row)
+                .flatMap { FormerReferences.key(parent, position, $0, in: store) }
+                ?? shownRows.currentRow(identity, at: row, in: parent)?.values[position]
+        }
         if value == nil, let hidden = try HiddenRows(store).row(parent.name, identity) {
             let name = parent.columns[position].name
             value = hidden.clock.cellsByName.first { $0.key.folded == name.folded }

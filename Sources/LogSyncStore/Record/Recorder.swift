@@ -86,6 +86,7 @@ final class Recorder {
     func record(_ pending: PendingRows) throws -> RecordedTransaction? {
         guard
             !findings.orphanScans.isEmpty || findings.newReferences.values.contains(where: { !$0.rows.isEmpty })
+                || findings.formerReferenceRows.values.contains(where: { !$0.isEmpty })
                 || ParkedRowRecorder.isNeeded(store, findings) || !pending.isEmpty
         else { return nil }
         // Which record a row had is asked by its place and its key: first of all, while records are as they were.

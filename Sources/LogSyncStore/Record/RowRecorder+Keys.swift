@@ -47,4 +47,17 @@ extension RowRecorder {
         let named = try recording.identity(at: integer) ?? recording.identities.knownIdentity(of: integer, in: parent)
         return named.map { recording.formerIntegers(of: $0).contains(where: held) } ?? false
     }
+
+    /// The columns, by position, in which the row held the integer of another row and now holds the same number as that row's
+    /// key. To other peers the record says which row it is, and not which key that has.
+    ///
+    /// - Parameter converted: where it does so as another type.
+    func formerReferences(of row: Row, _ former: ClockRecord, _ converted: Set<Int>) -> [Int] {
+        guard let ended = recorder.findings.formerReferences[table.id] else { return [] }
+        return table.columns.indices.filter { position in
+            let id = table.columns[position].id
+            return ended.contains(id) && former.isReference(row[position], in: id)
+                && (converted.contains(position) || !differs(position, of: row, former))
+        }
+    }
 }

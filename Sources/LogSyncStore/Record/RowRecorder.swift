@@ -129,13 +129,14 @@ struct RowRecorder {
         let converted = converted(of: row, former)
         let isSame = digest == former.digest && digests == former.digests && isItsOwn
         let references = try newReferences(of: row, former)
-        if isSame && !row.touched.recordsReferences && references.isEmpty { return }
+        let keys = formerReferences(of: row, former, converted)
+        if isSame && !row.touched.recordsReferences && references.isEmpty && keys.isEmpty { return }
         var changed = try changedColumns(of: row, digest, former, besides: converted)
-        // A migration that gives rows other keys writes what refers to them, and says no more than was said before: the same
-        // peer's keys and references count, wherever several have migrated.
+        // A migration that gives rows other keys says no more of what refers to them than was said before.
         let ended = recorder.findings.formerReferences[table.id] ?? []
+        var rekeyed = keys.filter { !changed.contains($0) }
         let isEnded = { (position: Int) in ended.contains(table.columns[position].id) }
-        var rekeyed = store.policies.recordsWholeRows(table.name) ? [] : changed.filter(isEnded)
+        if !store.policies.recordsWholeRows(table.name) { rekeyed += changed.filter(isEnded) }
         changed.removeAll(where: rekeyed.contains)
         var record = former
         record.state.extend(to: table.columnCount)
@@ -167,7 +168,7 @@ struct RowRecorder {
         }
     }
 
-    private func differs(_ position: Int, of row: Row, _ former: ClockRecord) -> Bool {
+    func differs(_ position: Int, of row: Row, _ former: ClockRecord) -> Bool {
         former.digests[table.columns[position].id] != UInt32(truncatingIfNeeded: row.values.digests[position])
     }
 

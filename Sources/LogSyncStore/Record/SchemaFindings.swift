@@ -23,6 +23,9 @@ package struct SchemaFindings: Sendable, Equatable {
     /// Columns, by table and column id, whose rows named others by their integers, and name them by other keys now.
     var formerReferences: [Int64: Set<Int>] = [:]
 
+    /// The clock records of rows that have something there which named a row by its integer, by table id.
+    var formerReferenceRows: [Int64: [Int64]] = [:]
+
     /// Columns of one table that refer to another's rows now, and did not.
     struct NewReferences: Equatable {
         /// By id.
@@ -54,6 +57,7 @@ package struct SchemaFindings: Sendable, Equatable {
         releasedColumns.merge(other.releasedColumns) { $0.union($1) }
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }
         formerReferences.merge(other.formerReferences) { $0.union($1) }
+        formerReferenceRows.merge(other.formerReferenceRows) { $0 + $1 }
         newReferences.merge(other.newReferences) {
             NewReferences(
                 columns: $0.columns.union($1.columns), rows: $0.rows + $1.rows, own: $0.own.union($1.own))

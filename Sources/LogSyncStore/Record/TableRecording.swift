@@ -88,7 +88,7 @@ final class TableRecording {
         // A row of a table that is recorded for the first time may have the identity that founders give to it; and
         // where rows may have gone unseen, their records are still there.
         guard store.batching(of: table).isSuperset(of: .recording), !findings.orphanScans.contains(table.id),
-            findings.newReferences[table.id] == nil,
+            findings.newReferences[table.id] == nil, findings.formerReferences[table.id] == nil,
             table.kind != .surrogate || !findings.newTables.contains(table.id)
         else { return false }
         return try !store.isContested(table)
@@ -180,16 +180,25 @@ final class TableRecording {
     /// Phase `keepRowsInsertedAgain`.
     func keepRowsInsertedAgain() throws { try RowsInsertedAgain(self)?.keep() }
 
-    /// Phase `addNewReferences`: rows that no program has touched, and that show a number which means a row now.
+    /// Phase `addNewReferences`: rows that no program has touched, and that show a number which means a row now, or one that
+    /// meant a row and is its key now.
     func addNewReferences() throws {
-        guard let found = recorder.findings.newReferences[table.id] else { return }
-        for position in found.rows {
+        let findings = recorder.findings
+        let rows = (findings.newReferences[table.id]?.rows ?? []) + (findings.formerReferenceRows[table.id] ?? [])
+        for position in rows {
             let identity = try clock.identity(at: position)
             guard let row = try ShownRows(recorder.store).currentRow(ofRecord: identity, at: position, in: table),
                 let key = CapturedChanges.key(
                     in: table, rowid: table.hasRowid ? position : nil, value: { row.values[table.key[$0].index] })
             else { continue }
             try captured.add(key, rowid: table.hasRowid ? position : nil, milliseconds: 0)
+        }
+        guard let ended = findings.formerReferences[table.id] else { return }
+        let references = try FormerReferences(of: table, columns: ended, in: recorder.store)
+        for (key, touched) in captured.touched {
+            guard let row = try currentRow(key, touched) else { continue }
+            let record = try touched.origin.flatMap { try clock.record(at: $0) }
+            try references.follow(row, key, rowid: touched.rowid ?? key.rowid, record)
         }
     }
 
@@ -207,7 +216,7 @@ final class TableRecording {
 
     /// Phase `writeBack`.
     func writeBack() throws {
-        for row in writeBacks { try row.apply(store, table) }
+        for row in writeBacks { try row.apply(store, table, except: recorder.findings.formerReferences) }
         writeBacks = []
     }
 

@@ -12,7 +12,9 @@ struct WriteBack {
     var position: Int64
 
     /// The connection may be a program's, whose triggers would take the write for the program's doing.
-    func apply(_ store: OpenStore, _ table: TrackedTable) throws {
+    ///
+    /// - Parameter followed: columns, by table and column id, whose references have been seen to (``FormerReferences``).
+    func apply(_ store: OpenStore, _ table: TrackedTable, except followed: [Int64: Set<Int>]) throws {
         let shownRows = ShownRows(store)
         let full = try shownRows.expand(record, row, identity, at: position, in: table)
         var isShown = false
@@ -29,12 +31,12 @@ struct WriteBack {
                 .update(undecided, at: position, formerUniques: record.uniques)
             try store.facts.set(StoreFacts.unsettled, .integer(1))
         }
-        if isShown { try cascade(store, table) }
+        if isShown { try cascade(store, table, except: followed) }
     }
 
     /// A key that the migration has made here gives way to the one that another peer's has made of the same row; rows that
     /// refer to it follow, as ON UPDATE CASCADE would let them, and are recorded next.
-    private func cascade(_ store: OpenStore, _ table: TrackedTable) throws {
+    private func cascade(_ store: OpenStore, _ table: TrackedTable, except followed: [Int64: Set<Int>]) throws {
         guard table.keepsIdentities, table.kind == .natural, table.key.count == 1, let key = table.key.first,
             case let column = table.columns[key.index],
             let shown = store.shown(record.state.cell(column.id), table.name, column.name),
@@ -45,6 +47,11 @@ struct WriteBack {
             where reference.from.count == 1 && reference.parent.folded == table.schema.name.folded
                 && reference.to.map { $0.folded } == [column.local.folded]
             {
+                if let place = child.localPositions[reference.from[0].folded], let columns = followed[child.id],
+                    FormerReferences.changes(child.columns[place], columns)
+                {
+                    continue
+                }
                 let name = SQL.name(reference.from[0])
                 try store.connection.withTriggers {
                     try store.connection.run(

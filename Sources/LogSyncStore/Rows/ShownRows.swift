@@ -67,14 +67,14 @@ final class ShownRows {
     /// A value as this store has it: a reference becomes the integer of the row. Nil where that row is not here.
     func local(_ value: Value, _ reference: String?) throws -> Value? {
         guard case .reference(let identity) = value else { return value }
-        guard let name = reference, let parent = store.catalog[name] else { return .null }
+        guard let parent = store.catalog.numbered(reference) else { return .null }
         return try identities.integer(of: identity, in: parent).map { .integer($0) }
     }
 
     /// The same; where the row is not here an integer is promised to it.
     func localOrReserved(_ value: Value, _ reference: String?) throws -> Value {
         if let value = try local(value, reference) { return value }
-        guard case .reference(let identity) = value, let name = reference, let parent = store.catalog[name] else {
+        guard case .reference(let identity) = value, let parent = store.catalog.numbered(reference) else {
             return .null
         }
         return .integer(try integers.reserve(for: identity, in: parent))

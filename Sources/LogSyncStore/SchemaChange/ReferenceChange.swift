@@ -109,6 +109,23 @@ struct ReferenceChange {
         return found
     }
 
+    /// The clock records of rows that have the integer of another row in columns whose rows are named by other keys now. No
+    /// statement has to have touched them: the same number may have become the key.
+    ///
+    /// - Parameter columns: by id.
+    func rows(of table: TrackedTable, naming columns: Set<Int>) throws -> [Int64] {
+        let clock = ClockTable(table: table, connection: connection)
+        let continued = try ContinuedRows(of: table, in: store)
+        let places = table.columns.indices.filter { columns.contains(table.columns[$0].id) }
+        return try clock.allRows().compactMap { position in
+            guard let record = try clock.record(at: position),
+                let found = try continued.row(of: record, at: position),
+                places.contains(where: { record.isReference(found.row.values[$0], in: table.columns[$0].id) })
+            else { return nil }
+            return found.rowid
+        }
+    }
+
     /// What an integer was in logs until now; nil for a value that is the same now.
     ///
     /// - Parameter parent: what the column referred to.

@@ -73,6 +73,10 @@ struct SchemaReconciliation {
                 findings.newReferences[table.id] = try ReferenceChange(store: store).translate(table, former)
             }
         }
+        for table in store.catalog.tables {
+            guard let ended = former[table.id] else { continue }
+            findings.formerReferenceRows[table.id] = try ReferenceChange(store: store).rows(of: table, naming: ended)
+        }
         findings.newTables.formUnion(remade)
         try ReferenceHistory.note(store.catalog, on: connection)
         try adoptHiddenRows()
