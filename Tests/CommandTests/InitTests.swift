@@ -147,14 +147,23 @@ import Testing
     @Test(arguments: [
         "id INT PRIMARY KEY", "id BIGINT PRIMARY KEY", "id INTEGER PRIMARY KEY DESC", "id TEXT PRIMARY KEY",
     ])
-    func `a key that seems to count rows is warned of`(key: String) async throws {
+    func `a key that seems to count rows is warned of, and where it is an integer it has to be decided`(key: String)
+        async throws
+    {
         let tool = try Tool()
         let value = key.contains("TEXT") ? "printf('P%06d', value)" : "value"
         _ = try await tool.sql(
             "a.db", "CREATE TABLE t(\(key), v); INSERT INTO t SELECT \(value), 'v' FROM json_each('[1,2,3,4]')")
-        let report = try JSON(try await tool.succeed(arguments(tool, "--dry-run", "--json")).output)
+        let dry = try await tool.run(arguments(tool, "--dry-run", "--json"))
+        let report = try JSON(dry.output)
         let advice = report["tables"]?.array.first?["suggestions"]?.array.compactMap(\.string) ?? []
         #expect(advice.contains { $0.hasPrefix("if id counts the rows") }, "\(advice)")
+        #expect(dry.code == (key.contains("TEXT") ? 0 : 78))
+        if dry.code == 78 {
+            #expect(report["undecidedKeys"]?.array.first?["counted"]?.bool == true)
+            #expect(dry.errors.contains("--identity t=natural"), "\(dry)")
+            try await tool.succeed(arguments(tool, "--dry-run", "--identity", "t=natural"))
+        }
         _ = try await tool.sql(
             "a.db", "UPDATE t SET id = 'word ' || rowid; UPDATE t SET id = 40000 WHERE id = 'word 2'")
         let other = try JSON(try await tool.succeed(arguments(tool, "--dry-run", "--json")).output)
