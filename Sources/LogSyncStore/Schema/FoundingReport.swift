@@ -87,6 +87,9 @@ package struct FoundingReport: Sendable {
         }
     }
 
+    private var countedKeys: [TableReport.UndecidedKey] { undecidedKeys.filter { $0.isCounted ?? false } }
+    private var meaningfulKeys: [TableReport.UndecidedKey] { undecidedKeys.filter { !($0.isCounted ?? false) } }
+
     private var questions: [Question] {
         var questions: [Question] = []
         for column in undecided {
@@ -115,12 +118,20 @@ package struct FoundingReport: Sendable {
                     ? "\(what) integers of other tables' rows as text, which nothing translates: \(named)"
                     : "\(what) integers of other tables' rows, which differ from peer to peer: \(named)")
         }
-        if !undecidedKeys.isEmpty {
-            let named = undecidedKeys.map { "\(key($0)) \($0.reason)" }.joined(separator: ", ")
+        if !countedKeys.isEmpty {
+            let named = countedKeys.map(key).joined(separator: ", ")
             let what =
-                undecidedKeys.count == 1
+                countedKeys.count == 1
+                ? "a UNIQUE column seems to count rows, and is" : "UNIQUE columns seem to count rows, and are"
+            clauses.append(
+                "\(what) no PRIMARY KEY, so that two machines that add rows give one to two of them: \(named)")
+        }
+        if !meaningfulKeys.isEmpty {
+            let named = meaningfulKeys.map { "\(key($0)) \($0.reason)" }.joined(separator: ", ")
+            let what =
+                meaningfulKeys.count == 1
                 ? "an integer key seems to mean something, and not to be a number that each machine gives by itself"
-                : "\(undecidedKeys.count) integer keys seem to mean something, and not to be numbers that each machine gives "
+                : "\(meaningfulKeys.count) integer keys seem to mean something, and not to be numbers that each machine gives "
                     + "by itself"
             clauses.append("\(what): \(named)")
         }
@@ -137,9 +148,19 @@ package struct FoundingReport: Sendable {
             let no = questions.map { "--no-reference \($0.target)" }.joined(separator: " ")
             sentences.append("say where they do: \(yes), and where they do not: \(no).")
         }
-        if !undecidedKeys.isEmpty {
+        if !countedKeys.isEmpty {
+            func all(_ option: (String) -> String) -> String {
+                countedKeys.map { option(SQL.shell($0.table)) }.joined(separator: " ")
+            }
+            sentences.append(
+                "where one machine alone adds rows to these tables, or the keys mean the same everywhere: "
+                    + all { "--identity \($0)=natural" } + "; where each machine keeps its own rows: "
+                    + all { "--local \($0)" }
+                    + "; otherwise have the program number them by an INTEGER PRIMARY KEY, or draw keys by lot.")
+        }
+        if !meaningfulKeys.isEmpty {
             func all(_ identity: String) -> String {
-                undecidedKeys.map { "--identity \(SQL.shell($0.table))=\(identity)" }.joined(separator: " ")
+                meaningfulKeys.map { "--identity \(SQL.shell($0.table))=\(identity)" }.joined(separator: " ")
             }
             sentences.append(
                 "say which keys are the same everywhere, so that two machines that add one mean one row: \(all("natural")), "

@@ -64,9 +64,10 @@ extension TableRegistration {
     func undecidedKeys(_ catalog: Catalog, _ references: [ReferenceReport]) throws -> [TableReport.UndecidedKey] {
         guard plan.settings.isEmpty, !plan.knowsColumns else { return [] }
         let given = Set(plan.identities.keys.map(\.folded))
-        let keys = try MeaningfulKeys(catalog: catalog, connection: connection).found().filter {
-            !given.contains($0.table.folded)
-        }
+        let found =
+            try MeaningfulKeys(catalog: catalog, connection: connection).found()
+            + CountedKeys(catalog: catalog, connection: connection).found()
+        let keys = found.filter { !given.contains($0.table.folded) }
         return keys.filter { key in
             !references.contains { reference in
                 (reference.table, reference.column) == (key.table, key.column)

@@ -169,17 +169,24 @@ struct TableRegistration {
             return Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name))
         case nil:
             try checkIdentity(schema)
-            if let key = schema.integerKey, !refers(key, of: schema) {
+            if let key = schema.integerKey, try !refers(key, of: schema) {
                 return Choice(schema: schema, kind: .surrogate, key: [])
             }
             return Choice(schema: schema, kind: .natural, key: schema.keyColumns.map(\.name))
         }
     }
 
-    /// Whether a table's integer key is another table's, declared or by an option: its rows go by that table's.
-    private func refers(_ key: String, of schema: TableSchema) -> Bool {
-        schema.foreignKeys.contains {
-            $0.from.map { $0.folded } == [key.folded] && $0.parent.folded != schema.name.folded
+    /// Whether a table's integer key is another table's, declared or by an option: its rows go by that table's. So it is
+    /// where a foreign key of several columns has it as the integer key of the other (`(id, type)` of each kind of messages).
+    private func refers(_ key: String, of schema: TableSchema) throws -> Bool {
+        try schema.foreignKeys.contains { foreign in
+            guard foreign.parent.folded != schema.name.folded,
+                let place = foreign.from.firstIndex(where: { $0.folded == key.folded })
+            else { return false }
+            if foreign.from.count == 1 { return true }
+            guard foreign.to.indices.contains(place), let parent = try TableSchema.read(foreign.parent, on: connection)
+            else { return false }
+            return parent.integerKey?.folded == foreign.to[place].folded
         }
             || plan.references.contains {
                 $0.table.folded == schema.name.folded && $0.column.folded == key.folded

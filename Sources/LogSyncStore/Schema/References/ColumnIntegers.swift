@@ -39,10 +39,11 @@ final class ColumnIntegers {
     }
 
     /// Whether a column holds so many integers that it is hardly a chance that they are all there as keys.
-    func hasSeveral(_ column: String, in table: TrackedTable) throws -> Bool {
+    func hasSeveral(_ column: String, in table: TrackedTable, atLeast count: Int64 = 3) throws -> Bool {
         let name = SQL.name(column)
         return try connection.integer(
-            "SELECT count(*) FROM (SELECT DISTINCT \(name) FROM \(table.quoted) WHERE \(name) > 0 LIMIT 3)") == 3
+            "SELECT count(*) FROM (SELECT DISTINCT \(name) FROM \(table.quoted) WHERE \(name) > 0 LIMIT \(count))"
+        ) == count
     }
 
     /// Whether the first values of a column are as large as it takes.
@@ -63,6 +64,19 @@ final class ColumnIntegers {
             SELECT EXISTS(SELECT 1 FROM \(table.quoted) AS child WHERE typeof(\(name)) = 'integer' AND \(name) > 0
             AND NOT EXISTS(SELECT 1 FROM \(parent.quoted) AS parent WHERE parent.\(parent.rowid) = \(name)))
             """) == 0
+    }
+
+    /// Whether a column holds integers, and each of them is in another column, but for 0 and less.
+    func isWholly(
+        _ column: String, in table: TrackedTable, of key: String, in parent: TrackedTable
+    ) throws -> Bool {
+        let name = "child.\(SQL.name(column))"
+        return try holdsValues(column, in: table)
+            && connection.integer(
+                """
+                SELECT EXISTS(SELECT 1 FROM \(table.quoted) AS child WHERE typeof(\(name)) = 'integer' AND \(name) > 0
+                AND NOT EXISTS(SELECT 1 FROM \(parent.quoted) AS parent WHERE parent.\(SQL.name(key)) = \(name)))
+                """) == 0
     }
 
     /// Whether half of the integers that a column holds are the parent's: rows are deleted, and nothing forgets their
@@ -109,6 +123,25 @@ final class ColumnIntegers {
         let spread = Spread(count: row[0].asInteger, greatest: row[1].asInteger)
         spreads[ObjectIdentifier(table)] = spread
         return spread
+    }
+
+    /// Whether none of a column's integers is a row of a table that has some, and each was counted past.
+    func areGone(_ column: String, in table: TrackedTable, from parent: TrackedTable) throws -> Bool {
+        let name = SQL.name(column)
+        var counted = try greatest(of: parent)
+        guard counted > 0 else { return false }
+        if parent.schema.isAutoincrement {
+            counted = max(
+                counted,
+                try connection.integer(
+                    "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(parent.schema.name)) ?? 0)
+        }
+        return try connection.integer(
+            """
+            SELECT count(*) > 0 AND max(\(name)) <= \(counted)
+            AND NOT max(\(name) IN (SELECT \(parent.rowid) FROM \(parent.quoted)))
+            FROM \(table.quoted) WHERE typeof(\(name)) = 'integer' AND \(name) > 0
+            """) == 1
     }
 
     /// How many integers above 0 a table's rows have.

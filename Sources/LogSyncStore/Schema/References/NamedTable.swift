@@ -75,6 +75,7 @@ struct NamedTable {
         guard let last = words.all.last else { return false }
         return !Words.singular(last).isDisjoint(with: [
             "user", "person", "account", "member", "contact", "employee", "staff", "author", "profile", "identity",
+            "player", "student", "teacher", "customer", "patient", "participant",
         ])
     }
 }

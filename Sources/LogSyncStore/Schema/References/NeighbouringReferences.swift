@@ -41,6 +41,9 @@ struct NeighbouringReferences {
     /// The table to which another column refers that ends as this one does.
     private func sibling(of column: String, in table: TrackedTable) throws -> TrackedTable? {
         for other in known where other.table === table && other.column.folded != column.folded {
+            if ReferringName.begins(column, with: other.column), try isMore(column, in: table, of: other.parent) {
+                return other.parent
+            }
             guard let core = ReferringName.core(of: other.column), ReferringName.ends(column, with: core) else {
                 continue
             }
@@ -51,6 +54,12 @@ struct NeighbouringReferences {
             }
         }
         return nil
+    }
+
+    /// Whether a column that is called as a reference, with words after it, holds rows of the same table and nothing else.
+    private func isMore(_ column: String, in table: TrackedTable, of parent: TrackedTable) throws -> Bool {
+        try !integers.values(of: column, in: table).hasOthers && integers.hasSeveral(column, in: table)
+            && integers.isWhollyOf(parent, column, in: table)
     }
 
     /// The table of which a column holds, in each row, one of the rows that belong to that row.
@@ -100,6 +109,14 @@ extension ReferringName {
         }
         let isMarked = ["id", "fk", "ref"].contains { core.hasSuffix($0) && core.count > $0.count + 2 }
         return isMarked && !isAnyKey(core) ? core : nil
+    }
+
+    /// Whether a column's name is a reference's, with words after it that say of which time or kind that is:
+    /// `origin_current` beside `origin`.
+    static func begins(_ column: String, with reference: String) -> Bool {
+        let (words, first) = (Words(column).all, Words(reference).all)
+        guard words.count > first.count, words.starts(with: first), first.joined().count > 3 else { return false }
+        return !words.dropFirst(first.count).contains(where: Words.isOwn)
     }
 
     /// Whether a column's name is other words before a core.

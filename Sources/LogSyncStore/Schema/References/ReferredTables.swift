@@ -24,8 +24,43 @@ struct ReferredTables {
         people = named.filter { $0.words.all.count == shortest }.map(\.table)
         keyless = catalog.tables.filter { table in
             Self.isKeyless(table) && table.hasRowid
-                && !table.columns.contains { Self.isNumber($0.local, of: table) }
+                && !table.columns.contains { Self.isNumber($0.local, of: table) || numbersPart($0.local, of: table) }
         }.map(NamedTable.init)
+        /// `version_id` of `photo_versions`, where no table is called `versions`.
+        func numbersPart(_ column: String, of table: TrackedTable) -> Bool {
+            let name = Words(column).all.joined()
+            let words = Words(table.schema.name).all
+            guard words.count > 1, let last = words.last, name.hasSuffix("id"),
+                Words.isSame(String(name.dropLast(2)), last)
+            else { return false }
+            return !catalog.tables.contains { Words.isSame(Words($0.schema.name).all.joined(), last) }
+        }
+        valued = catalog.tables.filter { $0.localInteger == nil && $0.name != "logsync_setting" }.map { table in
+            let keys = table.key.map { table.columns[$0.index].local }
+            let numbers = table.columns.map(\.local).filter { Self.isNumber($0, of: table) }
+            return (NamedTable(table), keys.count == 1 ? keys : numbers)
+        }
+    }
+
+    /// Tables whose rows go by values that are the same everywhere, with the columns that hold these.
+    private let valued: [(named: NamedTable, keys: [String])]
+
+    /// Whether a column is called after a table whose rows go by such values, or is what its own table's row above is
+    /// called, and holds none but these.
+    func namesByValue(_ column: String, in table: TrackedTable, _ integers: ColumnIntegers) throws -> Bool {
+        let name = ReferringName(column)
+        return try valued.contains { named, keys in
+            guard
+                name.isParent(in: table)
+                    ? named.table === table
+                    : name.candidates(among: [named], of: table).contains(where: { $0.rank.distance == 0 })
+            else { return false }
+            return try keys.contains { key in
+                try (named.table !== table || key.folded != column.folded)
+                    && named.table.schema.affinity(of: key) == .integer
+                    && integers.isWholly(column, in: table, of: key, in: named.table)
+            }
+        }
     }
 
     /// The tables to which columns of the same name refer in other tables.
@@ -57,7 +92,7 @@ struct ReferredTables {
         isKeyless(table) && isNumber(column, of: table)
     }
 
-    private static func isNumber(_ column: String, of table: TrackedTable) -> Bool {
+    static func isNumber(_ column: String, of table: TrackedTable) -> Bool {
         let name = Words(column).all.joined()
         return ["id", "number", "no", "nr", "rowid"].contains(name)
             || name.hasSuffix("id") && Words.isSame(String(name.dropLast(2)), Words(table.schema.name).all.joined())
@@ -110,6 +145,11 @@ struct TypeColumns {
         }
         let types = try types(in: type.local, of: table.schema.name).map { Words($0) }
         return parents.filter { parent in types.contains { Self.isType($0, of: parent.schema.name) } }
+    }
+
+    /// The types that name a table.
+    func names(of parent: TrackedTable, in type: TrackedTable.Column, of table: TrackedTable) throws -> [String] {
+        try types(in: type.local, of: table.schema.name).filter { Self.isType(Words($0), of: parent.schema.name) }
     }
 
     /// Whether all types that a table's column has are names of one table: then it may be told of which its integers are.

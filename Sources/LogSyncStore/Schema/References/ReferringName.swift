@@ -4,15 +4,17 @@ import LogSyncSQLite
 /// What a column's name says of the table that it may refer to.
 struct ReferringName {
     /// Without what only says that it is a reference.
-    private var words: Words
+    private(set) var words: Words
     /// The name as one word.
     private let whole: String
     /// Whether the name says that it is a reference.
-    private var saysSo = false
+    private(set) var saysSo = false
     /// Whether it says that it is of rows, and of no table's: `row_id`.
     private var saysRow = false
     /// Whether the name says that it is a reference and not of what: `id`, `owner_id`, `next_id`.
-    var isAnyReference: Bool { saysSo && words.all.allSatisfy(Self.relations.contains) }
+    var isAnyReference: Bool {
+        saysSo && (words.all.allSatisfy(Self.relations.contains) || words.all == ["foreign"])
+    }
     /// Whether it may stand beside a column that says of what.
     var saysOwner: Bool { saysSo && (saysRow || !words.all.isEmpty) }
     /// Whether it says that it is a reference, of this program's.
@@ -24,16 +26,20 @@ struct ReferringName {
             || words.all.suffix(2) == ["assigned", "to"]
     }
     /// Whether it says whether a row is something, and not which: `is_owner`.
-    private var isFlag: Bool { words.all.count > 1 && Words.flags.contains(words.all[0]) }
+    var isFlag: Bool { words.all.count > 1 && Words.flags.contains(words.all[0]) }
     /// Whether what stands before its last word says that it is a row: `parentFolder`, and not `lastOrder`.
     var isKin: Bool { words.all.count > 1 && words.all.dropLast().allSatisfy(Self.kin.contains) }
     /// Whether it says how one row stands to another, and does not say that it is a reference: `next`, `ancestor`.
     ///
     /// Without what all columns of its table begin with, what may stand before a table's name says that alone: `page_latest`,
     /// `pl_from`.
+    ///
+    /// So does one of which the last word alone says it, behind words that may stand before a table's name: `first_child`.
     var isRelative: Bool {
-        !saysSo && !words.all.isEmpty
-            && words.all.allSatisfy { Self.relatives.contains($0) || isBare && Self.relations.contains($0) }
+        guard !saysSo, let last = words.all.last else { return false }
+        return words.all.allSatisfy {
+            Self.relatives.contains($0) || Self.relations.contains($0) && (isBare || Self.relatives.contains(last))
+        }
     }
     /// Whether it is without what all columns of its table begin with.
     let isBare: Bool
@@ -72,7 +78,7 @@ struct ReferringName {
     /// Words for the people who do something with rows.
     private static let agents: Set = [
         "author", "creator", "owner", "assignee", "reporter", "sender", "recipient", "receiver", "editor", "reviewer",
-        "approver", "modifier", "updater", "uploader", "poster",
+        "approver", "modifier", "updater", "uploader", "poster", "captain", "winner", "loser", "scorer", "organizer",
     ]
     /// The two ends of what joins rows of one table.
     private static let ends: [String: String] = {
@@ -132,7 +138,7 @@ struct ReferringName {
         }
     }
 
-    private var unmarked: Words?
+    private(set) var unmarked: Words?
 
     /// Whether it says that it is one end of something.
     var isEnd: Bool { Self.ends[whole] != nil || lastEnd != nil }
@@ -189,6 +195,8 @@ struct ReferringName {
                 // `permission_id` of `user_permissions` is a row of another table, if there is one.
                 let isOther = parent === table && rank.distance == 1 && !isKey
                 ranked.append((isOther ? Rank(distance: 3) : rank, parent))
+            } else if parent !== table, isParent(ofRows: named, in: table) {
+                ranked.append((Rank(distance: 1), parent))
             } else if isParent(in: table), parent === table {
                 ranked.append((Rank(distance: 1, rest: 1), parent))
             } else if isParent(words, of: table), parent !== table, isPart(table, of: named) {
@@ -248,7 +256,7 @@ struct ReferringName {
     }
 
     /// Whether the name says that it is another program's, and the table's does not: `discogs_album_id`.
-    private func isStrange(to parent: NamedTable) -> Bool {
+    func isStrange(to parent: NamedTable) -> Bool {
         let strange = Words.strangers.intersection(words.all)
         return !strange.isEmpty && strange.isDisjoint(with: parent.words.all)
     }
@@ -257,6 +265,12 @@ struct ReferringName {
     private func isParent(_ words: Words, of table: TrackedTable) -> Bool {
         guard let last = words.all.last, Self.parents.contains(last) else { return false }
         return words.all.count < 2 || !Words.flags.contains(words.all[0]) && !Words.isCount(words)
+    }
+
+    /// `feedParentId` of an article is the row above its feed.
+    private func isParent(ofRows named: NamedTable, in table: TrackedTable) -> Bool {
+        guard words.all.count > 1, isParent(words, of: table), let whole = named.whole else { return false }
+        return !whole.isDisjoint(with: Words.singular(words.all.dropLast().joined()))
     }
 
     /// Whether the name is that of the row below, beside that of the row above: `recurrence_child` beside

@@ -45,7 +45,13 @@ struct SharedKeys {
             .first { !$0.isEmpty }
         // `restriction_id` of `move_restrictions` is its own, though another table is called so, too.
         let isOwn = called?.contains { $0.parent === table && $0.rank.distance < 2 } ?? false
-        if let first = called?.first, first.isSure, first.parent !== table, first.rank.distance == 0 || !isOwn {
+        let isAny =
+            called?.first.map { first in
+                // `EntryID` numbers the rows of each table, and not those of `playlist_entries` alone.
+                first.rank.distance > 0 && ReferringName.isAnyKey(key)
+                    && all.names.contains { $0.table === first.parent && $0.key == named.key }
+            } ?? false
+        if let first = called?.first, first.isSure, first.parent !== table, !isAny, first.rank.distance == 0 || !isOwn {
             guard try integers.holdsValues(key, in: table) else { return (first.parent, .name) }
             return try integers.isMostlyOf(first.parent, key, in: table) ? (first.parent, .nameAndData) : nil
         }

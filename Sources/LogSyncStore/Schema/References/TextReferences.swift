@@ -31,7 +31,8 @@ struct TextReferences {
             where column.reference == nil && table.schema.affinity(of: column.local) == .text
                 && !table.schema.foreignKeys.contains(where: { $0.from.map(\.folded).contains(column.local.folded) })
             {
-                let type = ReferringName(column.local).saysOwner ? types.column(beside: column.local, in: table) : nil
+                let saysOwner = ReferringName(column.local).saysOwner || Words(column.local).all == ["id"]
+                let type = saysOwner ? types.column(beside: column.local, in: table) : nil
                 let (parents, evidence) = try parents(of: column.local, type, in: table, all, types)
                 for parent in parents {
                     reports.append(
@@ -49,6 +50,9 @@ struct TextReferences {
         _ types: TypeColumns
     ) throws -> ([TrackedTable], ReferenceReport.Evidence) {
         let named = ReferringName(column)
+        if let type, let parents = try parents(of: column, beside: type, in: table, all, types) {
+            return (parents, .nameAndData)
+        }
         let typed = try type.map { try types.tables(namedBy: $0, in: table, among: all.tables) } ?? []
         let called = named.candidates(among: all.names, of: table).filter(\.isSure)
         let best = called.first.map { best in called.filter { $0.rank == best.rank }.map(\.parent) } ?? []
@@ -60,17 +64,39 @@ struct TextReferences {
             let others = all.tables.filter { $0 !== table }
             return (!named.saysOurs ? [] : type != nil && parents.isEmpty ? others : parents, .name)
         }
-        guard named.saysOwner || integers.count > 2 else { return ([], .name) }
+        // `track` is a number more often than a row of `playlist_tracks`.
+        guard named.saysOwner || integers.count > 2 && called.first?.rank.distance == 0 else { return ([], .name) }
         return (try parents.filter { try isMostly(integers, of: $0) }, .nameAndData)
+    }
+
+    /// The tables of which a column has integers in the rows of which another says that they are of these tables; nil where
+    /// it has of none. Other rows may hold anything: a ticket goes by its number, a page by its name.
+    private func parents(
+        of column: String, beside type: TrackedTable.Column, in table: TrackedTable, _ all: ReferredTables,
+        _ types: TypeColumns
+    ) throws -> [TrackedTable]? {
+        var found: [TrackedTable] = []
+        for parent in try types.tables(namedBy: type, in: table, among: all.tables) {
+            let names = try types.names(of: parent, in: type, of: table).map(SQL.literal).joined(separator: ", ")
+            guard !names.isEmpty,
+                let integers = try integers(of: column, in: table, where: "\(SQL.name(type.local)) IN (\(names))"),
+                !integers.isEmpty, try isMostly(integers, of: parent)
+            else { continue }
+            found.append(parent)
+        }
+        return found.isEmpty ? nil : found
     }
 
     /// The different integers that a column's texts are, or lists of; none where it is empty, and nil where it holds
     /// something else.
-    private func integers(of column: String, in table: TrackedTable) throws -> Set<Int64>? {
+    private func integers(of column: String, in table: TrackedTable, where condition: String = "1") throws -> Set<
+        Int64
+    >? {
         let name = SQL.name(column)
         var integers: Set<Int64> = []
         let statement = try Statement(
-            "SELECT \(name) FROM \(table.quoted) WHERE \(name) <> '' LIMIT \(Self.sample)", on: connection)
+            "SELECT \(name) FROM \(table.quoted) WHERE \(name) <> '' AND \(condition) LIMIT \(Self.sample)",
+            on: connection)
         while try statement.step() {
             guard case .text(let bytes) = statement.value(0), bytes.count < 100_000,
                 let found = Self.integers(String(decoding: bytes, as: UTF8.self))

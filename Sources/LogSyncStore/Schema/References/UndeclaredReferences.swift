@@ -33,11 +33,11 @@ import LogSyncSQLite
 
 /// Finds columns that seem to refer to tables whose integers are local.
 struct UndeclaredReferences {
-    private let catalog: Catalog
+    let catalog: Catalog
     private let connection: Connection
     /// Whether a recipe says of what columns are: one of the application, and not only of what it is made with.
-    private let hasRecipe: Bool
-    private let integers: ColumnIntegers
+    let hasRecipe: Bool
+    let integers: ColumnIntegers
     private let types: TypeColumns
 
     private typealias Evidence = ReferenceReport.Evidence
@@ -89,6 +89,7 @@ struct UndeclaredReferences {
                 }
             }
         }
+        if !hasRecipe { reports = try agreeing(reports) }
         return hasRecipe ? reports : reports + (try neighbouring(reports, where: isWanted))
     }
 
@@ -125,18 +126,20 @@ struct UndeclaredReferences {
         return others
     }
 
-    /// Columns without values, of which the name alone is no reason to ask, and three of a table's integers would be: that
-    /// has to be seen when they come.
+    /// Columns with fewer than three values, of which the name alone is no reason to ask, and three of a table's integers
+    /// would be: that has to be seen when they come.
     func unanswered() throws -> [(table: TrackedTable, column: TrackedTable.Column)] {
-        guard !ReferredTables(catalog).isEmpty else { return [] }
+        let all = ReferredTables(catalog)
+        guard !all.isEmpty else { return [] }
         return try catalog.tables.filter { $0.name != "logsync_setting" }.flatMap { table in
             try table.columns.filter { column in
                 let named = ReferringName(column.local)
                 guard column.reference == nil, column.local != table.schema.integerKey,
                     [.integer, .blob].contains(table.schema.affinity(of: column.local)),
                     named.isAnyReference || mayBeUnnamed(named) || mayBeRelative(named, in: table)
+                        || !hasRecipe && !named.looseParents(among: all.names).isEmpty
                 else { return false }
-                return try !isDeclared(column, in: table) && !integers.holdsValues(column.local, in: table)
+                return try !isDeclared(column, in: table) && !integers.hasSeveral(column.local, in: table)
             }.map { (table, $0) }
         }
     }
@@ -187,6 +190,8 @@ struct UndeclaredReferences {
                 called = bare.candidates(among: all.names, of: table)
             }
         }
+        // What names rows of such a table is the same everywhere.
+        if called.first?.rank.distance ?? 3 > 0, try all.namesByValue(column, in: table, integers) { return [] }
         if called.isEmpty, affinity == .integer, let parent = try keylessParent(named, column, in: table, all) {
             return [(parent, .nameAndData)]
         }
@@ -201,6 +206,7 @@ struct UndeclaredReferences {
             // Most columns: to say that they are nothing must not take a look at each of their values.
             guard affinity == .integer || affinity == .blob,
                 try mayBeUnnamed(named) || mayBeRelative(named, in: table)
+                    || !hasRecipe && !named.looseParents(among: all.names).isEmpty
                     || integers.mayBeLarge(column, in: table)
                     || !integers.certainHolders(among: parents, of: column, in: table).isEmpty
             else { return [] }
@@ -222,6 +228,7 @@ struct UndeclaredReferences {
         if !typed.isEmpty { return typed.map { ($0, .nameAndData) } }
         let fitting = try fitting(called, named, column, in: table, parents)
         if !fitting.isEmpty { return fitting.map { ($0, .nameAndData) } }
+        if let parent = try goneParent(called, named, column, in: table) { return [(parent, .nameAndData)] }
         if let parent = try integers.holders(among: joined, of: column, in: table).first { return [(parent, .join)] }
         if isRelation {
             return try integers.holders(among: parents.filter(relations.isEntity), of: column, in: table)
@@ -245,8 +252,9 @@ struct UndeclaredReferences {
         if certain.count == 1 { return [(certain[0], .data)] }
         let rows = parents + all.keyless.map(\.table).filter { $0 !== table }
         if let ends = try ends(named, column, in: table, rows) { return ends.map { ($0, .nameAndData) } }
+        if let parent = try looseParent(named, column, in: table, all) { return [(parent, .nameAndData)] }
         guard mayBeUnnamed(named) || !hasRecipe && (named.isRelative || named.isAgent),
-            try integers.hasSeveral(column, in: table)
+            try integers.hasSeveral(column, in: table) || isOfLink(column, in: table)
         else { return [] }
         return try whole(column, in: table, parents).map { ($0, .nameAndData) }
     }

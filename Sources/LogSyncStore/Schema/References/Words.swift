@@ -81,6 +81,11 @@ struct Words {
         "format",
         "value", "key", "name", "date", "time",
     ]
+    /// Whether a word is what each row may have of its own, and no row of another table.
+    static func isOfRow(_ word: String) -> Bool {
+        quantities.contains(word) || ["name", "date", "time", "value", "key", "format", "flag", "mode"].contains(word)
+    }
+
     /// What columns are called that are numbers of the row itself, whatever tables there are.
     static let quantities: Set = ["version", "position", "order", "count", "size", "number", "index"]
     /// What the rows of a table are called that are within another's.
