@@ -184,4 +184,40 @@ import Testing
             #expect(try peer.strings("SELECT coalesce(v, '-') FROM t ORDER BY 1") == ["-", "by b", "x"])
         }
     }
+
+    /// Whether the other machine's migration was met before decides nothing.
+    @Test(arguments: [true, false])
+    func aTextKeyThatBecomesTheIntegerKeyGoesOnNamingTheRows(seesOther: Bool) throws {
+        let (a, b) = try pair(
+            """
+            CREATE TABLE t(code TEXT PRIMARY KEY NOT NULL, n TEXT);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, code TEXT REFERENCES t(code), n TEXT);
+            """)
+        let migration = """
+            BEGIN; CREATE TABLE m(code INTEGER PRIMARY KEY NOT NULL, n TEXT); INSERT INTO m SELECT * FROM t;
+            CREATE TABLE o(id INTEGER PRIMARY KEY, code INT REFERENCES t(code), n TEXT); INSERT INTO o SELECT * FROM c;
+            DROP TABLE c; DROP TABLE t; ALTER TABLE m RENAME TO t; ALTER TABLE o RENAME TO c; COMMIT;
+            """
+        func insert(_ code: Int, on peer: TestPeer) throws {
+            try peer.write(
+                "INSERT INTO t VALUES(\(code), 'n\(code)'); INSERT INTO c(code, n) VALUES(\(code), 'n\(code)')")
+        }
+        try insert(101, on: a)
+        try insert(201, on: b)
+        try agree(a, b)
+        try insert(102, on: a)
+        try a.write(migration)
+        try insert(103, on: a)
+        try insert(202, on: b)
+        if seesOther { try b.pull(from: a) } else { try b.record() }
+        try b.write(migration)
+        try insert(203, on: b)
+        try agree(a, b)
+        try insert(104, on: a)
+        try agree(a, b)
+        for peer in [a, b] {
+            let rows = try peer.strings("SELECT t.code, t.n, c.n FROM t JOIN c ON c.code = t.code ORDER BY 1")
+            #expect(rows == [101, 102, 103, 104, 201, 202, 203].map { "\($0)|n\($0)|n\($0)" }, "\(peer.name)")
+        }
+    }
 }

@@ -118,7 +118,7 @@ extension SchemaReconciliation {
     /// - Returns: how their records were found until now, by table id.
     func reconcileKinds(areNamesKnown: Bool = false) throws -> [Int64: FormerKey] {
         var changes: [Int64: FormerKey] = [:]
-        let keeping = try KeyHistory(connection).tables
+        let history = try KeyHistory(connection)
         for table in try registered() where table.logName != "logsync_setting" {
             let kind: TrackedTable.IdentityKind
             var key: [String] = []
@@ -134,8 +134,11 @@ extension SchemaReconciliation {
                 kind = table.schema.integerKey == nil ? .natural : .surrogate
                 if kind == .natural { key = table.schema.keyColumns.map(\.name) }
             case .natural:
-                // Rows whose identities are not their integers cannot go by these.
-                let isTheirs = table.isIntegerKey && (table.wasInteger || !keeping.contains(table.id))
+                // Where another key was the first one, rows have identities that are not their integers. Every peer says the
+                // same of that, whatever it has met.
+                let first = history.firstKey(of: table.logName) ?? table.key
+                let isFirst = first.map { $0.folded } == table.key.map { $0.folded }
+                let isTheirs = table.isIntegerKey && (table.wasInteger || isFirst)
                 guard table.schema.integerKey != nil, !isTheirs, !(table.wasInteger && table.lacksColumns)
                 else { continue }
                 kind = table.isUnique && !table.isIntegerKey ? .columns : .surrogate
