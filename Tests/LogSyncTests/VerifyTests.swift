@@ -23,7 +23,7 @@ struct VerifyTests {
         try await a.initialize()
         b = try await world.clone("b")
         try b.insert("two")
-        try b.execute("INSERT INTO list VALUES(2, 'b')")
+        try b.execute("INSERT INTO list VALUES(2, 'b'); UPDATE note SET stars = 3 WHERE id = 'two'")
         try a.execute("INSERT INTO list VALUES(2, 'c'); INSERT INTO item VALUES(7, 2, 'y'); DELETE FROM note")
         try await settle(a, b)
     }
@@ -64,6 +64,23 @@ struct VerifyTests {
         try shell.run()
         shell.waitUntilExit()
         #expect(shell.terminationStatus == 0)
+    }
+
+    @Test("A number that a column's former type has made real is the number that was recorded")
+    func formerTypes() async throws {
+        for type in ["REAL", ""] {
+            try a.execute(
+                """
+                CREATE TABLE n(id TEXT PRIMARY KEY NOT NULL, body TEXT, stars \(type));
+                INSERT INTO n SELECT * FROM note; DROP TABLE note; ALTER TABLE n RENAME TO note
+                """)
+            try await settle(a, b)
+        }
+        let database = try a.database()
+        defer { try? database.close() }
+        let types = try await database.read { try String.fetchAll($0, sql: "SELECT typeof(stars) FROM note") }
+        #expect(types == ["real"])
+        #expect(try await verify().findings.map(\.code) == [])
     }
 
     @Test("A row that refers to one which is gone, by a reference that was only named, is replayed as it is shown")

@@ -134,10 +134,12 @@ extension SchemaReconciliation {
                 kind = table.schema.integerKey == nil ? .natural : .surrogate
                 if kind == .natural { key = table.schema.keyColumns.map(\.name) }
             case .natural:
-                // Where another key was the first one, rows have identities that are not their integers. Every peer says the
-                // same of that, whatever it has met.
-                let first = history.firstKey(of: table.logName) ?? table.key
-                let isFirst = first.map { $0.folded } == table.key.map { $0.folded }
+                // Where another key was the first one, or none, rows have identities that are not their integers. Peers say the
+                // same of that, whatever they have met.
+                let first = history.firstKey(of: table.logName)
+                let isFirst =
+                    first.map { $0.map { $0.folded } == table.key.map { $0.folded } }
+                    ?? !history.tables.contains(table.id)
                 let isTheirs = table.isIntegerKey && (table.wasInteger || isFirst)
                 guard table.schema.integerKey != nil, !isTheirs, !(table.wasInteger && table.lacksColumns)
                 else { continue }

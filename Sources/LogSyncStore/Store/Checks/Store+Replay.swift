@@ -143,11 +143,19 @@ extension Store {
             for place in position.flatMap({ numbers[$0] }) ?? [] { values[place] = statement.value(place + 1) }
             let identity = stored ?? reader.naturalIdentity { values[$0] }
             var row = identity.map { store.rowDigest(table, $0) } ?? 0
-            for (value, name) in zip(values, names) { row &+= Digest.mix(digests.of(value), name) }
+            for (value, name) in zip(values, names) { row &+= Digest.mix(digests.of(value.asNumber), name) }
             // Mixed once more, so that cells cannot change places between rows.
             digest &+= Digest.mix(row, UInt64(table.columns.count))
             rows += 1
         }
         return ShownTable(columns: Set(table.columns.map(\.name)), rows: rows, digest: digest)
+    }
+}
+
+extension Value {
+    /// The value, a number that is whole as an integer: which of the two a row holds is its column's type, or one that the
+    /// column had before a migration.
+    fileprivate var asNumber: Value {
+        if case .real(let real) = self, let integer = Int64(exactly: real) { .integer(integer) } else { self }
     }
 }
