@@ -21,7 +21,7 @@ struct SecondConnectionTests {
         let isOver = Mutex(false)
         let other = Thread {
             while !isOver.withLock({ $0 }) {
-                let second = try? SecondConnection(path, flags: SQLITE_OPEN_READONLY, extensions: [])
+                let second = try? SecondConnection(path, flags: SQLITE_OPEN_READWRITE, extensions: [])
                 _ = try? second?.connection.integer("SELECT count(*) FROM t")
             }
         }
