@@ -96,7 +96,9 @@ final class Recorder {
         for table in tables { try table.addDisplacedRows() }
         // What was deleted and inserted as it was is no delete.
         for table in tables { try table.keepRowsInsertedAgain() }
-        for table in tables { try table.addNewReferences() }
+        for table in tables { try table.addChangedReferences() }
+        // What names a row by its key is recorded with the key that the row is going to show.
+        for table in tables { try table.renewFormerReferences() }
         // A setting says that a reference is enforced no more, and is a row to be recorded like other rows.
         try stopEnforcingBrokenReferences()
         // From here on records change their places: keys made of integers are looked up by what these meant.

@@ -180,9 +180,9 @@ final class TableRecording {
     /// Phase `keepRowsInsertedAgain`.
     func keepRowsInsertedAgain() throws { try RowsInsertedAgain(self)?.keep() }
 
-    /// Phase `addNewReferences`: rows that no program has touched, and that show a number which means a row now, or one that
-    /// meant a row and is its key now.
-    func addNewReferences() throws {
+    /// Phase `addChangedReferences`: rows that no program has touched, and that show a number which means a row now, or one
+    /// that meant a row and is its key now.
+    func addChangedReferences() throws {
         let findings = recorder.findings
         let rows = (findings.newReferences[table.id]?.rows ?? []) + (findings.formerReferenceRows[table.id] ?? [])
         for position in rows {
@@ -193,7 +193,11 @@ final class TableRecording {
             else { continue }
             try captured.add(key, rowid: table.hasRowid ? position : nil, milliseconds: 0)
         }
-        guard let ended = findings.formerReferences[table.id] else { return }
+    }
+
+    /// Phase `renewFormerReferences`.
+    func renewFormerReferences() throws {
+        guard let ended = recorder.findings.formerReferences[table.id] else { return }
         let references = try FormerReferences(of: table, columns: ended, in: recorder.store)
         for (key, touched) in captured.touched {
             guard let row = try currentRow(key, touched) else { continue }

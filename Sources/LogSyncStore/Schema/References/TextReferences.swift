@@ -89,9 +89,9 @@ struct TextReferences {
 
     /// The different integers that a column's texts are, or lists of; none where it is empty, and nil where it holds
     /// something else.
-    private func integers(of column: String, in table: TrackedTable, where condition: String = "1") throws -> Set<
-        Int64
-    >? {
+    private func integers(
+        of column: String, in table: TrackedTable, where condition: String = "1"
+    ) throws -> Set<Int64>? {
         let name = SQL.name(column)
         var integers: Set<Int64> = []
         let statement = try Statement(
