@@ -33,8 +33,8 @@ struct Notes {
             configuration: configuration)
 
         // At every start: open the store beside the app's own connection, listen, and let it run.
-        let deskReplicator = try Replicator(store: folder + "/desk.db", configuration: configuration)
-        let phoneReplicator = try Replicator(store: folder + "/phone.db", configuration: configuration)
+        let deskReplicator = try await Replicator.open(store: folder + "/desk.db", configuration: configuration)
+        let phoneReplicator = try await Replicator.open(store: folder + "/phone.db", configuration: configuration)
         let arrivals = phoneReplicator.didImport
         await deskReplicator.start()
         await phoneReplicator.start()

@@ -7,7 +7,7 @@ import Logging
 /// Keeps one store and its container in step: *record → publish → scan → import → did import*.
 ///
 /// ```swift
-/// let replicator = try Replicator(store: "notes.db", configuration: SyncConfiguration())
+/// let replicator = try await Replicator.open(store: "notes.db", configuration: SyncConfiguration())
 /// let result = try await replicator.sync()
 /// print(result.imported, result.held)
 /// ```

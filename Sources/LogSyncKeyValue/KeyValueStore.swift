@@ -86,7 +86,7 @@ public final class KeyValueStore: Sendable {
         _ path: String, limits: KeyValueLimits = .default, runs: Bool = false,
         configuration: SyncConfiguration = SyncConfiguration()
     ) async throws -> KeyValueStore {
-        let replicator = try Replicator(store: path, configuration: configuration)
+        let replicator = try await Replicator.open(store: path, configuration: configuration)
         let database = try pool(path)
         try await check(database, path)
         return try await begin(database, replicator, limits, isNew: false, runs: runs)

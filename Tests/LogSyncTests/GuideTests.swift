@@ -180,7 +180,7 @@ import Testing
         await settings.close()
 
         do {
-            _ = try Replicator(store: folder + "/missing.db", configuration: configuration)
+            _ = try await Replicator.open(store: folder + "/missing.db", configuration: configuration)
         } catch let error as LogSyncError where error.code == .noStore {
             print(error.message, error.help ?? "", error.isTransient)
         }

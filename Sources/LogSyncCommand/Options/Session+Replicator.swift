@@ -14,14 +14,13 @@ extension Session {
         return configuration
     }
 
-    /// Opens a store, waiting for SQLite off Swift's threads.
+    /// Opens a store.
     ///
     /// - Parameter warningsOnly: whether notices are left out, because the subcommand says itself what they would.
     func open(_ store: String, warningsOnly: Bool = false) async throws -> Replicator {
         var configuration = configuration()
         // With --verbose, each step is said.
         if warningsOnly, configuration.logger.logLevel == .notice { configuration.logger.logLevel = .warning }
-        let opening = configuration
-        return try await blocking { try Replicator(store: store, configuration: opening) }
+        return try await Replicator.open(store: store, configuration: configuration)
     }
 }

@@ -17,7 +17,7 @@ extension Replicator {
             return try await founder.doctor(StorePlace.absolute(path))
         }
         do {
-            let replicator = try Replicator(store: path, configuration: configuration)
+            let replicator = try await Replicator.open(store: path, configuration: configuration)
             let report = await Result { try await replicator.doctor() }
             await replicator.close()
             return try report.get()

@@ -90,7 +90,7 @@ extension Replicator {
     private static func with<T: Sendable>(
         _ path: String, _ configuration: SyncConfiguration, _ body: (Replicator) async throws -> T
     ) async throws -> T {
-        let replicator = try Replicator(store: path, configuration: configuration)
+        let replicator = try await Replicator.open(store: path, configuration: configuration)
         do {
             let result = try await body(replicator)
             await replicator.close()

@@ -45,7 +45,7 @@ extension Replicator {
             }
             return report
         }
-        let replicator = try Replicator(store: path, configuration: configuration)
+        let replicator = try await Replicator.open(store: path, configuration: configuration)
         await replicator.close()
         var report = VerifyReport(path: replicator.path)
         let place = try StorePlace(path)

@@ -19,8 +19,6 @@ actor Founder {
         self.content = content
     }
 
-    func open(_ store: String) throws -> Replicator { try Replicator(store: store, configuration: configuration) }
-
     /// - Parameter isCloning: whether a clone is about to put the store in its place.
     func saveState(
         of store: Store, at place: StorePlace, in stateDirectory: StateDirectory, isCloning: Bool? = nil

@@ -29,7 +29,7 @@ extension Replicator {
         var report = try await founder.clone(to: store, peerName: peerName, functions, progress)
         let peer = report.peer.id
         // Tells the others that there is one more, and takes what has come meanwhile.
-        let replicator = try await founder.open(report.store)
+        let replicator = try await Replicator.open(store: report.store, configuration: configuration)
         do {
             let result = try await replicator.sync()
             report.imported += result.imported

@@ -22,7 +22,7 @@ extension Replicator {
         let founder = Founder(configuration: configuration, container: container, content: content)
         guard !options.dryRun else { return await founder.outlook(store, options) }
         var report = try await founder.initialize(store, options)
-        let replicator = try await founder.open(store)
+        let replicator = try await Replicator.open(store: store, configuration: configuration)
         let result = try await replicator.sync()
         let status = try await replicator.status()
         if report.joined, status.parked > 0 {

@@ -69,6 +69,20 @@ extension Replicator {
         return replicator
     }
 
+    /// Opens a store on the replicator's own thread, so that the caller's does not wait for the database.
+    ///
+    /// It may be kept waiting for as long as `configuration.wait` says, 10 s by default, by a process that has the database
+    /// for itself; a user interface would stand still in ``init(store:configuration:opensNow:)``.
+    ///
+    /// - Throws: what ``init(store:configuration:opensNow:)`` throws.
+    public static func open(store path: String, configuration: SyncConfiguration) async throws -> Replicator {
+        let replicator = try Replicator(store: path, configuration: configuration, opensNow: false)
+        try await replicator.openNow()
+        return replicator
+    }
+
+    private func openNow() throws { try inspect { _ in } }
+
     /// What a database is to become that is no store yet.
     struct FoundingPlan: Sendable {
         var container: String
