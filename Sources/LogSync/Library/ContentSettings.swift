@@ -44,8 +44,6 @@ struct ContentSettings {
     /// What the folder says against its snapshots.
     let doubts: SnapshotDoubts
 
-    static let table = "logsync_setting"
-
     /// Reads the settings of the newest snapshot and the transactions after it that change settings; files that cannot
     /// be read (yet) are passed over, and so are snapshots that the folder contradicts.
     ///
@@ -165,14 +163,14 @@ struct ContentSettings {
     private mutating func read(_ name: LogFileName, of peer: PeerID, _ logs: LogLibrary) throws {
         var withSettings: Set<UInt64> = []
         try logs.reader(name, of: peer).forEachSummary { summary in
-            if summary.counts[Self.table] != nil { withSettings.insert(summary.header.dot.sequence) }
+            if summary.counts[SettingTable.name] != nil { withSettings.insert(summary.header.dot.sequence) }
         }
         guard !withSettings.isEmpty else { return }
         let reader = try logs.reader(name, of: peer)
         while let segment = try reader.nextTransaction() {
             guard withSettings.contains(segment.header.dot.sequence) else { continue }
             while let groups = try segment.nextFrame() {
-                for group in groups where group.table == Self.table { take(group, segment.header.dot) }
+                for group in groups where group.table == SettingTable.name { take(group, segment.header.dot) }
             }
         }
     }

@@ -53,9 +53,9 @@ final class SnapshotDoubts {
         let reader = try library.snapshots.reader(snapshot.name, of: snapshot.peer)
         while let rows = try reader.next() {
             held[rows.table.folded, default: 0] += Self.present(rows)
-            if rows.table == ContentSettings.table { found.settings.append(rows) }
+            if rows.table == SettingTable.name { found.settings.append(rows) }
         }
-        if held[ContentSettings.table, default: 0] == 0 {
+        if held[SettingTable.name, default: 0] == 0 {
             found.doubt = "it has none of the content's settings"
         } else if let least = try leastRows(of: snapshot) {
             let lacking = least.filter { held[$0.key, default: 0] < $0.value }.min { $0.key < $1.key }
@@ -97,7 +97,7 @@ final class SnapshotDoubts {
         let named = try Store.columns(ofSchema: snapshot.manifest.schemaText)
         let lost = Set(snapshot.manifest.lost.map(\.table.folded))
         return inserted.filter { table, _ in
-            table == ContentSettings.table || named[table] != nil && !lost.contains(table)
+            table == SettingTable.name || named[table] != nil && !lost.contains(table)
         }.reduce(into: [:]) { $0[$1.key] = max(0, $1.value - (deleted[$1.key] ?? 0)) }
     }
 

@@ -20,7 +20,7 @@ final class SnapshotBlobs {
     func reference(
         to value: Value, in table: String, _ identity: RowIdentity, _ column: String
     ) throws -> Value {
-        guard let publish, table != "logsync_setting", let (reference, bytes) = value.external(above: threshold) else {
+        guard let publish, table != SettingTable.name, let (reference, bytes) = value.external(above: threshold) else {
             return value
         }
         if published.insert(reference.id).inserted {

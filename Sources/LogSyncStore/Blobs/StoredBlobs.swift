@@ -128,5 +128,5 @@ struct StoredBlobs {
 
 extension TrackedTable {
     /// Settings are read from logs before there is a store that could look for blobs.
-    var isExternalizable: Bool { name != "logsync_setting" }
+    var isExternalizable: Bool { !holdsSettings }
 }

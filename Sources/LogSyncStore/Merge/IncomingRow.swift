@@ -154,7 +154,7 @@ struct GroupTarget {
     /// - Throws: ``UnreadyTable`` where a column refers to other rows at the author, and not here.
     func check(_ group: RowGroup, _ catalog: Catalog) throws {
         guard let table else { return }
-        guard table.name == "logsync_setting" else {
+        guard table.holdsSettings else {
             for (column, position) in zip(group.columns, positions) {
                 guard let parent = column.referencedTable, let position else { continue }
                 try UnreadyTable.check(table.columns[position], in: table, refersTo: parent, catalog)

@@ -101,7 +101,7 @@ final class TransactionMerge {
         try advanceVector(to: incoming.chain)
         try reinsertEditedRows()
         try updateShownRows()
-        if counts["logsync_setting"] != nil, try KeyHistory(store.connection) != store.catalog.keys {
+        if counts[SettingTable.name] != nil, try KeyHistory(store.connection) != store.catalog.keys {
             try store.reloadCatalog()
         }
         try store.keepHistory(notes.tables, of: token)
@@ -265,7 +265,7 @@ final class TransactionMerge {
 
     private func updateShownRows() throws {
         // Which rows are shown is decided by the settings as they are with this transaction.
-        if counts["logsync_setting"] != nil {
+        if counts[SettingTable.name] != nil {
             store.hasLateRenames = nil
             try PolicyChange(store: store, shownRows: shownRows).apply()
         }

@@ -45,7 +45,7 @@ struct InitialRows {
 
     /// Settings were not there yet when rows were pinned, and are nobody's but logsync's to write.
     private func reader(_ table: TrackedTable) -> TableReader {
-        TableReader(table: table, store: store, on: table.name == "logsync_setting" ? nil : source)
+        TableReader(table: table, store: store, on: table.holdsSettings ? nil : source)
     }
 
     /// Lets others write, but not where rows are read on the connection that writes: a statement that has begun would hold

@@ -179,7 +179,7 @@ final class Recorder {
     /// Gives up the references that this store's own data broke, in the transaction that tells other peers so.
     private func stopEnforcingBrokenReferences() throws {
         let broken = try BrokenReferences(store: store).since(tables)
-        guard !broken.isEmpty, let settings = store.catalog["logsync_setting"] else { return }
+        guard !broken.isEmpty, let settings = store.catalog[SettingTable.name] else { return }
         for rule in broken { try Settings(store).set(ReferenceRule.setting, rule.target, ReferenceRule.unenforced) }
         try recording(of: settings)?.readPendingRows()
     }

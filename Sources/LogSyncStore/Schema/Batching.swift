@@ -61,7 +61,7 @@ extension Batching {
         add(.hasNoCounters, where: !hasCounters)
         add(.fitsWord, where: 1...64 ~= table.columns.count)
         add(.fitsStatement, where: 1...1000 ~= table.columns.count)
-        add(.isOfProgram, where: table.name != "logsync_setting")
+        add(.isOfProgram, where: !table.holdsSettings)
         add(.hasKeyWithoutReference, where: !table.keyHasReference)
         add(.hasBinaryKey, where: table.key.allSatisfy { $0.collation == .binary })
         switch table.kind {

@@ -54,7 +54,7 @@ struct Catalog {
             sorted.append(table)
         }
         // What the settings say has to be known before the rows of other tables come.
-        let settings = tables.filter { $0.name == "logsync_setting" }
+        let settings = tables.filter(\.holdsSettings)
         for table in settings + tables.sorted(by: { $0.name < $1.name }) { visit(table) }
         return sorted
     }

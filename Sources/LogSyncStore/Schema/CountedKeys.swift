@@ -19,7 +19,7 @@ struct CountedKeys {
 
     func found() throws -> [TableReport.UndecidedKey] {
         try catalog.tables.compactMap { table in
-            guard table.kind == .natural, table.name != "logsync_setting", table.schema.integerKey == nil,
+            guard table.kind == .natural, !table.holdsSettings, table.schema.integerKey == nil,
                 let column = try key(of: table)
             else { return nil }
             return TableReport.UndecidedKey(

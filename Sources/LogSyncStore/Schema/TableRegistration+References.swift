@@ -5,7 +5,7 @@ extension TableRegistration {
     /// Every column that refers to another table's rows, or seems to.
     func references(_ catalog: Catalog) throws -> [ReferenceReport] {
         var reports: [ReferenceReport] = []
-        for table in catalog.tables where table.name != "logsync_setting" {
+        for table in catalog.programTables {
             for column in table.columns {
                 guard let parent = column.reference.flatMap({ catalog[$0] }) else { continue }
                 let isFromRecipe = plan.recipeReferences.contains("\(table.schema.name).\(column.local)".folded)

@@ -119,7 +119,7 @@ extension SchemaReconciliation {
     func reconcileKinds(areNamesKnown: Bool = false) throws -> [Int64: FormerKey] {
         var changes: [Int64: FormerKey] = [:]
         let history = try KeyHistory(connection)
-        for table in try registered() where table.logName != "logsync_setting" {
+        for table in try registered() where table.logName != SettingTable.name {
             let kind: TrackedTable.IdentityKind
             var key: [String] = []
             switch table.kind {
@@ -159,7 +159,7 @@ extension SchemaReconciliation {
     func reconcileKeys(_ changes: [Int64: FormerKey]) throws -> [Int64: FormerKey] {
         var changes = changes
         changes.merge(try reconcileKinds(areNamesKnown: true)) { known, _ in known }
-        for table in try registered() where table.kind == .natural && table.logName != "logsync_setting" {
+        for table in try registered() where table.kind == .natural && table.logName != SettingTable.name {
             // Rows go by columns that were chosen, whatever the table has for a key.
             let present =
                 try isChosen(table)

@@ -44,7 +44,7 @@ struct ReferenceChange {
         let history = try ReferenceHistory(connection)
         var former: Former = [:]
         var ended: [Int64: Set<Int>] = [:]
-        for table in store.catalog.tables where table.name != "logsync_setting" {
+        for table in store.catalog.programTables {
             var now: [Int: String?] = [:]
             for column in table.columns where history.contains(column.id, of: table.id) {
                 let noted = history.parent(of: column.id, in: table.id)

@@ -18,7 +18,7 @@ struct ComparedSchema {
     init(_ catalog: Catalog, on connection: Connection) throws {
         let names = Dictionary(
             catalog.tables.map { ($0.schema.name.folded, $0.name) }, uniquingKeysWith: { first, _ in first })
-        for tracked in catalog.tables where tracked.name != "logsync_setting" {
+        for tracked in catalog.programTables {
             let schema = tracked.schema
             let columns = Dictionary(
                 tracked.columns.map { ($0.local.folded, $0.name) }, uniquingKeysWith: { first, _ in first })

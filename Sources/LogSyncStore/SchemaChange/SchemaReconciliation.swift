@@ -161,9 +161,7 @@ struct SchemaReconciliation {
         try releaseTables()
         guard !names.isEmpty else { return [] }
         var plan = InitializePlan(content: "", container: "", peerName: "")
-        plan.settings = try connection.rows("SELECT kind, target, value FROM logsync_setting").map {
-            (String(text: $0[0]), String(text: $0[1]), String(text: $0[2]))
-        }
+        plan.settings = try SettingTable(connection).all()
         plan = plan.withContentSettings()
         try LeftTables(connection).follow(names)
         // What this store left out stays its own choice, whatever settings anybody wrote.

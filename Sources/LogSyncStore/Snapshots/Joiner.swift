@@ -66,7 +66,7 @@ final class Joiner {
         }
         try store.checkIdentities([theirs.identity], in: table)
         let isRenamed = theirs.rename(as: table)
-        if table.name == "logsync_setting", let value = theirs.state.cellsByName["value"]?.versions.first?.value {
+        if table.holdsSettings, let value = theirs.state.cellsByName["value"]?.versions.first?.value {
             try UnreadyTable.check(theirs.identity, value, store.catalog)
         }
         if mayDefer, theirs.isAlive, try refersToMissing(theirs, in: table) { return false }
@@ -75,7 +75,7 @@ final class Joiner {
         let key = spellOutKey(of: &theirs)
         if let position = try shownRows.locate(theirs.identity, in: table) {
             // The content's settings are there before.
-            if isFilling, table.name != "logsync_setting" { throw SnapshotStage.repeatedRow(in: table.name) }
+            if isFilling, !table.holdsSettings { throw SnapshotStage.repeatedRow(in: table.name) }
             try joinShown(theirs, key, at: position, in: table)
         } else {
             try joinHidden(theirs, key, in: table)
@@ -112,7 +112,7 @@ final class Joiner {
     /// Decides which rows stand. Call it when all rows of this transaction are joined.
     func settle() throws {
         // What stands depends on policies and on which keys are enforced.
-        if tables["logsync_setting"] != nil { try PolicyChange(store: store, shownRows: shownRows).apply() }
+        if tables[SettingTable.name] != nil { try PolicyChange(store: store, shownRows: shownRows).apply() }
         _ = try EditReinsertion(store, shownRows: shownRows).reinsert(lost, in: &undecided)
         try ShownRowsPass(store, shownRows: shownRows)
             .run(undecided, formerRows: formerRows, notes: notes)
@@ -177,7 +177,7 @@ final class Joiner {
 
     private func joinHidden(_ theirs: RowState, _ key: FirstKey?, in table: TrackedTable?) throws {
         let kept = try HiddenRows(store).row(theirs.table, theirs.identity)
-        if isFilling, theirs.table != "logsync_setting",
+        if isFilling, theirs.table != SettingTable.name,
             kept != nil || undecidedNames.contains(SnapshotRowName(table: theirs.table, identity: theirs.identity))
         {
             throw SnapshotStage.repeatedRow(in: theirs.table)

@@ -50,7 +50,7 @@ final class SnapshotFiller {
     }
 
     private func simpleFrame(_ rows: SnapshotRows, _ number: Int) throws -> SimpleFrame? {
-        guard takesAsGiven, case .plain(let plain) = rows, rows.table != "logsync_setting",
+        guard takesAsGiven, case .plain(let plain) = rows, rows.table != SettingTable.name,
             let table = store.catalog[rows.table], table.name.hasSameBytes(as: rows.table),
             let target = SimpleTarget(plain, table),
             // Of the same schema, and from a peer of another, which writes other types.

@@ -37,15 +37,13 @@ struct SnapshotSource {
 
     func take() throws -> TakenSnapshot {
         // Settings come first: they decide how the others are shown.
-        for table in store.catalog.tables where table.name == Self.settings { try writeShown(table) }
-        for table in store.catalog.tables where table.name != Self.settings { try writeShown(table) }
+        for table in store.catalog.tables where table.holdsSettings { try writeShown(table) }
+        for table in store.catalog.programTables { try writeShown(table) }
         try writeHidden()
         let hash = try writer.finish()
         return TakenSnapshot(
             vector: vector, sequence: vector[store.ownID], hash: hash, lost: lost, blobs: blobs.placed)
     }
-
-    private static let settings = "logsync_setting"
 
     // MARK: Manifest
 

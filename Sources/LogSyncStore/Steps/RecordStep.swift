@@ -118,7 +118,7 @@ struct RecordStep {
         return (recorded, adopted)
     }
 
-    private func setsPolicies(_ recorded: RecordedTransaction?) -> Bool { recorded?.counts["logsync_setting"] != nil }
+    private func setsPolicies(_ recorded: RecordedTransaction?) -> Bool { recorded?.counts[SettingTable.name] != nil }
 
     private func isNoted(_ fact: String) throws -> Bool { try store.facts.value(fact) == .integer(1) }
 }

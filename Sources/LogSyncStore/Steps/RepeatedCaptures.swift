@@ -61,7 +61,7 @@ struct RepeatedCaptures {
         let pending = try PendingRows(store)
         var captured: [Int64: CapturedRows] = [:]
         try incoming.forEachGroup { group in
-            guard let table = store.catalog[group.table], pending.has(table), table.name != "logsync_setting" else {
+            guard let table = store.catalog[group.table], pending.has(table), !table.holdsSettings else {
                 return
             }
             var rows = try captured[table.id] ?? CapturedRows(of: table, store)

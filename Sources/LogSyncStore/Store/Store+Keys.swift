@@ -24,9 +24,7 @@ extension Store {
     /// - Throws: `invalidStore` where the schema tries what none needs, or makes no table; then nothing is changed.
     package func learnKeys(from schema: String) throws {
         try database.write { store in
-            let settings = try store.connection.rows("SELECT kind, target, value FROM logsync_setting").map {
-                (kind: String(text: $0[0]), target: String(text: $0[1]), value: String(text: $0[2]))
-            }
+            let settings = try SettingTable(store.connection).all()
             for (table, names) in try KeyNames.names(in: schema, settings: settings, store.configuration)
             where store.catalog[table] == nil && KeyNames(store).names(of: table) == nil {
                 try KeyNames(store).learn(names, of: table)
@@ -58,9 +56,7 @@ extension KeyNames {
     ) throws -> Catalog {
         try connection.execute(StoreSchema.sql)
         for setting in settings {
-            try connection.run(
-                "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
-                .text(setting.target), .text(setting.value))
+            try SettingTable(connection).write(setting.kind, setting.target, setting.value)
         }
         var plan = InitializePlan(content: "", container: "", peerName: "")
         plan.settings = settings

@@ -80,7 +80,7 @@ extension Store {
             while try statement.step(), entries.count < limit ?? .max {
                 var counts = try decoder.decode(
                     [String: ChangeCounts].self, from: Data(statement.bytes(6)))
-                counts["logsync_setting"] = nil
+                counts[SettingTable.name] = nil
                 if let names, names.isDisjoint(with: counts.keys) { continue }
                 entries.append(
                     HistoryEntry(
@@ -161,7 +161,7 @@ extension OpenStore {
     ///
     /// - Throws: `usage` where this store has never heard of one that is called so.
     func tables(named name: String?) throws -> [TrackedTable] {
-        let tables = catalog.tables.filter { $0.name != "logsync_setting" }
+        let tables = catalog.programTables
         guard let name else { return tables }
         let names = try logNames(of: name)
         return tables.filter { names.contains($0.name) }

@@ -8,7 +8,7 @@ extension Store {
             let registering = TableRegistration(
                 connection: store.connection, plan: InitializePlan(content: "", container: "", peerName: ""))
             let counters = Dictionary(grouping: try store.allocators()) { $0.table.folded }
-            var reports = try store.catalog.tables.filter { $0.name != "logsync_setting" }.map { table in
+            var reports = try store.catalog.programTables.map { table in
                 try registering.report(table, counters: counters[table.name.folded] ?? [])
             }
             for left in try AppSchema.leftTables(on: store.connection) {

@@ -72,7 +72,7 @@ extension Renaming {
 extension MigrationReport {
     init(_ result: MigrationResult, store: String, dryRun: Bool) {
         func counts(_ recorded: RecordedTransaction?) -> [String: ChangeCounts] {
-            (recorded?.counts ?? [:]).filter { $0.key != ContentSettings.table }
+            (recorded?.counts ?? [:]).filter { $0.key != SettingTable.name }
         }
         self.store = store
         self.dryRun = dryRun

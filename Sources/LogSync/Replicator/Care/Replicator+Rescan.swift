@@ -35,7 +35,7 @@ extension ReplicatedStore {
             logger.notice("\(place.path): the triggers of \(table) were gone; they are back")
         }
         func counts(_ recorded: RecordedTransaction?) -> [String: ChangeCounts] {
-            (recorded?.counts ?? [:]).filter { $0.key != ContentSettings.table }
+            (recorded?.counts ?? [:]).filter { $0.key != SettingTable.name }
         }
         return RescanReport(
             store: place.path, pending: counts(prepared.pending), found: counts(found),

@@ -52,7 +52,7 @@ struct HistoryRows {
     /// A version byte; then of each table but the settings its name, counts and flags, the lists of columns that updates
     /// changed, and its keys by kind, each update with the number of its list.
     static func encode(_ tables: [String: TableChanges]) -> [UInt8] {
-        let tables = tables.filter { $0.key != "logsync_setting" }
+        let tables = tables.filter { $0.key != SettingTable.name }
         var writer = RecordWriter()
         writer.bytes.append(version)
         writer.append(UInt64(tables.count))

@@ -15,7 +15,7 @@ extension OpenStore {
     func keepHistory(
         _ tables: [String: TableChanges], cause: HistoryCause, from dot: Dot? = nil, time: Int64
     ) throws {
-        let rows = tables.filter { $0.key != "logsync_setting" }
+        let rows = tables.filter { $0.key != SettingTable.name }
         guard !rows.isEmpty else { return }
         try HistoryRows(connection: connection).keep(
             rows, of: try History.nextToken(self), cause: cause.rawValue,
@@ -62,7 +62,7 @@ extension OpenStore {
             var counts = rows?.mapValues(\.counts) ?? [:]
             if rows == nil, !statement.isNull(6) {
                 counts = try decoder.decode([String: ChangeCounts].self, from: Data(statement.bytes(6)))
-                counts["logsync_setting"] = nil
+                counts[SettingTable.name] = nil
             }
             let time = statement.integer(3)
             let entry = HistoryEntry(

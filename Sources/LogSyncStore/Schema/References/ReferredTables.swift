@@ -35,7 +35,7 @@ struct ReferredTables {
             else { return false }
             return !catalog.tables.contains { Words.isSame(Words($0.schema.name).all.joined(), last) }
         }
-        valued = catalog.tables.filter { $0.localInteger == nil && $0.name != "logsync_setting" }.map { table in
+        valued = catalog.programTables.filter { $0.localInteger == nil }.map { table in
             let keys = table.key.map { table.columns[$0.index].local }
             let numbers = table.columns.map(\.local).filter { Self.isNumber($0, of: table) }
             return (NamedTable(table), keys.count == 1 ? keys : numbers)

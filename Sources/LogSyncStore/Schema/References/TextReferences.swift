@@ -26,7 +26,7 @@ struct TextReferences {
         guard !all.tables.isEmpty else { return [] }
         let types = TypeColumns(connection: connection)
         var reports: [ReferenceReport] = []
-        for table in catalog.tables where table.name != "logsync_setting" {
+        for table in catalog.programTables {
             for column in table.columns
             where column.reference == nil && table.schema.affinity(of: column.local) == .text
                 && !table.schema.foreignKeys.contains(where: { $0.from.map(\.folded).contains(column.local.folded) })

@@ -75,7 +75,7 @@ struct UndeclaredReferences {
             all: all, joins: try JoinedColumns(catalog, connection),
             relations: try EntityRelations(EntityTables(connection)))
         var reports: [ReferenceReport] = []
-        for table in catalog.tables where table.name != "logsync_setting" {
+        for table in catalog.programTables {
             for column in table.columns
             where column.reference == nil && column.local != table.schema.integerKey && isWanted(column, table) {
                 guard try !isDeclared(column, in: table) else { continue }
@@ -111,7 +111,7 @@ struct UndeclaredReferences {
         }
         let neighbours = NeighbouringReferences(integers: integers, connection: connection, known: known)
         var others: [ReferenceReport] = []
-        for table in catalog.tables where table.name != "logsync_setting" {
+        for table in catalog.programTables {
             for column in table.columns where column.reference == nil && isWanted(column, table) {
                 guard found["\(table.schema.name).\(column.local)".folded] == nil,
                     try !isDeclared(column, in: table),
@@ -131,7 +131,7 @@ struct UndeclaredReferences {
     func unanswered() throws -> [(table: TrackedTable, column: TrackedTable.Column)] {
         let all = ReferredTables(catalog)
         guard !all.isEmpty else { return [] }
-        return try catalog.tables.filter { $0.name != "logsync_setting" }.flatMap { table in
+        return try catalog.programTables.flatMap { table in
             try table.columns.filter { column in
                 let named = ReferringName(column.local)
                 guard column.reference == nil, column.local != table.schema.integerKey,

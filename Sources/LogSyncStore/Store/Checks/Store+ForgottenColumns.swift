@@ -51,7 +51,7 @@ extension Store {
             let names = try FirstNames(store)
             let lost = try ForgottenColumns(store).all()
             var without: Set<[String]> = []
-            for table in store.catalog.tables where table.name != "logsync_setting" {
+            for table in store.catalog.programTables {
                 for name in names.of(table: table.schema.name) where store.catalog[name] == nil {
                     without.insert([name])
                 }

@@ -70,7 +70,7 @@ extension Store {
             }) {
                 health.brokenForeignKeys[String(text: row[0]), default: 0] += 1
             }
-            for table in store.catalog.tables where table.name != "logsync_setting" {
+            for table in store.catalog.programTables {
                 if try !Capture.isInstalled(table, on: connection) { health.withoutTriggers.append(table.schema.name) }
                 guard let count = try differing(table, store) else { continue }
                 if count > 0 { health.differing[table.schema.name] = count }
@@ -89,7 +89,7 @@ extension Store {
     package func differingRows() throws -> [String: Int]? {
         try database.read { store in
             var found: [String: Int] = [:]
-            for table in store.catalog.tables where table.name != "logsync_setting" {
+            for table in store.catalog.programTables {
                 guard let count = try differing(table, store) else { return nil }
                 if count > 0 { found[table.schema.name] = count }
             }

@@ -87,7 +87,7 @@ extension Store {
             let tables =
                 try SchemaReconciliation.isNeeded(store) ? [] : store.catalog.tables.filter { !pending.has($0) }
             let compared = Set(tables.map(\.id))
-            let unrecorded = store.catalog.tables.filter { !compared.contains($0.id) && $0.name != "logsync_setting" }
+            let unrecorded = store.catalog.programTables.filter { !compared.contains($0.id) }
             return ComparableState(
                 vector: store.peers.vector, digest: store.digestText, shown: try Self.shown(tables, store, key),
                 unrecorded: unrecorded.map(\.schema.name).sorted(),
@@ -99,7 +99,7 @@ extension Store {
         _ tables: [TrackedTable], _ store: OpenStore, _ key: ComparisonKey
     ) throws -> [String: ShownTable] {
         var shown: [String: ShownTable] = [:]
-        for table in tables where table.name != "logsync_setting" {
+        for table in tables where !table.holdsSettings {
             shown[table.name] = try Self.shown(table, store, key.digest)
         }
         return shown

@@ -9,9 +9,7 @@ extension Store {
     package func schemaDifferences(from text: String) throws -> [SchemaDifference] {
         let schema = try ForeignSchema(text)
         return try database.read { store in
-            let settings = try store.connection.rows("SELECT kind, target, value FROM logsync_setting").map {
-                (kind: String(text: $0[0]), target: String(text: $0[1]), value: String(text: $0[2]))
-            }
+            let settings = try SettingTable(store.connection).all()
             // A table that is not replicated here differs from nothing.
             let left = try AppSchema.Left.skip.tables(on: store.connection)
                 .union(AppSchema.Left.local.tables(on: store.connection))

@@ -18,7 +18,7 @@ extension Store {
             var report = found
             let counters = Dictionary(grouping: found.counters) { $0.table.folded }
             report.tables =
-                try store.catalog.tables.filter { $0.name != "logsync_setting" }.map { table in
+                try store.catalog.programTables.map { table in
                     var reported = try registering.report(table, counters: counters[table.schema.name.folded] ?? [])
                     reported.suggestions += found.counted.filter { $0.table == table.schema.name }.map(\.suggestion)
                     return reported
@@ -86,11 +86,9 @@ extension Store {
         if records, let refusal = report.refusal { throw refusal }
         try UnmadeObjects(connection).add(choices.unfit.map { ($0, nil) })
         for setting in plan.settings where ["rename", Renames.list].contains(setting.kind) {
-            try connection.run(
-                "INSERT INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(setting.kind),
-                .text(setting.target), .text(setting.value))
+            try SettingTable(connection).write(setting.kind, setting.target, setting.value)
         }
-        if let settings = try TableSchema.read("logsync_setting", on: connection) {
+        if let settings = try TableSchema.read(SettingTable.name, on: connection) {
             try registering.register(
                 TableRegistration.Choice(schema: settings, kind: .natural, key: settings.keyColumns.map(\.name)))
         }
@@ -113,9 +111,7 @@ extension Store {
             let chosen = plan.policies.filter { !Policies.tablePolicies.contains($0.policy) }.map { $0.target.folded }
             report.counted = try CountedColumns(catalog, on: connection).found(except: Set(chosen))
             for column in report.counted {
-                try connection.run(
-                    "INSERT INTO logsync_setting(kind, target, value) VALUES('policy', ?, ?)", .text(column.target),
-                    .text(MergePolicy.sum.name))
+                try SettingTable(connection).write("policy", column.target, MergePolicy.sum.name)
             }
             if records { try LaterColumns(connection).noteUnanswered(in: catalog, plan) }
         }
@@ -181,13 +177,9 @@ extension Store {
         _ connection: Connection, plan: InitializePlan, peer: PeerID, tracked: [TableRegistration.Choice],
         left: [(table: String, why: String)]
     ) throws {
-        func set(_ kind: String, _ target: String, _ value: String) throws {
-            try connection.run(
-                "INSERT OR REPLACE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)", .text(kind),
-                .text(target), .text(value))
-        }
-        for setting in plan.settings { try set(setting.kind, setting.target, setting.value) }
-        try set("peer", peer.description, plan.peerName)
+        let settings = SettingTable(connection)
+        for setting in plan.settings { try settings.write(setting.kind, setting.target, setting.value) }
+        try settings.write("peer", peer.description, plan.peerName)
         for choice in tracked {
             let names = Renames(connection)
             let table = try names.currentLogName(choice.schema.name)
@@ -195,31 +187,29 @@ extension Store {
             let setting =
                 choice.isOfChosenColumns
                 ? "columns=" + (try KeyList.encode(key)) : choice.kind.rawValue
-            try set("identity", table, setting)
+            try settings.write("identity", table, setting)
         }
         for choice in tracked where choice.schema.isAutoincrement {
             let number = try connection.integer(
                 "SELECT seq FROM sqlite_sequence WHERE name = ?", .text(choice.schema.name))
-            if let number { try set("sequence", choice.schema.name, String(number)) }
+            if let number { try settings.write("sequence", choice.schema.name, String(number)) }
         }
-        for (table, column, parent) in plan.references { try set("reference", "\(table).\(column)", parent) }
-        for (target, parent) in plan.referencePatterns { try set("reference", target, parent) }
-        for (target, policy) in plan.policies { try set(Policies.kind(of: policy), target, policy) }
+        for (table, column, parent) in plan.references { try settings.write("reference", "\(table).\(column)", parent) }
+        for (target, parent) in plan.referencePatterns { try settings.write("reference", target, parent) }
+        for (target, policy) in plan.policies { try settings.write(Policies.kind(of: policy), target, policy) }
         try writeAllocators(plan.allocators, connection)
-        if let recipe = plan.recipe { try set(recipeSetting, "content", recipe) }
+        if let recipe = plan.recipe { try settings.write(recipeSetting, "content", recipe) }
         // Tables that note migrations, too: other versions know others.
         for (table, why) in left {
             let choice: AppSchema.Left = why == "local" ? .local : .skip
-            try set(choice.rawValue, table, "1")
+            try settings.write(choice.rawValue, table, "1")
             try StoreFacts(connection).set(choice.key(table), .integer(1))
         }
     }
 
     private static func writeAllocators(_ allocators: [ProgramAllocator], _ connection: Connection) throws {
         for allocator in allocators {
-            try connection.run(
-                "INSERT OR REPLACE INTO logsync_setting(kind, target, value) VALUES(?, ?, ?)",
-                .text(ProgramAllocator.setting), .text(allocator.target), .text(allocator.text()))
+            try SettingTable(connection).write(ProgramAllocator.setting, allocator.target, allocator.text())
         }
     }
 

@@ -49,7 +49,7 @@ package final class PackagedRows {
         }
         var batch = RowBatch()
         while let groups = try segment.nextFrame() {
-            for group in groups where group.table != "logsync_setting" { try batch.append(group, body) }
+            for group in groups where group.table != SettingTable.name { try batch.append(group, body) }
         }
         try batch.flush(body)
     }
