@@ -14,8 +14,31 @@ final class KernelLocks: Sendable {
 
     private struct Lock {
         let process: pid_t
+        let device: Device
         let isWrite: Bool
         let bytes: ClosedRange<UInt64>
+    }
+
+    /// Of a file system, as the kernel numbers it.
+    private struct Device: Hashable {
+        let major: UInt64
+        let minor: UInt64
+
+        /// Source: `gnu_dev_major` in glibc's `sys/sysmacros.h`.
+        init(_ number: dev_t) {
+            let number = UInt64(number)
+            major = number >> 8 & 0xFFF | number >> 32 & 0xFFFF_F000
+            minor = number & 0xFF | number >> 12 & 0xFFFF_FF00
+        }
+
+        /// Two numbers with a colon between them.
+        init?(text: ArraySlice<UInt8>, radix: UInt64) {
+            let parts = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+            guard parts.count >= 2, let major = UInt64(text: parts[0], radix: radix),
+                let minor = UInt64(text: parts[1], radix: radix)
+            else { return nil }
+            (self.major, self.minor) = (major, minor)
+        }
     }
 
     private struct LockList {
@@ -23,9 +46,12 @@ final class KernelLocks: Sendable {
         let cost: Duration
         /// By inode, of the databases and of the indexes.
         let locks: [UInt64: [Lock]]
+        /// The file systems that are mounted; nil while nobody has asked.
+        var mounted: Set<Device>?
     }
 
     private let list: @Sendable () -> [UInt8]
+    private let mounts: @Sendable () -> [UInt8]
     private let last = Mutex<LockList?>(nil)
 
     /// How old a reading may be that tells of a transaction, of a database that is held alone, and of who reads.
@@ -44,8 +70,16 @@ final class KernelLocks: Sendable {
     /// SQLite's RESERVED_BYTE.
     private static let reservedByte: UInt64 = 0x4000_0001
 
-    /// - Parameter list: what the kernel lists, in the form of `/proc/locks`.
-    init(list: @escaping @Sendable () -> [UInt8] = KernelLocks.contents) { self.list = list }
+    /// - Parameters:
+    ///   - list: what the kernel lists, in the form of `/proc/locks`.
+    ///   - mounts: what is mounted, in the form of `/proc/self/mountinfo`.
+    init(
+        list: @escaping @Sendable () -> [UInt8] = { KernelLocks.contents("/proc/locks") },
+        mounts: @escaping @Sendable () -> [UInt8] = { KernelLocks.contents("/proc/self/mountinfo") }
+    ) {
+        self.list = list
+        self.mounts = mounts
+    }
 
     /// The process, other than this one, that has a write transaction open; nil where there is none, or that cannot be told.
     ///
@@ -98,19 +132,25 @@ final class KernelLocks: Sendable {
         var status = stat()
         guard stat(path, &status) == 0 else { return [] }
         return last.withLock { last in
-            if let known = last, known.start.duration(to: .now) < max(age, known.cost * Self.costFactor) {
-                return known.locks[UInt64(status.st_ino)] ?? []
+            if last.map({ $0.start.duration(to: .now) >= max(age, $0.cost * Self.costFactor) }) ?? true {
+                let start = ContinuousClock.now
+                let locks = Self.parse(list())
+                last = LockList(start: start, cost: start.duration(to: .now), locks: locks)
             }
-            let start = ContinuousClock.now
-            let locks = Self.parse(list())
-            last = LockList(start: start, cost: start.duration(to: .now), locks: locks)
-            return locks[UInt64(status.st_ino)] ?? []
+            let locks = last?.locks[UInt64(status.st_ino)] ?? []
+            // Files of two file systems may have one number.
+            let device = Device(status.st_dev)
+            guard locks.contains(where: { $0.device != device }) else { return locks }
+            // On some, as btrfs, files have another device than the one that the kernel lists, and then no mount has it.
+            let mounted = last?.mounted ?? Self.devices(mounts())
+            last?.mounted = mounted
+            return mounted.contains(device) ? locks.filter { $0.device == device } : locks
         }
     }
 
     /// What the kernel lists; without /proc nothing is known.
-    private static func contents() -> [UInt8] {
-        let file = open("/proc/locks", O_RDONLY | O_CLOEXEC)
+    private static func contents(_ path: String) -> [UInt8] {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }
         defer { close(file) }
         // It has no size, and comes in pieces.
@@ -130,19 +170,34 @@ final class KernelLocks: Sendable {
         text.split(separator: UInt8(ascii: "\n")).reduce(into: [:]) { locks, line in
             let words = line.split(separator: UInt8(ascii: " "))
             guard words.count == 8, words[1].elementsEqual("POSIX".utf8), let process = pid_t(text: words[4]),
-                process > 0,
+                process > 0, let device = Device(text: words[5], radix: 16),
                 let inode = words[5].split(separator: UInt8(ascii: ":")).last.flatMap({ UInt64(text: $0) }),
                 let first = UInt64(text: words[6])
             else { return }
             let last = words[7].elementsEqual("EOF".utf8) ? UInt64.max : UInt64(text: words[7]) ?? first
             guard first <= last else { return }
             let isWrite = words[3].elementsEqual("WRITE".utf8)
-            locks[inode, default: []].append(Lock(process: process, isWrite: isWrite, bytes: first...last))
+            locks[inode, default: []].append(
+                Lock(process: process, device: device, isWrite: isWrite, bytes: first...last))
         }
     }
 }
 
+extension KernelLocks {
+    /// The devices of what is mounted, as `36 35 98:0 /mnt1 /mnt2 rw,noatime …` lists them.
+    ///
+    /// Source: `proc_pid_mountinfo(5)`.
+    private static func devices(_ mounts: [UInt8]) -> Set<Device> {
+        Set(
+            mounts.split(separator: UInt8(ascii: "\n")).compactMap { line in
+                line.split(separator: UInt8(ascii: " ")).dropFirst(2).first.flatMap { Device(text: $0, radix: 10) }
+            })
+    }
+}
+
 extension FixedWidthInteger {
-    /// A number in decimal digits; nil where it is none.
-    fileprivate init?(text: ArraySlice<UInt8>) { self.init(String(decoding: text, as: UTF8.self)) }
+    /// A number in digits; nil where it is none.
+    fileprivate init?(text: ArraySlice<UInt8>, radix: UInt64 = 10) {
+        self.init(String(decoding: text, as: UTF8.self), radix: Int(radix))
+    }
 }

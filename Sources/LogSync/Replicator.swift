@@ -199,7 +199,7 @@ public actor Replicator {
         let recording = try await record(parts, extent, &result)
         // Where the container is not there, what was recorded waits in the outbox.
         let scan = try recording.scan?.get()
-        if recording.isOutdated, let scan { try await importAll(scan, &result) }
+        if recording.isOutdated, let scan { try await importAll(scan, publishes: false, &result) }
         if parts.contains(.publish) {
             try await publish(&result)
             // A repair of the own folder is told with what is held. In a hurry, what has arrived comes first.
@@ -207,7 +207,7 @@ public actor Replicator {
         }
         if parts.contains(.import), let scan {
             let before = result.recorded
-            try await importAll(scan, &result)
+            try await importAll(scan, publishes: parts.contains(.publish), &result)
             // What was recorded on the way, and rows that an import brought back here, are news for the others.
             if parts.contains(.publish), result.recorded > before { try await publish(&result) }
         }
@@ -281,28 +281,35 @@ public actor Replicator {
 
     // MARK: Import
 
-    private func importAll(_ scan: ContainerScan, _ result: inout SyncResult) async throws {
+    /// - Parameter publishes: whether what programs write meanwhile goes out before all is imported, which may take long.
+    private func importAll(_ scan: ContainerScan, publishes: Bool, _ result: inout SyncResult) async throws {
         currentActivity.isImporting = true
+        // One plan after the other: a folder may have as many branches in one another as it likes.
+        while try await importOnce(scan, publishes: publishes, &result) {}
+    }
+
+    /// Returns whether what was found calls for another plan.
+    private func importOnce(
+        _ scan: ContainerScan, publishes: Bool, _ result: inout SyncResult
+    ) async throws -> Bool {
         let plan = try await step { try $0.inbox.plan(scan) }
         while let step = try await importNext(plan) {
             result.recorded += (step.recorded == nil ? 0 : 1) + step.revived.count
             result.imported += step.imported.count
+            if publishes, step.recorded != nil { try await publish(&result) }
         }
-        if try await step({ try $0.inbox.branches.findBranches(plan, scan) }) {
-            return try await importAll(scan, &result)
-        }
+        if try await step({ try $0.inbox.branches.findBranches(plan, scan) }) { return true }
         if let joined = try await joinSnapshot(plan, scan) {
             if joined.recorded != nil { result.recorded += 1 }
             result.imported += Int(clamping: joined.transactions)
-            return try await importAll(scan, &result)
+            return true
         }
-        let isOutdated = try await step { store in
+        return try await step { store in
             try store.inbox.finish(plan, scan)
             // Others have seen what this store never did: it is an older state of itself.
             guard store.identity.seenByOthers > 0 else { return false }
             return try store.settleIdentity(scan)?.isOutdated ?? false
         }
-        if isOutdated { try await importAll(scan, &result) }
     }
 
     /// Imports what is ready, a step at a time. Returns nil where nothing is.

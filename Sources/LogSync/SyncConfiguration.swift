@@ -66,6 +66,12 @@ public struct SyncConfiguration: Sendable {
     /// How often a running replicator looks at everything, whatever it was told of.
     var fullScanInterval: Duration = .seconds(60)
 
+    /// For how long one peer's transactions are imported while others' wait.
+    var importTurn: Duration = .seconds(1)
+
+    /// How long one step of importing keeps programs from writing, in seconds.
+    var lockBudget = StoreConfiguration().lockBudget
+
     /// How much of a database SQLite keeps in memory, in bytes.
     var pageCache = StoreConfiguration().pageCache
 
@@ -94,6 +100,7 @@ extension SyncConfiguration {
         configuration.maximumDrift = Int64(maximumDrift / .milliseconds(1))
         configuration.blobThreshold = blobThreshold
         configuration.pageCache = pageCache
+        configuration.lockBudget = lockBudget
         return configuration
     }
 

@@ -8,9 +8,14 @@ package struct RowState {
     package var table: String
     package var identity: RowIdentity
     /// No base, no cells by id: ``RowClock/inserts``, ``RowClock/cellsByName`` and ``RowClock/deletes`` say it all.
-    package var state: RowClock
+    package var state: RowClock {
+        didSet { spellings = nil }
+    }
     /// The integer it had, or has at its author.
     package var integer: Int64?
+    /// The names of its cells, by what they are when folded; nil until it is asked for, and where cells may have changed
+    /// since. A change may name ever so many columns that are not here.
+    private var spellings: [String: String]?
 
     package var isAlive: Bool { !state.inserts.isEmpty }
     package var hasCells: Bool { state.cellsByName.values.contains { !$0.isEmpty } }
@@ -34,8 +39,12 @@ package struct RowState {
             var own = stamp
             own.time = cell.time
             // An insert's own columns are told apart by more than their spelling.
-            let name = hasCells ? spelling(of: cell.name) : cell.name
-            state.cellsByName[name, default: CellState()].versions.append(Version(stamp: own, value: cell.value))
+            let version = Version(stamp: own, value: cell.value)
+            if hasCells {
+                withCell(cell.name) { $0.versions.append(version) }
+            } else {
+                state.cellsByName[cell.name, default: CellState()].versions.append(version)
+            }
         }
     }
 
@@ -45,33 +54,40 @@ package struct RowState {
     }
 
     package mutating func set(_ name: String, _ value: Value, _ stamp: Stamp, _ coverage: Coverage) {
-        let name = spelling(of: name)
-        var cell = state.cellsByName[name] ?? CellState()
-        cell.drop(coverage)
-        cell.versions.append(Version(stamp: stamp, value: value))
-        state.cellsByName[name] = cell
+        withCell(name) { cell in
+            cell.drop(coverage)
+            cell.versions.append(Version(stamp: stamp, value: value))
+        }
     }
 
     /// - Parameter ancestors: what the adding branch goes off from; its sum counts what they had added by then.
     package mutating func add(
         _ name: String, _ addition: Addition, replacing ancestors: [(number: Int64, sequence: UInt64)] = []
     ) {
-        let name = spelling(of: name)
-        var cell = state.cellsByName[name] ?? CellState()
-        cell.additions.removeAll { old in
-            old.basePeer == addition.basePeer && old.baseSequence == addition.baseSequence
-                && (old.peer == addition.peer
-                    || ancestors.contains { $0.number == old.peer && $0.sequence >= old.stamp.sequence })
+        withCell(name) { cell in
+            cell.additions.removeAll { old in
+                old.basePeer == addition.basePeer && old.baseSequence == addition.baseSequence
+                    && (old.peer == addition.peer
+                        || ancestors.contains { $0.number == old.peer && $0.sequence >= old.stamp.sequence })
+            }
+            cell.additions.append(addition)
         }
-        cell.additions.append(addition)
-        state.cellsByName[name] = cell
     }
 
     package mutating func fill(_ name: String, _ value: Value, _ stamp: Stamp) {
         var stamp = stamp
         stamp.time = .zero
+        withCell(name) { $0.versions.append(Version(stamp: stamp, value: value)) }
+    }
+
+    /// Changes the cell of a column, be it the column's first, and leaves it with an entry.
+    private mutating func withCell(_ name: String, _ body: (inout CellState) -> Void) {
         let name = spelling(of: name)
-        state.cellsByName[name, default: CellState()].versions.append(Version(stamp: stamp, value: value))
+        var known = spellings
+        spellings = nil
+        body(&state.cellsByName[name, default: CellState()])
+        known?[name.folded] = name
+        spellings = known
     }
 
     /// What a column is called in this row, which may have cells of it under another spelling: of two names that are one to
@@ -79,9 +95,13 @@ package struct RowState {
     mutating func spelling(of name: String) -> String {
         guard !state.cellsByName.isEmpty, !state.hasCell(spelled: name) else { return name }
         let folded = name.folded
-        guard let known = state.cellsByName.keys.first(where: { $0.folded == folded }) else { return name }
+        var all = spellings ?? Dictionary(state.cellsByName.keys.map { ($0.folded, $0) }) { first, _ in first }
+        spellings = nil
+        defer { spellings = all }
+        guard let known = all[folded] else { return name }
         guard name.isLesserSpelling(than: known) else { return known }
         state.cellsByName[name] = state.cellsByName.removeValue(forKey: known)
+        all[folded] = name
         return name
     }
 

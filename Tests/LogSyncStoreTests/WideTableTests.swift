@@ -1,4 +1,6 @@
+import LogSyncModel
 import LogSyncSQLite
+import LogSyncState
 import Testing
 
 @testable import LogSyncStore
@@ -21,6 +23,27 @@ struct WideTableTests {
         }
         _ = try cost(10)
         let (few, many) = (try cost(100), try cost(800))
+        // Eight times as many; sixty-four times the cost were each looked for among all others.
+        #expect(many < few * 24, "\(few), \(many)")
+    }
+
+    /// A liar's transaction may give a row as many as it likes.
+    @Test("cost what each of their columns costs where they are not here", arguments: [["c"], ["c", "C"]])
+    func absentColumns(spellings: [String]) throws {
+        func cost(_ count: Int) throws -> UInt64 {
+            var row = RowState(table: "w", identity: RowIdentity(natural: [.integer(1)]))
+            let begin = processorTime()
+            for (index, spelling) in spellings.enumerated() {
+                let stamp = Stamp(peer: Int64(index), sequence: 1, time: .zero)
+                for number in 0..<count { row.set("\(spelling)\(number)", .integer(1), stamp, .everything) }
+            }
+            let end = processorTime()
+            #expect(row.state.cellsByName.count == count)
+            #expect(row.state.cellsByName.keys.allSatisfy { $0.hasPrefix(spellings.min() ?? "") })
+            return end - begin
+        }
+        _ = try cost(10)
+        let (few, many) = (try cost(200), try cost(1600))
         // Eight times as many; sixty-four times the cost were each looked for among all others.
         #expect(many < few * 24, "\(few), \(many)")
     }

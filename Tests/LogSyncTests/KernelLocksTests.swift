@@ -44,7 +44,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let (store, index) = (try file("a.db"), try file("a.db-shm"))
         let kernel = Kernel()
-        func locks() -> KernelLocks { KernelLocks(list: kernel.list) }
+        func locks() -> KernelLocks { KernelLocks(list: kernel.list, mounts: { [] }) }
         #expect(locks().writer(of: store.path) == nil && locks().holder(of: store.path) == nil)
         #expect(!locks().isRead(store.path))
         kernel.set(
@@ -71,11 +71,36 @@ import Testing
         #expect(locks().writer(of: store.path) == nil)
     }
 
+    @Test func `a file of another file system is another's, whatever its number`() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = try file("a.db")
+        var status = stat()
+        try #require(stat(store.path, &status) == 0)
+        let (major, minor) = (status.st_dev >> 8 & 0xFFF, status.st_dev & 0xFF | status.st_dev >> 12 & 0xFFF00)
+        let kernel = Kernel()
+        func holder(_ mounts: String) -> pid_t? {
+            KernelLocks(list: kernel.list, mounts: { Array(mounts.utf8) }).holder(of: store.path)
+        }
+        let mounts = """
+            21 1 259:7 / / rw,relatime - ext4 /dev/root rw
+            22 21 \(major):\(minor) / /srv rw,relatime shared:1 - ext4 /dev/sdb rw
+
+            """
+        kernel.set("1: POSIX  ADVISORY  WRITE 4711 103:07:\(store.inode) 1073741824 EOF\n")
+        #expect(holder(mounts) == nil)
+        // As on btrfs, whose files have a device that no mount has.
+        #expect(holder("21 1 259:7 / / rw,relatime - btrfs /dev/root rw\n") == 4711)
+        let own = "\(String(major, radix: 16)):\(String(minor, radix: 16))"
+        kernel.set("1: POSIX  ADVISORY  WRITE 4712 \(own):\(store.inode) 1073741824 EOF\n")
+        #expect(holder(mounts) == 4712)
+        #expect(KernelLocks(list: kernel.list).holder(of: store.path) == 4712)
+    }
+
     @Test func `one reading serves all stores, and a dear one for ten times as long as it took`() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let stores = try (0..<100).map { try file("\($0).db") }
         let kernel = Kernel(delay: 100_000)
-        let locks = KernelLocks(list: kernel.list)
+        let locks = KernelLocks(list: kernel.list, mounts: { [] })
         for store in stores { #expect(locks.holder(of: store.path) == nil && locks.writer(of: store.path) == nil) }
         for store in stores { #expect(!locks.isRead(store.path)) }
         let few = kernel.count

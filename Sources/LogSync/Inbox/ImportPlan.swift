@@ -12,8 +12,8 @@ import LogSyncStore
 ///
 /// **The steps.** Every peer has a ``PeerQueue``, which finds the transaction after the last one merged: in the first sound
 /// file that covers its sequence, and only where it follows on the chain hash of the one before. The plan asks a queue for as
-/// long as it has something that is ready, then the next one, until all have been asked in vain; each queue then says what it
-/// holds (``held``). The plan runs ahead of the store, whose connection is busy within a step:
+/// long as it has something that is ready, a second at the most, then the next one, until all have been asked in vain; each
+/// queue then says what it holds (``held``). The plan runs ahead of the store, whose connection is busy within a step:
 /// ``begin(vector:newPeers:latestTime:chain:)`` takes where the store stands, ``next()`` hands out a transaction and goes on as if it were merged, and all of that counts only
 /// when the step has committed. A file that a step fails in is blocked (``block(_:_:)``), and other files may do.
 ///
@@ -39,6 +39,13 @@ final class ImportPlan {
     /// Nothing beyond this is handed out; nil for no limit.
     var limit: VersionVector?
     private var cursor = 0
+    /// For how long one queue is asked while others wait, and since when the present one is.
+    private let turn: Duration
+    private var turnStart = ContinuousClock.now
+    /// The queues that have a file open, the one that opened it first before the others.
+    private var readers: [PeerQueue] = []
+    /// How many queues have one: there may be as many peers as a liar likes, and a process has so many descriptors.
+    private static let maximumReaders = 16
     /// Where the store stood when it last refused a transaction.
     private var refusedAt: VersionVector?
     private var vector = VersionVector()
@@ -63,10 +70,11 @@ final class ImportPlan {
         clock = configuration.clock
         maximumDrift = configuration.storeConfiguration.maximumDrift
         maximumNewPeers = configuration.maximumNewPeers
+        turn = configuration.importTurn
         self.branches = branches
-        queues = scan.peers.values.filter { $0.id != own && !$0.logs.isEmpty }.flatMap { peer in
-            [PeerQueue(peer, of: branches)]
-                + branches.filter { $0.origin == peer.id }.map { PeerQueue(peer, $0, of: branches) }
+        let branchesOf = Dictionary(grouping: branches, by: \.origin)
+        queues = scan.peers.values.filter { $0.id != own && !$0.logs.isEmpty }.flatMap {
+            PeerQueue.all(of: $0, branchesOf[$0.id] ?? [])
         }.sorted { $0.line < $1.line }
     }
 
@@ -80,6 +88,7 @@ final class ImportPlan {
         self.vector = vector
         self.newPeers = newPeers
         self.latestTime = latestTime
+        if current != nil, turnStart.duration(to: .now) >= turn { moveOn() }
         current = nil
         streamFailure = nil
         isBlobToBlame = false
@@ -157,7 +166,7 @@ final class ImportPlan {
             dot: Dot(queue.peer, note.dot.sequence + queue.offset), file: LogFileName(note.file), reason: reason,
             detail: note.detail)
         queue.note = note
-        queue.reader = nil
+        close(queue)
     }
 
     /// What was rejected, for who comes later and only looks.
@@ -191,9 +200,14 @@ final class ImportPlan {
         for _ in queues.indices {
             let queue = queues[cursor]
             if let transaction = try ready(queue) { return (queue, transaction) }
-            cursor = (cursor + 1) % queues.count
+            moveOn()
         }
         return nil
+    }
+
+    private func moveOn() {
+        cursor = (cursor + 1) % queues.count
+        turnStart = .now
     }
 
     private func advance(_ transaction: FoundTransaction) {
@@ -311,9 +325,12 @@ final class ImportPlan {
     {
         let sequence = transaction.header.dot.sequence + queue.offset
         if queue.reader?.file != file.name || (queue.reader?.next ?? .max) > sequence {
+            close(queue)
+            if readers.count >= Self.maximumReaders { close(readers[0]) }
             queue.reader = PeerQueue.OpenFile(
                 reader: try guarding { try library.logs.reader(file.name, of: queue.peer) }, file: file.name,
                 next: file.name.first)
+            readers.append(queue)
         }
         while var open = queue.reader, open.next <= sequence {
             guard let segment = try guarding({ try open.reader.nextTransaction() }) else { break }
@@ -324,6 +341,11 @@ final class ImportPlan {
             }
         }
         throw changed(file)
+    }
+
+    private func close(_ queue: PeerQueue) {
+        queue.reader = nil
+        readers.removeAll { $0 === queue }
     }
 
     private func changed(_ file: FoundFile<LogFileName>) -> LogFileError {

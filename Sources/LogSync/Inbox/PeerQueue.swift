@@ -48,19 +48,35 @@ final class PeerQueue {
 
     /// - Parameters:
     ///   - branch: nil for the peer itself.
-    ///   - branches: all that are known.
-    init(_ scan: PeerScan, _ branch: Branch? = nil, of branches: [Branch] = []) {
-        let line = branch?.id ?? scan.id
-        var required = Dictionary(
-            branches.filter { $0.parent == line }.map { ($0.start, $0.kept) }, uniquingKeysWith: min)
+    ///   - children: the branches that go off from it.
+    private init(
+        _ scan: PeerScan, _ names: LogFileSet, _ files: [LogFileName: FoundFile<LogFileName>], _ branch: Branch?,
+        hasBranches: Bool, children: [Branch]
+    ) {
+        var required = Dictionary(children.map { ($0.start, $0.kept) }, uniquingKeysWith: min)
         if let branch { required[branch.start] = branch.mark }
         self.required = required
-        self.line = line
+        line = branch?.id ?? scan.id
         offset = branch?.offset ?? 0
-        hasBranches = branches.contains { $0.origin == scan.id }
+        self.hasBranches = hasBranches
         peer = scan.id
-        names = scan.logFiles
-        files = Dictionary(scan.logs.map { ($0.name, $0) }) { first, _ in first }
+        self.names = names
+        self.files = files
+    }
+
+    /// The queues of a peer: its own, and one for each branch of its history. They have their files in common, and there may
+    /// be as many of both as a liar likes.
+    ///
+    /// - Parameter branches: of this peer's history.
+    static func all(of scan: PeerScan, _ branches: [Branch]) -> [PeerQueue] {
+        let names = scan.logFiles
+        let files = Dictionary(scan.logs.map { ($0.name, $0) }) { first, _ in first }
+        let children = Dictionary(grouping: branches, by: \.parent)
+        return ([nil] + branches).map { branch in
+            PeerQueue(
+                scan, names, files, branch, hasBranches: !branches.isEmpty,
+                children: children[branch?.id ?? scan.id] ?? [])
+        }
     }
 
     var reach: UInt64 { names.reach }

@@ -16,8 +16,10 @@ final class IntegerAllocator {
     private var highest: [Int64: Int64] = [:]
     /// The greatest integer that a table had given out when this transaction began, by table id.
     private var before: [Int64: Int64] = [:]
-    /// The integer that was free when one was last looked for, by table id.
+    /// The integer that was free when one was last looked for, by table id: above all that there are, and from below where
+    /// the top is taken.
     private var searched: [Int64: Int64] = [:]
+    private var searchedFromBelow: [Int64: Int64] = [:]
     /// The integers of rows that this transaction took away, by table id.
     private var formerIntegers: [Int64: [RowIdentity: Int64]] = [:]
     /// The same the other way round; the last row that had an integer counts.
@@ -46,12 +48,28 @@ final class IntegerAllocator {
             }
         }
         // What is below the integer that was found last was taken then.
-        var next = max(Self.following(highest), highest < Self.greatest ? searched[table.id] ?? 0 : 0)
+        let isTopTaken = highest >= Self.greatest
+        var next =
+            isTopTaken
+            ? try searchedFromBelow[table.id] ?? firstGap(in: table)
+            : max(Self.following(highest), searched[table.id] ?? 0)
         while try exists(next, in: table) || identities.reservedIdentity(of: next, in: table) != nil
             || isStillReferredTo(next, in: table)
         { next = Self.following(next) }
-        searched[table.id] = next
+        if isTopTaken { searchedFromBelow[table.id] = next } else { searched[table.id] = next }
         return next
+    }
+
+    /// The lowest integer from 1 on that no row has.
+    private func firstGap(in table: TrackedTable) throws -> Int64 {
+        guard try exists(1, in: table) else { return 1 }
+        let last = try connection.integer(
+            """
+            SELECT \(table.rowid) FROM \(table.quoted) AS "row" WHERE \(table.rowid) >= 1 AND NOT EXISTS (
+                SELECT 1 FROM \(table.quoted) AS other WHERE other.\(table.rowid) = "row".\(table.rowid) + 1)
+            ORDER BY \(table.rowid) LIMIT 1
+            """)
+        return Self.following(last ?? 0)
     }
 
     /// The integer after another; from below where the top is taken.
