@@ -21,6 +21,7 @@ extension [TableReport.Contested] {
             help:
                 "Say where two rows of one key are the same, so that the older is shown and what refers to either refers "
                 + "to it: \(all("unique-merge")), and where they are not, so that one is parked until its key is another: "
-                + "\(all("unique-park")).")
+                + "\(all("unique-park")). A database whose rows have nothing to do with these needs a --content of its own."
+        )
     }
 }

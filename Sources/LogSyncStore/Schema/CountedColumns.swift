@@ -57,7 +57,7 @@ struct CountedColumns {
     }
 
     /// The columns that the program's triggers count rows in since a migration, by their names in logs, where nobody has said
-    /// what their policies are, nor of their tables: who founds a content has looked at those that were there.
+    /// what their policies are, nor of their tables: who founds a content has looked at the columns of that time.
     func later(except said: Set<String>) throws -> [String] {
         let kept = try Self.countedByTriggers(on: connection)
         return catalog.tables.filter { !said.contains($0.name.folded) }.flatMap { table in

@@ -74,7 +74,7 @@ struct JoinPreview {
     }
 
     private struct Counts {
-        /// With rows that cannot be shown, but for those that were made one with others.
+        /// With rows that cannot be shown, and without rows that were made one with others.
         var count: Int
         var parked = 0
         /// Those parked because others have their UNIQUE keys.
