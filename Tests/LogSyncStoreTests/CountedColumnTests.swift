@@ -122,6 +122,45 @@ struct CountedColumnTests {
         #expect(try !policies(a).contains { $0.hasPrefix("thread.") })
     }
 
+    @Test(
+        "So does what triggers count that come with a migration, in tables and columns that come with it or were there")
+    func later() throws {
+        let (a, b) = try pair(
+            """
+            CREATE TABLE room(id INTEGER PRIMARY KEY, name TEXT, seen INTEGER DEFAULT 0); INSERT INTO room(name) VALUES('x');
+            CREATE TABLE visit(id INTEGER PRIMARY KEY, room INTEGER REFERENCES room(id), who TEXT);
+            """)
+        #expect(try policies(a) == [])
+        for peer in [a, b] {
+            try peer.write(
+                """
+                CREATE TABLE person(name TEXT PRIMARY KEY, seen INTEGER NOT NULL DEFAULT 0, chosen INTEGER DEFAULT 0);
+                CREATE TRIGGER came AFTER INSERT ON visit BEGIN
+                    UPDATE room SET seen = seen + 1 WHERE id = NEW.room;
+                    UPDATE person SET seen = seen + 1, chosen = chosen + 1 WHERE name = NEW.who; END;
+                CREATE TRIGGER went AFTER DELETE ON visit BEGIN
+                    UPDATE room SET seen = seen - 1 WHERE id = OLD.room;
+                    UPDATE person SET seen = seen - 1, chosen = chosen - 1 WHERE name = OLD.who; END;
+                """)
+            if peer === a {
+                try a.write("INSERT INTO person(name) VALUES('Ann'); INSERT INTO visit(room, who) VALUES(1, 'Ann')")
+            }
+            _ = try peer.store.record()
+        }
+        #expect(try policies(b) == ["person.chosen|sum", "person.seen|sum", "room.seen|sum"])
+        try a.store.setPolicy("person.chosen", "max")
+        try converge(a, b)
+        for peer in [a, b] { try peer.write("INSERT INTO visit(room, who) VALUES(1, 'Ann')") }
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT seen FROM room UNION ALL SELECT seen FROM person") == ["3", "3"])
+        }
+        // What was chosen meanwhile stays so when the schema changes again.
+        try b.write("ALTER TABLE visit ADD COLUMN note TEXT")
+        try converge(a, b)
+        #expect(try policies(b) == ["person.chosen|max", "person.seen|sum", "room.seen|sum"])
+    }
+
     @Test("A policy that was chosen stays")
     func chosen() throws {
         for (index, policies) in [[("thread.messages", "max")], [("thread", "last-writer-row")]].enumerated() {

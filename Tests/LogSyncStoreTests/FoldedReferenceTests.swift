@@ -111,6 +111,44 @@ extension ConstraintTests {
         }
     }
 
+    @Test func aRowThatComesTakesTheIntegerOfTheOneThatIsFoldedIntoIt() throws {
+        let folder = try TestFolder()
+        let sql = """
+            CREATE TABLE room(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, opened INTEGER);
+            CREATE TABLE guest(name TEXT PRIMARY KEY, room INTEGER NOT NULL REFERENCES room(id));
+            CREATE TRIGGER enter AFTER INSERT ON room WHEN NEW.id > 0
+                BEGIN INSERT INTO guest VALUES('of ' || NEW.name, 0); END;
+            """
+        let policy: (inout InitializePlan) -> Void = { $0.policies = [("room", "unique-merge")] }
+        let younger = try TestPeer(
+            folder, "younger", sql: sql + "INSERT INTO room VALUES(0, 'hall', 5); INSERT INTO room VALUES(1, 'den', 7)",
+            seed: 9, plan: policy)
+        let older = try TestPeer(
+            folder, "older", sql: sql + "INSERT INTO room VALUES(0, 'hall', 4); INSERT INTO room VALUES(1, 'attic', 7)",
+            seed: 1, plan: policy)
+        try converge(younger, older)
+        let guests = "SELECT guest.name, room.name, opened FROM guest JOIN room ON room = id ORDER BY guest.name"
+        for peer in [younger, older] {
+            #expect(try peer.strings("SELECT name, opened FROM room WHERE id = 0") == ["hall|4"])
+            #expect(try peer.strings(guests) == ["of attic|hall|4", "of den|hall|4"])
+            // The program's own statements go on meaning the same room.
+            try peer.write("INSERT INTO room(name) VALUES('of \(peer.name)')")
+        }
+        try converge(younger, older)
+        for peer in [younger, older] {
+            #expect(try peer.strings("SELECT count(*) FROM guest JOIN room ON room = id WHERE opened = 4") == ["4"])
+            #expect(try peer.store.audit().problems == [])
+        }
+        // What was folded comes out again, with the guests that are its own.
+        try older.write("UPDATE room SET name = 'foyer' WHERE id = 0")
+        try converge(younger, older)
+        for peer in [younger, older] {
+            #expect(
+                try peer.strings(guests).prefix(2) == ["of attic|foyer|4", "of den|hall|5"])
+            #expect(try peer.store.audit().problems == [])
+        }
+    }
+
     @Test func aReferenceByKeyShowsTheOlderRowAsItIsSpelled() throws {
         let (_, a, b) = try pair(
             """

@@ -87,6 +87,50 @@ import Testing
         }
     }
 
+    @Test(arguments: ["INTEGER NOT NULL", "INTEGER"]) func whatRefersToThemByTheirRowidsIsTranslated(type: String)
+        throws
+    {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE playlists(name TEXT NOT NULL); CREATE TABLE items(playlist \(type), song \(type));
+                CREATE TABLE songs(title TEXT);
+                INSERT INTO playlists VALUES('one'), ('two'); INSERT INTO songs VALUES('x'), ('y');
+                INSERT INTO items VALUES(1, 2), (2, 1);
+                """
+        ) {
+            $0.references = [
+                (table: "items", column: "playlist", parent: "playlists"),
+                (table: "items", column: "song", parent: "songs"),
+            ]
+        }
+        let b = try TestPeer(folder, "b", cloning: a)
+        for peer in [a, b] {
+            try peer.write(
+                """
+                INSERT INTO playlists VALUES('of \(peer.name)'); INSERT INTO songs VALUES('by \(peer.name)');
+                INSERT INTO items VALUES(3, 3); UPDATE items SET song = 3 WHERE playlist = \(peer === a ? 1 : 2);
+                """)
+        }
+        try agree(a, b)
+        let items = """
+            SELECT name, title FROM items
+            LEFT JOIN playlists ON playlists.rowid = playlist LEFT JOIN songs ON songs.rowid = song ORDER BY name
+            """
+        for peer in [a, b] {
+            #expect(try peer.strings(items) == ["of a|by a", "of b|by b", "one|by a", "two|by b"])
+        }
+        // Those who come later, and what they write, are told the same.
+        let c = try TestPeer(folder, "c", cloning: b)
+        try agree(a, b, c)
+        try c.write(
+            "INSERT INTO items SELECT p.rowid, s.rowid FROM playlists AS p, songs AS s WHERE name = 'of a' AND title = 'x'"
+        )
+        try agree(a, b, c)
+        #expect(
+            try a.strings("\(items), title") == ["of a|by a", "of a|x", "of b|by b", "one|by a", "two|by b"])
+    }
+
     @Test(arguments: [
         "", "DELETE FROM s WHERE rowid = 1; UPDATE s SET n = 5 WHERE name = 'b'; INSERT INTO s VALUES('n', 1);",
     ])

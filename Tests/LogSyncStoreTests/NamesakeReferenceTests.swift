@@ -38,6 +38,32 @@ struct NamesakeReferenceTests {
         #expect(try !asked(sql).contains { $0.contains("library") })
     }
 
+    @Test("A name all of whose words are one table's means that, and not what it ends as")
+    func words() throws {
+        let tables = """
+            CREATE TABLE messages(id INTEGER PRIMARY KEY, global_message_id INTEGER NOT NULL);
+            CREATE TABLE message_global_data(id INTEGER PRIMARY KEY, message_hash INTEGER UNIQUE);
+            """
+        #expect(try asked(tables) == ["messages.global_message_id message_global_data name"])
+        let rows = """
+            INSERT INTO message_global_data VALUES(1, 71), (2, 72), (3, 73), (4, 74);
+            INSERT INTO messages VALUES(1, 2), (2, 1), (3, 4), (4, 3);
+            """
+        #expect(
+            try asked(tables + rows).first == "messages.global_message_id message_global_data name-and-data")
+    }
+
+    @Test("One that is called as several rows, which refer to its own table, counts them")
+    func counts() throws {
+        let album = "CREATE TABLE album(id INTEGER PRIMARY KEY, tracks INTEGER NOT NULL DEFAULT 0);"
+        let rows = "INSERT INTO album VALUES(1, 2), (2, 1); INSERT INTO tracks(album) VALUES(1), (1), (2);"
+        let tracks = "CREATE TABLE tracks(id INTEGER PRIMARY KEY, album INTEGER REFERENCES album(id));"
+        #expect(try asked(album + tracks) == [])
+        #expect(try asked(album + tracks + rows) == [])
+        let others = "CREATE TABLE tracks(id INTEGER PRIMARY KEY, album TEXT);"
+        #expect(try asked(album + others) == ["album.tracks tracks name"])
+    }
+
     @Test("It does not where it has a foreign key of its own, though no row keeps to that")
     func declaredOtherwise() throws {
         let sql = """

@@ -27,6 +27,27 @@ struct SharedKeyEvidenceTests {
         """
     }
 
+    @Test("A table that has nothing but its key says which rows of another are meant")
+    func sets() throws {
+        let contacts = """
+            CREATE TABLE contacts(_id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT);
+            CREATE TABLE numbers(_id INTEGER PRIMARY KEY, phone TEXT);
+            INSERT INTO contacts VALUES(1, 'a'), (2, 'b'), (3, 'c'); INSERT INTO numbers VALUES(1, 'x');
+            """
+        let named = contacts + "CREATE TABLE visible_contacts(_id INTEGER PRIMARY KEY);"
+        #expect(try asked(named, in: "empty") == ["visible_contacts._id contacts"])
+        let filled = named + "INSERT INTO visible_contacts VALUES(1), (3);"
+        #expect(try asked(filled, in: "filled") == ["visible_contacts._id contacts"])
+        // What others refer to is something by itself, and so is what SQLite counts, or has integers of its own.
+        let things =
+            "CREATE TABLE note(id INTEGER PRIMARY KEY, visible_contact INTEGER REFERENCES visible_contacts(_id));"
+        #expect(try asked(filled + things, in: "things") == [])
+        #expect(try asked(filled + "INSERT INTO visible_contacts VALUES(4), (5), (6), (7)", in: "others") == [])
+        let counter = "CREATE TABLE visible_contacts(_id INTEGER PRIMARY KEY AUTOINCREMENT);"
+        #expect(try asked(contacts + counter, in: "counter") == [])
+        #expect(try asked(contacts + "CREATE TABLE chosen(_id INTEGER PRIMARY KEY);", in: "unnamed") == [])
+    }
+
     @Test(
         "A key that is called as another table's, and not as any key, is that table's where it has no other integers",
         arguments: [

@@ -80,6 +80,26 @@ struct UndeclaredReferenceTests {
             try asked("CREATE TABLE t(\(column), k TEXT PRIMARY KEY); INSERT INTO t(\(name)) VALUES\(values);") == [])
     }
 
+    @Test("So are those of a foreign key or an option, which nothing translates either")
+    func declaredTexts() throws {
+        let table =
+            "CREATE TABLE t(id INTEGER PRIMARY KEY, b VARCHAR(9) REFERENCES books(id), c VARCHAR(9), d INTEGER);"
+        let rows = "INSERT INTO t VALUES(1, '1', '2', 1), (2, '2', NULL, 2);"
+        for sql in [table, table + rows] {
+            #expect(try asked(sql) == ["t.b books as text"])
+            #expect(try asked(sql) { $0.notReferences = [(table: "t", column: "b")] } == [])
+            #expect(
+                try asked(sql) {
+                    $0.references = [
+                        (table: "t", column: "c", parent: "books"), (table: "t", column: "d", parent: "books"),
+                    ]
+                } == ["t.b books as text", "t.c books as text"])
+            #expect(try asked(sql) { $0.identities["books"] = .natural } == [])
+        }
+        // Where they are no integers, the key is none of rows with integers.
+        #expect(try asked(table + "INSERT INTO t VALUES(1, 'isbn', NULL, NULL);") == [])
+    }
+
     @Test("A text beside a type is asked for by the tables that this names, and what is said of it decides")
     func typedTexts() throws {
         let sql = """

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import LogSyncModel
 import Testing
 
@@ -24,6 +25,12 @@ import Testing
         #expect(try world.listing() == before.0 && Data(contentsOf: URL(fileURLWithPath: machine.path)) == before.1)
         return Dictionary(
             uniqueKeysWithValues: report.tables.compactMap { table in table.join.map { (table.table, $0) } })
+    }
+
+    private func texts(_ sql: String, _ machine: Machine) throws -> [String] {
+        let database = try machine.database()
+        defer { try? database.close() }
+        return try database.read { try String.fetchAll($0, sql: sql) }
     }
 
     @Test func `rows are the same, new, or in doubt`() async throws {
@@ -87,23 +94,41 @@ import Testing
         try b.execute(
             schema + "INSERT INTO tag VALUES(1, 'blue'), (2, 'red'); INSERT INTO item VALUES(1, 1, 'b1'), (2, 2, 'b2');"
         )
+        // It is to be decided before anything is done, here or there.
+        let before = try (world.listing(), Data(contentsOf: URL(fileURLWithPath: b.path)))
         var options = InitializeOptions()
         options.dryRun = true
         let report = try await b.initialize(options)
-        #expect(report.warnings.count == 2 && report.warnings[0].contains(" of item, "), "\(report.warnings)")
-        #expect(report.warnings.last?.hasPrefix("2 rows of tag, ") == true)
-        #expect(report.warnings.allSatisfy { $0.contains("unique-merge") })
-        // Who joins all the same is told, too.
+        #expect(report.contested == [.init(table: "tag", rows: 2, keys: [["name"]])])
+        #expect(report.obstacle?.code == .configuration)
+        let error = try #require(await #expect(throws: LogSyncError.self) { try await b.initialize() })
+        #expect(error.code == .configuration && error.message.hasPrefix("2 rows of tag (UNIQUE: name): "), "\(error)")
+        #expect(
+            error.help?.contains("--policy tag=unique-merge") == true && error.help?.contains("unique-park") == true)
+        #expect(try world.listing() == before.0 && Data(contentsOf: URL(fileURLWithPath: b.path)) == before.1)
+        // That one of two is parked can be said, too, and is told then.
+        options.policies = [("tag", "unique-park")]
+        let parking = try await b.initialize(options)
+        #expect(parking.obstacle == nil && parking.contested.isEmpty)
+        #expect(parking.warnings.count == 2 && parking.warnings[0].contains(" of item, "), "\(parking.warnings)")
+        #expect(parking.warnings.last?.hasPrefix("2 rows of tag, ") == true)
+        // What is made one is in doubt where it is not the same, and loses nothing.
+        options.policies = [("tag", "unique-merge")]
+        let merging = try await b.initialize(options)
+        #expect(merging.warnings.isEmpty && merging.obstacle == nil)
+        #expect(merging.tables.first { $0.table == "tag" }?.join == .init(same: 0, new: 0, doubt: 2))
+        options.dryRun = false
+        #expect(try await b.initialize(options).joined)
+        try await settle(a, b)
+        let items = "SELECT what || ' ' || name FROM item JOIN tag ON tag = tag.id ORDER BY what"
+        for machine in [a, b] { #expect(try texts(items, machine) == ["a1 red", "b1 blue", "b2 red"]) }
+        #expect(try await a.with { try await $0.conflicts() }.parked.isEmpty)
+        // Who comes later takes what was decided.
         let c = try world.machine("c")
         try c.execute(schema + "INSERT INTO tag VALUES(1, 'blue'); INSERT INTO item VALUES(1, 1, 'c1');")
         let joined = try await c.initialize()
-        #expect(joined.warnings.contains { $0.contains("1 row of tag") && $0.contains("unique-merge") }, "\(joined)")
-        #expect(joined.tables.allSatisfy { $0.suggestions.isEmpty })
-        // What it advises helps.
-        try await a.with {
-            try await $0.setPolicy("unique-merge", for: "tag")
-            _ = try await $0.sync()
-        }
-        #expect(try await b.initialize(options).warnings.isEmpty)
+        #expect(joined.warnings.isEmpty && joined.tables.allSatisfy { $0.suggestions.isEmpty }, "\(joined)")
+        try await settle(a, b, c)
+        #expect(try texts(items, a) == ["a1 red", "b1 blue", "b2 red", "c1 blue"])
     }
 }

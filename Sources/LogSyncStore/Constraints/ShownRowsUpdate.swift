@@ -12,8 +12,9 @@ struct ShownRowsUpdate {
     func run() throws {
         let all = candidates.sorted()
         let held = heldIntegers(all)
+        for candidate in all where !candidate.isShown { try park(candidate) }
+        try handOverIntegers(all)
         for candidate in all where !candidate.isShown {
-            try park(candidate)
             if let integer = candidate.position ?? candidate.former?.integer,
                 held[candidate.table.id]?.contains(integer) ?? false
             {
@@ -75,6 +76,27 @@ struct ShownRowsUpdate {
         else { return }
         try identities.release(integer, in: table)
         _ = try shownRows.integers.reserve(for: candidate.full.identity, in: table)
+    }
+
+    /// Promises the integer of a row that stood here to the one that it is folded into, where that comes with none of its own:
+    /// a program goes on naming the row by it, in its code and its triggers, too.
+    private func handOverIntegers(_ all: [Candidate]) throws {
+        let identities = IdentityMap(store: store)
+        for candidate in all {
+            let table = candidate.table
+            guard case .folded(let winner) = candidate.decision, table.localInteger != nil,
+                shownRows.integers.mayBeLeft(table), let integer = candidate.position ?? candidate.former?.integer,
+                let coming = candidates[RowName(table, winner)], coming.isShown, coming.position == nil,
+                coming.former == nil, try identities.reservedIdentity(of: integer, in: table) == candidate.full.identity
+            else { continue }
+            if let promised = try identities.reservedInteger(of: winner, in: table) {
+                guard shownRows.integers.givesWay(promised, in: table) else { continue }
+                try identities.release(promised, in: table)
+            }
+            try identities.release(integer, in: table)
+            try identities.reserve(integer, for: winner, in: table)
+            _ = try shownRows.integers.reserve(for: candidate.full.identity, in: table)
+        }
     }
 
     private func show(_ candidate: Candidate, wasParked: Bool) throws {

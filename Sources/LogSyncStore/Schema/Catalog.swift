@@ -64,7 +64,7 @@ extension Catalog {
     /// The table of a reference, where its rows have integers of this store's own: where keys name the rows, there are none to
     /// mean, whatever the author of a reference had.
     func numbered(_ reference: String?) -> TrackedTable? {
-        reference.flatMap { self[$0] }.flatMap { $0.localInteger == nil ? nil : $0 }
+        reference.flatMap { self[$0] }.flatMap { $0.localInteger == nil && !$0.isNamedByRowid ? nil : $0 }
     }
 
     /// Reads the registered tables. A table that is registered but not there now is left out.

@@ -10,6 +10,9 @@ package struct FoundingReport: Sendable {
     /// What may not be as it was meant, as sentences.
     package var warnings: [String] = []
     package var refusals: [TableReport.Refusal] = []
+    /// The UNIQUE keys of tables that have rows, beside what these are identified by, by table: where nobody has said whether
+    /// two rows of one key are the same.
+    package var contestable: [String: [[String]]] = [:]
     /// Where the program notes the integers that it gives to rows, as far as the database says so.
     var counters: [ProgramAllocator] = []
     /// The columns whose policy is `sum`, because the program counts rows in them.

@@ -5,8 +5,10 @@ extension TableRegistration {
     /// Every column that refers to another table's rows, or seems to.
     func references(_ catalog: Catalog) throws -> [ReferenceReport] {
         var reports: [ReferenceReport] = []
+        let texts = TextReferences(catalog: catalog, connection: connection)
+        let asTexts = Set(try texts.declared().map { "\($0.table).\($0.column)" })
         for table in catalog.programTables {
-            for column in table.columns {
+            for column in table.columns where !asTexts.contains("\(table.schema.name).\(column.local)") {
                 guard let parent = column.reference.flatMap({ catalog[$0] }) else { continue }
                 let isFromRecipe = plan.recipeReferences.contains("\(table.schema.name).\(column.local)".folded)
                 reports.append(
@@ -18,7 +20,7 @@ extension TableRegistration {
         return try reports
             + UndeclaredReferences(catalog: catalog, connection: connection, hasRecipe: plan.knowsColumns)
             .found()
-            + (plan.knowsColumns ? [] : TextReferences(catalog: catalog, connection: connection).found())
+            + (plan.knowsColumns ? texts.declared() : texts.found())
     }
 
     /// The references that nobody has decided upon. A content's founder has, for all who join it.
@@ -48,14 +50,17 @@ extension TableRegistration {
 
     /// What may come of columns whose names alone are hints, as sentences.
     func warnings(_ references: [ReferenceReport]) -> [String] {
-        guard plan.settings.isEmpty else { return [] }
-        let hints = references.filter { isHint($0) && !isNoReference($0.column, of: $0.table) }
+        // What a content's founder had no rows of, nobody was asked for.
+        let isJoining = !plan.settings.isEmpty
+        let hints = references.filter {
+            (isJoining ? $0.asText ?? false && !isHint($0) : isHint($0)) && !isNoReference($0.column, of: $0.table)
+        }
         let parents = Dictionary(grouping: hints) { "\($0.table).\($0.column)" }.mapValues { $0.map(\.parent) }
         return parents.sorted { $0.key < $1.key }.map { column, parents in
             let named = parents.count < 4 ? parents.joined(separator: " or ") : "other tables"
             return
-                "\(column) is a text, and is called as if it named rows of \(named): their integers differ from peer to "
-                + "peer, and are not translated where they are written out in texts"
+                "\(column) is a text, and \(isJoining ? "seems to name" : "is called as if it named") rows of \(named): their "
+                + "integers differ from peer to peer, and are not translated where they are written out in texts"
         }
     }
 

@@ -139,6 +139,8 @@ final class TrackedTable {
     var hasRowid: Bool { schema.rowidName != nil }
     /// The INTEGER PRIMARY KEY where its integers are local to this store.
     var localInteger: String? { kind == .natural ? nil : schema.integerKey }
+    /// Whether nothing but their rowids names the table's rows in this store: these are its own, too.
+    var isNamedByRowid: Bool { kind == .natural && key.isEmpty && schema.keyColumns.isEmpty && hasRowid }
     var keyHasReference: Bool { key.contains { columns[$0.index].reference != nil } }
     /// Whether a column may come to refer to a table's rows: these have integers of their own, and no identities that were
     /// chosen would become others by it.

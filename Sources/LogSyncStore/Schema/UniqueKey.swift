@@ -42,6 +42,15 @@ extension UniqueKey {
         }
     }
 
+    /// The columns of each key but the identity's own; empty for one that is not of columns alone.
+    static func others(of table: TrackedTable, on connection: Connection) throws -> [[String]] {
+        let identity = table.kind == .surrogate ? [] : Set(table.keyColumnNames.map { $0.folded })
+        return table.schema.uniqueIndexes.compactMap { index in
+            let columns = index.columns?.map(\.name) ?? []
+            return !columns.isEmpty && Set(columns.map { $0.folded }) == identity ? nil : columns
+        }
+    }
+
     /// Whether an index is over an expression of the rows' own integers, which each store gives to rows itself.
     static func isOfInteger(_ table: TrackedTable, on connection: Connection) throws -> Bool {
         guard let integer = table.localInteger else { return false }

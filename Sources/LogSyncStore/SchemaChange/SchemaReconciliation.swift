@@ -37,6 +37,7 @@ struct SchemaReconciliation {
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
         try LaterKeys(connection).note(findings.newTables, in: store.catalog)
+        try noteCountedColumns()
         let (references, former) = try ReferenceChange(store: store).note()
         findings.formerReferences = former
         if !references.isEmpty {
@@ -83,6 +84,15 @@ struct SchemaReconciliation {
         try reconsiderReferences(to: findings.newTables)
         try store.acceptSchemaVersion()
         return findings
+    }
+
+    /// Columns in which triggers of the program's new schema count rows add up, as those do that were there at `init`.
+    private func noteCountedColumns() throws {
+        let settings = Settings(store)
+        let said = Set(try settings.values(Policies.kind(of: MergePolicy.sum.name)).keys.map(\.folded))
+        for target in try CountedColumns(store.catalog, on: connection).later(except: said) {
+            try settings.set(Policies.kind(of: MergePolicy.sum.name), target, MergePolicy.sum.name)
+        }
     }
 
     // MARK: Tables

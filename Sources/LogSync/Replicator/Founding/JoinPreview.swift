@@ -36,11 +36,12 @@ struct JoinPreview {
     ///   - path: the database.
     ///   - plan: by which it would join.
     ///   - contentPlan: by which a store of the content alone is made.
-    /// - Returns: the counts of each replicated table, and how many rows could not be shown beside the content's, by table.
+    /// - Returns: the counts of each replicated table, and how many rows could not be shown beside the content's, by table:
+    ///   all of them, and those alone whose UNIQUE keys others have.
     func counts(
         of path: String, plan: InitializePlan, contentPlan: InitializePlan,
         isolation: isolated (any Actor)? = #isolation
-    ) async throws -> (counts: [String: TableReport.JoinCounts], parked: [String: Int]) {
+    ) async throws -> (counts: [String: TableReport.JoinCounts], parked: [String: Int], rivals: [String: Int]) {
         try DatabaseCopy.make(of: path, at: copy)
         let made = try Store.initialize(copy, plan: plan, configuration: configuration.storeConfiguration)
         let schema = try made.store.schemaText().text
@@ -54,21 +55,36 @@ struct JoinPreview {
         let (others, _) = try await replay(content)
         let numbers = try sharedIntegers(own.keys.filter { own[$0]?.isSurrogate == true })
         let (all, contested) = try await replay(copy)
-        let parked = all.compactMapValues { $0.parked > 0 ? $0.parked : nil }
-            .reduce(into: [String: Int]()) { $0[$1.key] = max(0, $1.value - (others[$1.key]?.parked ?? 0)) }
-            .filter { $0.value > 0 }
+        func more(_ count: KeyPath<Counts, Int>) -> [String: Int] {
+            all.reduce(into: [String: Int]()) {
+                $0[$1.key] = max(0, $1.value[keyPath: count] - (others[$1.key]?[keyPath: count] ?? 0))
+            }.filter { $0.value > 0 }
+        }
+        let merged = more(\.merged)
         let counts = own.reduce(into: [String: TableReport.JoinCounts]()) { counts, table in
             let (name, rows) = (table.key, table.value.count)
             let both = min(rows, max(0, rows + (others[name]?.count ?? 0) - (all[name]?.count ?? 0)))
-            let changed = min(both, contested[name] ?? 0)
+            // Rows of a key are one, and rows that only came to have one are as different as they were.
+            let changed = min(both, (contested[name] ?? 0) + (table.value.isNatural ? 0 : merged[name] ?? 0))
             let renumbered = min(rows - both, max(0, (numbers[name] ?? 0) - both))
             counts[name] = TableReport.JoinCounts(
                 same: both - changed, new: rows - both - renumbered, doubt: changed + renumbered)
         }
-        return (counts, parked)
+        return (counts, more(\.parked), more(\.rivals))
     }
 
-    private typealias Rows = [String: (count: Int, parked: Int, isSurrogate: Bool)]
+    private struct Counts {
+        /// With rows that cannot be shown, and without rows that were made one with others.
+        var count: Int
+        var parked = 0
+        /// Those parked because others have their UNIQUE keys.
+        var rivals = 0
+        var merged = 0
+        var isNatural: Bool
+        var isSurrogate: Bool
+    }
+
+    private typealias Rows = [String: Counts]
 
     /// Imports the content. Returns how many rows there are then, and how many with two versions of a cell.
     private func replay(
@@ -90,13 +106,22 @@ struct JoinPreview {
         return (try rows(replica), contested.mapValues(\.count))
     }
 
-    /// With rows that cannot be shown.
     private func rows(_ store: Store) throws -> Rows {
-        let parked = Dictionary(grouping: try store.parkedRows(table: nil), by: \.table).mapValues(\.count)
+        let hidden = Dictionary(grouping: try store.parkedRows(table: nil, all: true), by: \.table)
         return try store.tables().filter { !["local", "skipped"].contains($0.identity) }.reduce(into: [:]) {
             rows, table in
-            let parked = parked[table.table] ?? 0
-            rows[table.table] = (table.rows + parked, parked, table.identity == "surrogate")
+            var counts = Counts(
+                count: table.rows, isNatural: table.identity == "natural", isSurrogate: table.identity == "surrogate")
+            for row in hidden[table.table] ?? [] {
+                guard row.reason != "merged" else {
+                    counts.merged += 1
+                    continue
+                }
+                counts.parked += 1
+                if row.reason == "unique" { counts.rivals += 1 }
+            }
+            counts.count += counts.parked
+            rows[table.table] = counts
         }
     }
 

@@ -21,7 +21,7 @@ extension Replicator {
     ) async throws -> InitializeReport {
         let founder = Founder(configuration: configuration, container: container, content: content)
         guard !options.dryRun else { return await founder.outlook(store, options) }
-        var report = try await founder.initialize(store, options)
+        var report = try await founder.initialize(store, options, asksOfRivals: true)
         let replicator = try await Replicator.open(store: store, configuration: configuration)
         let result = try await replicator.sync()
         let status = try await replicator.status()
@@ -43,7 +43,7 @@ extension Founder {
     /// What a dry run finds: what would be done, or what keeps it from being done.
     fileprivate func outlook(_ path: String, _ options: InitializeOptions) async -> InitializeReport {
         do {
-            return try await initialize(path, options)
+            return try await initialize(path, options, asksOfRivals: true)
         } catch {
             var report = InitializeReport(
                 store: StorePlace.absolute(path), content: content, container: container)
@@ -53,7 +53,11 @@ extension Founder {
         }
     }
 
-    func initialize(_ path: String, _ options: InitializeOptions) async throws -> InitializeReport {
+    /// - Parameter asksOfRivals: whether rows of one UNIQUE key that the content has, too, keep the database from joining it
+    ///   until a policy says what becomes of them; otherwise some are parked, as when two peers insert them later.
+    func initialize(
+        _ path: String, _ options: InitializeOptions, asksOfRivals: Bool = false
+    ) async throws -> InitializeReport {
         let place = try StorePlace(path)
         let folder = ContentFolder(
             container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem,
@@ -83,12 +87,12 @@ extension Founder {
         report.obstacle =
             try found.obstacle ?? doubling(found, place, isJoining: !plan.settings.isEmpty)
             ?? unrelated(plan, place, report.tables, folder, scan)
-        if options.dryRun {
-            if let scan, report.obstacle == nil, !plan.settings.isEmpty {
-                try await preview(place, plan, scan, folder, &report)
-            }
-            return report
+        if let scan, report.obstacle == nil, !plan.settings.isEmpty,
+            options.dryRun || asksOfRivals && !found.contestable.isEmpty
+        {
+            try await preview(place, plan, scan, folder, asksOfRivals ? found.contestable : [:], &report)
         }
+        if options.dryRun { return report }
         // What is refused leaves no trace in the container either.
         if let obstacle = report.obstacle { throw obstacle }
         try stateDirectory.create()
@@ -169,18 +173,24 @@ extension Founder {
     }
 
     /// What would become of the database's rows.
+    ///
+    /// - Parameter contestable: the UNIQUE keys of the tables that have to be decided where rows share some.
     private func preview(
         _ place: StorePlace, _ plan: InitializePlan, _ scan: ContainerScan, _ folder: ContentFolder,
-        _ report: inout InitializeReport
+        _ contestable: [String: [[String]]], _ report: inout InitializeReport
     ) async throws {
         do {
             let scratch = try ScratchFolder("join", kept: "nothing was done")
             defer { scratch.remove() }
             let contentPlan = try self.plan(InitializeOptions(), name: "replay", contentSettings(scan, folder))
-            let (counts, parked) = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
+            let (counts, parked, rivals) = try await JoinPreview(scan, in: folder, scratch: scratch, founder: self)
                 .counts(of: place.path, plan: plan, contentPlan: contentPlan)
             for index in report.tables.indices { report.tables[index].join = counts[report.tables[index].table] }
-            report.addParked(parked)
+            report.contested = rivals.compactMap { table, rows in
+                contestable[table].map { TableReport.Contested(table: table, rows: rows, keys: $0) }
+            }.sorted { $0.table < $1.table }
+            report.obstacle = report.contested.obstacle(content)
+            if report.dryRun, report.obstacle == nil { report.addParked(parked) }
         } catch let error as LogSyncError {
             // The rest of what a dry run says is true all the same.
             report.warnings.append(

@@ -27,6 +27,9 @@ public struct InitializeReport: Sendable, Encodable {
     public var undecided: [ReferenceReport.Undecided] = []
     /// Integer keys of which an option has to say first whether they are the same everywhere.
     public var undecidedKeys: [TableReport.UndecidedKey] = []
+    /// Tables of which a policy has to say first what becomes of two rows of one UNIQUE key, where the database would join a
+    /// content that has such.
+    public var contested: [TableReport.Contested] = []
     /// Tables that cannot be replicated as they are, all of them.
     public var refusals: [TableReport.Refusal] = []
     /// The error that ends a call which is no dry run; nil where nothing is refused or undecided.
@@ -41,6 +44,6 @@ public struct InitializeReport: Sendable, Encodable {
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, dryRun, alreadyInitialized, joined, tables, references, undecided
-        case recipe, note, undecidedKeys, refusals, warnings, recorded, published, imported, held
+        case recipe, note, undecidedKeys, contested, refusals, warnings, recorded, published, imported, held
     }
 }

@@ -107,6 +107,11 @@ struct Policies {
     /// Whether a row whose unique key an older one has is folded into it (`unique-merge`).
     func folds(_ table: String) -> Bool { folding.contains(table.folded) }
 
+    /// Whether it is said what becomes of two rows of one unique key.
+    func saysOfUniqueKeys(_ table: String) -> Bool {
+        rows.contains { String(text: $0[0]) == "unique-policy" && String(text: $0[1]).folded == table.folded }
+    }
+
     /// Whether a row that a delete took is brought back by those who had edited it (`delete-loses`).
     func reinsertsEdits(_ table: String) -> Bool { reinserting.contains(table.folded) }
 

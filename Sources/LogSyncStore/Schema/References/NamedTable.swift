@@ -50,6 +50,9 @@ struct NamedTable {
         return Words.isSame(words[first.count - 1], last)
     }
 
+    /// Whether one of its words is another's, whose forms are given.
+    func hasWord(_ forms: Set<String>) -> Bool { words.all.contains { !Words.singular($0).isDisjoint(with: forms) } }
+
     /// What other words may stand before without a border: the table's name, and what its key numbers, whole and without
     /// vowels.
     var numbered: [String] {
@@ -78,4 +81,9 @@ struct NamedTable {
             "player", "student", "teacher", "customer", "patient", "participant",
         ])
     }
+}
+
+extension TrackedTable {
+    /// Whether it is known of one of its columns that it refers to another table.
+    func refers(to other: TrackedTable) -> Bool { columns.contains { $0.reference?.folded == other.name.folded } }
 }

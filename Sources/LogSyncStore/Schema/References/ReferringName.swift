@@ -43,6 +43,11 @@ struct ReferringName {
     }
     /// Whether it is without what all columns of its table begin with.
     let isBare: Bool
+    /// Whether it says that there are several of what it names, and not that it is a reference: `tracks`.
+    var isPlural: Bool {
+        guard !saysSo, unmarked == nil, let last = words.all.last, last.hasSuffix("s") else { return false }
+        return !["ss", "us", "is"].contains { last.hasSuffix($0) }
+    }
     /// Whether it may say of such a column what it is: `rev_id` is a row's own, and `cat_pages` counts.
     var saysWhat: Bool {
         guard let last = words.all.last else { return false }
@@ -337,6 +342,8 @@ struct ReferringName {
         let end: Set<String>?
         /// Whether nothing but a relation stands before its last word.
         let isRelated: Bool
+        /// Its words one by one, where they are several and it says that it is a reference.
+        private let several: [Set<String>]
 
         init(_ words: Words, saysSo: Bool) {
             self.saysSo = saysSo
@@ -346,6 +353,7 @@ struct ReferringName {
             let last = endings.last ?? (saysSo ? words.endings.first : nil)
             end = last.flatMap { $0.count > (saysSo ? 3 : 4) ? Words.singular($0) : nil }
             isRelated = words.all.dropLast().allSatisfy(ReferringName.relations.contains)
+            several = saysSo && words.all.count > 1 ? words.all.map(Words.singular) : []
         }
 
         func rank(_ parent: NamedTable) -> Rank? {
@@ -356,6 +364,10 @@ struct ReferringName {
             // `attribute_id` of `attribute_definitions`.
             let isBeginning = saysSo && parent.beginnings.contains(where: isWhole)
             guard saysSo || isRelated else { return nil }
+            // `global_message_id` of `message_global_data`, and not of `messages`.
+            if !several.isEmpty, several.allSatisfy(parent.hasWord) {
+                return Rank(distance: 1, rest: parent.words.all.count)
+            }
             let used = endings.firstIndex { ending in
                 !ending.isDisjoint(with: table) || parent.endings.contains { !ending.isDisjoint(with: $0) }
             }

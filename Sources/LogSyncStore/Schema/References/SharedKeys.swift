@@ -8,7 +8,8 @@
 // one of the tables is named after the other, or has no integers but the other's. The integers are too large for chance.
 // Last, both are called `id`, one table is named after the other, nothing in either refers to the other, and all integers of
 // the one are the other's: at once where its name says that it holds more of the same rows (`item_details`), else where
-// they are not simply what a counter of its own would give.
+// they are not simply what a counter of its own would give. A table that has nothing but its key says which rows are meant
+// of the table that its name ends as (`visible_contacts`).
 //
 // The exception. Two tables that count from 1 have the same integers, and one is often named after the other: `item_types`
 // after `items`. Names and integers are no evidence then; that the items have a column `type` says that they are two.
@@ -31,11 +32,22 @@ struct SharedKeys {
             let table = named.table
             // Tables of chosen identities have names of their own for their rows.
             guard table.kind == .surrogate, let key = table.localInteger,
-                let (parent, evidence) = try evidence(forKey: key, of: named)
+                let (parent, evidence) = try evidence(forKey: key, of: named) ?? whole(ofSet: named, key)
             else { return nil }
             return ReferenceReport(
                 table: table.schema.name, column: key, parent: parent.schema.name, evidence: evidence, taken: false)
         }
+    }
+
+    /// The table of which one that has nothing but integers says which rows are meant, as its name does: `visible_contacts`.
+    private func whole(ofSet named: NamedTable, _ key: String) throws -> (TrackedTable, Evidence)? {
+        let table = named.table
+        guard !hasRecipe, table.columns.isEmpty, !table.schema.isAutoincrement, ReferringName.isAnyKey(key),
+            !all.names.contains(where: { refers($0, to: named) })
+        else { return nil }
+        let parents = all.names.filter { $0.table !== table && $0.isEnd(of: named) }
+        guard try integers.holdsValues(key, in: table) else { return parents.first.map { ($0.table, .name) } }
+        return try parents.first { try integers.isMostlyOf($0.table, key, in: table) }.map { ($0.table, .nameAndData) }
     }
 
     private func evidence(forKey key: String, of named: NamedTable) throws -> (TrackedTable, Evidence)? {
@@ -166,6 +178,13 @@ extension NamedTable {
         let saysMore: Bool
         /// Whether it is words of its own, after this table's.
         let isWords: Bool
+    }
+
+    /// Whether another table's name ends as this one's does: `visible_contacts` as `contacts`.
+    func isEnd(of other: NamedTable) -> Bool {
+        let (theirs, ours) = (Words(other.table.schema.name).all, words.all)
+        guard theirs.count > ours.count, let last = ours.last else { return false }
+        return theirs.suffix(ours.count).dropLast() == ours.dropLast() && Words.isSame(theirs[theirs.count - 1], last)
     }
 
     /// What another table's name adds to this one's: `details` of `item_details` to `items`; nil where it is not made of it.

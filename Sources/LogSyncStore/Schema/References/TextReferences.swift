@@ -4,7 +4,7 @@
 // holds such integers names other rows everywhere else, and nothing can be said of it that would mend that. What can be
 // said is that the rows which it names have the same integers everywhere, or that its table stays where it is.
 //
-// The evidence. The name has to say it, and what the column holds: all of it is decimal, or lists of decimals, and
+// The evidence. A foreign key or an option says it. Or the name has to say it, and what the column holds: all of it is decimal, or lists of decimals, and
 // half of these are keys of the table that it is called after (`book_id`, `book_ids`), or, beside a column that says
 // of which table each row is (`item_type`), of the tables that this names. A name that is just the table's needs three
 // of them: a `book` may be a title. Without values a name is no more than a hint: it may be another program's.
@@ -25,7 +25,7 @@ struct TextReferences {
         let all = ReferredTables(catalog)
         guard !all.tables.isEmpty else { return [] }
         let types = TypeColumns(connection: connection)
-        var reports: [ReferenceReport] = []
+        var reports = try declared()
         for table in catalog.programTables {
             for column in table.columns
             where column.reference == nil && table.schema.affinity(of: column.local) == .text
@@ -43,6 +43,21 @@ struct TextReferences {
             }
         }
         return reports
+    }
+
+    /// Columns of texts that a foreign key or an option says to refer to rows with local integers: SQLite finds row 12 for the
+    /// text `12`.
+    func declared() throws -> [ReferenceReport] {
+        try catalog.tables.flatMap { table in
+            try table.columns.compactMap { column in
+                guard table.schema.affinity(of: column.local) == .text, let parent = catalog.numbered(column.reference),
+                    try integers(of: column.local, in: table) != nil
+                else { return nil }
+                return ReferenceReport(
+                    table: table.schema.name, column: column.local, parent: parent.schema.name, evidence: .declared,
+                    taken: false, asText: true)
+            }
+        }
     }
 
     private func parents(

@@ -190,6 +190,9 @@ struct UndeclaredReferences {
                 called = bare.candidates(among: all.names, of: table)
             }
         }
+        // `tracks` of an album counts the tracks that refer to it.
+        let isCount = named.isPlural && called.contains { $0.parent !== table && $0.parent.refers(to: table) }
+        if isCount { called = [] }
         // What names rows of such a table is the same everywhere.
         if called.first?.rank.distance ?? 3 > 0, try all.namesByValue(column, in: table, integers) { return [] }
         if called.isEmpty, affinity == .integer, let parent = try keylessParent(named, column, in: table, all) {

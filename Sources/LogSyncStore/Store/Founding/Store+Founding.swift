@@ -23,6 +23,13 @@ extension Store {
                     reported.suggestions += found.counted.filter { $0.table == table.schema.name }.map(\.suggestion)
                     return reported
                 } + Store.leftReports(left)
+            for table in report.tables where table.rows > 0 {
+                guard let tracked = store.catalog[local: table.table],
+                    try !store.policies.saysOfUniqueKeys(tracked.name)
+                else { continue }
+                let keys = try UniqueKey.others(of: tracked, on: store.connection)
+                if !keys.isEmpty { report.contestable[table.table] = keys }
+            }
             guard withReferences else { return report }
             report.references = try registering.references(store.catalog)
             report.warnings += registering.warnings(report.references)
