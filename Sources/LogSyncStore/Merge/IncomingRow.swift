@@ -55,14 +55,14 @@ struct IncomingRow {
         return cells
     }
 
-    /// Whether it has a number in a column of references: what the table shows does not say it.
-    var hasNumbers: Bool {
+    /// Whether it says other rows in another way than this store's columns do: what the table shows does not say it.
+    var hasOtherReferences: Bool {
         guard let table else { return false }
         return zip(group.columns, target.positions).contains { column, position in
-            position.map { table.isUntranslated(column.values[index], at: $0) } ?? false
+            position.map { table.isSaidOtherwise(column.values[index], at: $0) } ?? false
         }
             || table.key.contains { key in
-                keyPart(at: key.index, in: table).map { table.isUntranslated($0.value, at: key.index) } ?? false
+                keyPart(at: key.index, in: table).map { table.isSaidOtherwise($0.value, at: key.index) } ?? false
             }
     }
 

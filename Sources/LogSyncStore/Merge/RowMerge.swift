@@ -80,8 +80,14 @@ struct RowMerge {
     // MARK: Rows that this one depends on
 
     private func refersToMissing(_ table: TrackedTable) throws -> Bool {
-        for case (let column, let name?) in zip(row.group.columns, row.target.references) {
-            if try shownRows.local(column.values[row.index], name) == nil { return true }
+        for case (let (column, position), let name?) in zip(
+            zip(row.group.columns, row.target.positions), row.target.references)
+        {
+            let value = column.values[row.index]
+            if try shownRows.local(value, name) == nil { return true }
+            guard let position, table.isSaidOtherwise(value, at: position) else { continue }
+            // The key may be that of a row which comes later in the transaction.
+            if try shownRows.meant(value, at: position, in: table) == value { return true }
         }
         guard table.keyHasReference else { return false }
         return try shownRows.localKey(identity, in: table) == nil
@@ -93,10 +99,11 @@ struct RowMerge {
         let isInsert = row.group.kind == .insert
         let satisfied = try Neighbours(store, shownRows: shownRows).satisfiesRules(table) { position in
             if let column = row.target.positions.firstIndex(of: position) {
-                return row.group.columns[column].values[row.index]
+                return try shownRows.meant(row.group.columns[column].values[row.index], at: position, in: table)
             }
             guard isInsert else { return nil }
-            return row.keyPart(at: position, in: table)?.value ?? store.defaultValue(of: table, position)
+            let value = row.keyPart(at: position, in: table)?.value ?? store.defaultValue(of: table, position)
+            return try shownRows.meant(value, at: position, in: table)
         }
         // What cannot be told from this change alone is told when the row is spelled out: another column of the same key
         // may have come from elsewhere.
@@ -110,6 +117,7 @@ struct RowMerge {
         var full = former ?? RowState(table: row.tableName, identity: identity, integer: row.integer)
         try operate(on: &full)
         store.countFull(1, full)
+        if let table { store.keptKeys[table.id]??.note(full.state, of: identity) }
         guard let table else {
             notes.note(row.tableName, row.group.kind)
             if full.isAlive || full.hasCells { try hide(full, .unknownTable) }
@@ -262,7 +270,7 @@ struct RowMerge {
 
     /// Inserts a row of which nothing is here. Its record is its base where every column has a value of this insert.
     private func insertNew(_ table: TrackedTable) throws {
-        guard row.target.isComplete, row.target.hasParents(in: store.catalog), !row.hasNumbers,
+        guard row.target.isComplete, row.target.hasParents(in: store.catalog), !row.hasOtherReferences,
             row.group.columns.allSatisfy({ $0.times.isEmpty && $0.operation == .set }),
             try !shownRows.isPromisedNoOwnInteger(identity, in: table)
         else { return try change(.nowhere, table) }
@@ -326,7 +334,7 @@ struct RowMerge {
             return try deleteDirectly(table, record, at: position)
         case .update:
             guard row.target.isKnown, row.target.hasNoKey, row.target.hasParents(in: store.catalog),
-                !record.isReplaced, !record.breaksCheck, !row.hasNumbers, !isNamedByWhatChanges(table),
+                !record.isReplaced, !record.breaksCheck, !row.hasOtherReferences, !isNamedByWhatChanges(table),
                 row.group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }
             return try updateDirectly(table, record, at: position)

@@ -44,7 +44,7 @@ final class Recorder {
     private(set) var fills: [Int64: [Int: MigrationFill]] = [:]
     /// Rows of tables that came with rows in them.
     private lazy var found = FoundIdentities(
-        store, self,
+        store, self, byValues: findings.tablesByValues,
         known: { [unowned self] integer, table in
             if let identity = foundEarly[table.id]?[integer] { return identity }
             return try recording(of: table)?.identity(at: integer)
@@ -97,10 +97,11 @@ final class Recorder {
         // What was deleted and inserted as it was is no delete.
         for table in tables { try table.keepRowsInsertedAgain() }
         for table in tables { try table.addChangedReferences() }
+        // A setting says that a reference is enforced no more, and is a row to be recorded like other rows. Whether a
+        // program's rows break one is asked while they are as it left them.
+        try stopEnforcingBrokenReferences()
         // What names a row by its key is recorded with the key that the row is going to show.
         for table in tables { try table.renewFormerReferences() }
-        // A setting says that a reference is enforced no more, and is a row to be recorded like other rows.
-        try stopEnforcingBrokenReferences()
         // From here on records change their places: keys made of integers are looked up by what these meant.
         for table in tables { try table.keepFormerIdentities() }
         // Old places are freed …

@@ -140,6 +140,7 @@ struct RowRecorder {
         changed.removeAll(where: rekeyed.contains)
         var record = former
         record.state.extend(to: table.columnCount)
+        rekeyed.removeAll { isSaid($0, of: row, in: &record) }
         let kept = try keepKeys(rekeyed, of: row, former, in: &record)
         rekeyed.removeAll(where: kept.contains)
         let first = try firstValues(of: row, former, into: &record, isChanged: !changed.isEmpty)

@@ -37,6 +37,7 @@ struct SchemaReconciliation {
         findings.newTables = try trackNewTables(except: copies)
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
         try LaterKeys(connection).note(findings.newTables, in: store.catalog)
+        findings.tablesByValues = try LaterRows(store).found(findings.newTables)
         let (references, former) = try ReferenceChange(store: store).note()
         findings.formerReferences = former
         if !references.isEmpty {
