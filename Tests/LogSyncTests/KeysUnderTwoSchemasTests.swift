@@ -117,7 +117,7 @@ struct KeysUnderTwoSchemasTests {
         _ = try await a.sync()
         let clone = try await world.clone("clone")
         #expect(try read(clone, "SELECT p || ' ' || v FROM c ORDER BY v") == ["u-1 c1", "u-99 c2"])
-        #expect(try await a.with { try await $0.verify() }.findings.isEmpty)
+        #expect(try await Replicator.verify(a.path, configuration: a.configuration).findings.isEmpty)
     }
 
     @Test("A migration breaks no reference by what it lets rows name", arguments: [0, 1])
@@ -181,7 +181,7 @@ struct KeysUnderTwoSchemasTests {
         try await settle(a, b, c)
         for machine in [a, b, c, try await world.clone("clone")] {
             #expect(try shown(machine) == expected)
-            #expect(try await machine.with { try await $0.verify() }.findings.isEmpty)
+            #expect(try await Replicator.verify(machine.path, configuration: machine.configuration).findings.isEmpty)
         }
     }
 
@@ -207,12 +207,12 @@ struct KeysUnderTwoSchemasTests {
             """)
         try await a.initialize()
         let b = try await world.clone("b")
-        try b.execute("DELETE FROM c WHERE v <> 'c3'; UPDATE c SET p = 1; DELETE FROM p WHERE id = 2")
+        try b.execute("DELETE FROM c WHERE v <> 'c1'; DELETE FROM p WHERE id = 2")
         try migrate(a, Self.kinds[0], "'u-' || name")
         try await settle(a, b)
         for machine in [a, b] {
             #expect(try await machine.status().conflicts == 0)
-            #expect(try shown(machine) == ["ann c3"])
+            #expect(try shown(machine) == ["ann c1"])
         }
     }
 

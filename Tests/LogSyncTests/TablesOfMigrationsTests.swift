@@ -26,6 +26,36 @@ struct TablesOfMigrationsTests {
             expected: ["ann a@x", "cy c@x", "dan d@x"], parked: 1)
     }
 
+    @Test("What a machine has written into the table is there once where another one moves the column later")
+    func movedLater() async throws {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(
+            """
+            CREATE TABLE person(id INTEGER PRIMARY KEY, name TEXT, mail TEXT);
+            INSERT INTO person VALUES(1, 'ann', 'a@x'), (2, 'bob', 'b@x')
+            """)
+        try await a.initialize()
+        let b = try await world.clone("b")
+        let migration = """
+            CREATE TABLE mail(id INTEGER PRIMARY KEY, person INTEGER NOT NULL REFERENCES person(id), at TEXT);
+            INSERT INTO mail(person, at) SELECT id, mail FROM person; ALTER TABLE person DROP COLUMN mail
+            """
+        try a.execute(migration)
+        try a.execute(
+            """
+            INSERT INTO person(name) VALUES('cy');
+            INSERT INTO mail(person, at) SELECT id, 'c@x' FROM person WHERE name = 'cy'
+            """)
+        try await settle(a, b)
+        try b.execute(migration)
+        try await settle(a, b)
+        let query = "SELECT name || ' ' || coalesce(at, '-') FROM mail JOIN person ON person.id = person ORDER BY 1"
+        for machine in [a, b, try await world.clone("c")] {
+            #expect(try read(machine, query) == ["ann a@x", "bob b@x", "cy c@x"])
+        }
+    }
+
     @Test("Names that become rows are there once", arguments: Order.allCases, ["", "UNIQUE"])
     func names(order: Order, unique: String) async throws {
         let migration = """

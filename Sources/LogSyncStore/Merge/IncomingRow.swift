@@ -66,6 +66,15 @@ struct IncomingRow {
             }
     }
 
+    /// Whether foreign keys of other rows name the table's rows by one of the columns that it gives.
+    func changesNames(_ rules: ReferenceRules, of table: TrackedTable) -> Bool {
+        rules.to(table).contains { rule in
+            rule.parts.contains {
+                if case .column(let position) = $0 { target.positions.contains(position) } else { false }
+            }
+        }
+    }
+
     /// What an insert says of a column, as logs have it; NULL of one that it leaves out.
     func value(at position: Int, in table: TrackedTable) -> Value {
         if let column = target.positions.firstIndex(of: position) { return group.columns[column].values[index] }

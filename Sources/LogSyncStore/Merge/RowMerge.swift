@@ -80,14 +80,10 @@ struct RowMerge {
     // MARK: Rows that this one depends on
 
     private func refersToMissing(_ table: TrackedTable) throws -> Bool {
-        for case (let (column, position), let name?) in zip(
-            zip(row.group.columns, row.target.positions), row.target.references)
-        {
-            let value = column.values[row.index]
-            if try shownRows.local(value, name) == nil { return true }
-            guard let position, table.isSaidOtherwise(value, at: position) else { continue }
-            // The key may be that of a row which comes later in the transaction.
-            if try shownRows.meant(value, at: position, in: table) == value { return true }
+        for (place, column) in row.group.columns.enumerated() {
+            guard let name = row.target.references[place] else { continue }
+            let (value, position) = (column.values[row.index], row.target.positions[place])
+            if try !shownRows.isHere(value, name, at: position, in: table) { return true }
         }
         guard table.keyHasReference else { return false }
         return try shownRows.localKey(identity, in: table) == nil
@@ -117,7 +113,7 @@ struct RowMerge {
         var full = former ?? RowState(table: row.tableName, identity: identity, integer: row.integer)
         try operate(on: &full)
         store.countFull(1, full)
-        if let table { store.keptKeys[table.id]??.note(full.state, of: identity) }
+        if let table { OtherKeys(of: table, in: store)?.note(full.state, of: identity) }
         guard let table else {
             notes.note(row.tableName, row.group.kind)
             if full.isAlive || full.hasCells { try hide(full, .unknownTable) }
@@ -334,7 +330,8 @@ struct RowMerge {
             return try deleteDirectly(table, record, at: position)
         case .update:
             guard row.target.isKnown, row.target.hasNoKey, row.target.hasParents(in: store.catalog),
-                !record.isReplaced, !record.breaksCheck, !row.hasOtherReferences, !isNamedByWhatChanges(table),
+                !record.isReplaced, !record.breaksCheck, !row.hasOtherReferences,
+                !row.changesNames(store.referenceRules, of: table),
                 row.group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }
             return try updateDirectly(table, record, at: position)
@@ -352,15 +349,6 @@ struct RowMerge {
         transaction.noteFormer(present, at: position, in: table)
         try notes.noteDelete(of: present, at: position, in: table, store)
         return true
-    }
-
-    /// Whether foreign keys of other rows name this table's rows by one of the columns that change.
-    private func isNamedByWhatChanges(_ table: TrackedTable) -> Bool {
-        store.referenceRules.to(table).contains { rule in
-            rule.parts.contains {
-                if case .column(let position) = $0 { row.target.positions.contains(position) } else { false }
-            }
-        }
     }
 
     private func updateDirectly(_ table: TrackedTable, _ former: ClockRecord, at position: Int64) throws -> Bool {

@@ -55,6 +55,7 @@ final class Recorder {
         })
     /// Such rows that were found before their turn, because others refer to them, by table and rowid.
     private var foundEarly: [Int64: [Int64: RowIdentity]] = [:]
+    private var movedRows: [Int64: MovedRows] = [:]
     private let author: String?
     private let context: String?
     /// The keys of rows that columns name, by column and table id, and by digest.
@@ -211,6 +212,14 @@ final class Recorder {
             throw LogSyncError(.invalidStore, "a row of \(table.name) has no identity; nothing was recorded")
         }
         return identity
+    }
+
+    /// The identity of another peer's row that a row of a table which has just come is.
+    func movedIdentity(of row: TableReader.Row, _ table: TrackedTable) throws -> RowIdentity? {
+        guard findings.tablesByValues.contains(table.id) else { return nil }
+        let rows = try movedRows[table.id] ?? MovedRows(of: table, in: store)
+        movedRows[table.id] = rows
+        return try rows.identity(of: row) { try translated(row.values[$0], $0, in: table) }
     }
 
     /// A row's cells as the log has them.

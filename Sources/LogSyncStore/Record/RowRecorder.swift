@@ -140,9 +140,8 @@ struct RowRecorder {
         changed.removeAll(where: rekeyed.contains)
         var record = former
         record.state.extend(to: table.columnCount)
-        rekeyed.removeAll { isSaid($0, of: row, in: &record) }
         let kept = try keepKeys(rekeyed, of: row, former, in: &record)
-        rekeyed.removeAll(where: kept.contains)
+        rekeyed.removeAll { kept.contains($0) || isSaid($0, of: row, in: &record) }
         let first = try firstValues(of: row, former, into: &record, isChanged: !changed.isEmpty)
         changed += first.changed + first.captured.keys.sorted()
         record.digests = digests

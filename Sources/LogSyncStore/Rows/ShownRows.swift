@@ -260,25 +260,6 @@ final class ShownRows {
         return true
     }
 
-    private func mark(
-        _ record: inout ClockRecord, _ full: RowState, _ replaced: [Int: Value], in table: TrackedTable
-    ) throws {
-        record.isReplaced = try !replaced.isEmpty || namesUnknownKey(full, in: table)
-        if record.isReplaced { store.hasReplaced = true }
-    }
-
-    /// Whether another peer says a row that is not here, or is not known by that yet.
-    private func namesUnknownKey(_ full: RowState, in table: TrackedTable) throws -> Bool {
-        try intactValues(full, in: table).enumerated().contains { position, value in
-            guard table.isSaidOtherwise(value, at: position) else { return false }
-            return switch value {
-            case .integer: false
-            case .reference: store.catalog.namedKey(table.columns[position], in: table) != nil
-            default: true
-            }
-        }
-    }
-
     /// Inserts values by column position; nil where a constraint refuses the row. Its record is the caller's to insert,
     /// and to say so with ``redeemReservation(_:in:)``.
     func insert(

@@ -1,5 +1,6 @@
 import LogSyncModel
 import LogSyncSQLite
+import LogSyncState
 
 /// Tables that a program's migration makes and fills, with integers that each machine gives by itself.
 ///
@@ -43,5 +44,44 @@ struct LaterRows {
             try Settings(store).set(Self.setting, table.name, Self.byValues)
         }
         return found
+    }
+}
+
+/// Rows that another peer has put into a table which has just come here, by what they refer to.
+///
+/// The migration here goes over that peer's rows, too, and finds nothing in the columns that it moves: they were moved before
+/// these rows were written. A row that holds nothing but references is the other's row that alone has the same.
+final class MovedRows {
+    private let store: OpenStore
+    private let table: TrackedTable
+    private let references: [Int]
+    private var rows: [[Value]: [RowIdentity]] = [:]
+
+    init(of table: TrackedTable, in store: OpenStore) throws {
+        self.store = store
+        self.table = table
+        references = table.columns.indices.filter { table.columns[$0].reference != nil }
+        guard !references.isEmpty, references.count < table.columns.count else { return }
+        for row in try HiddenRows(store).rows(.parked, of: table.name) where row.clock.isAlive {
+            let named = references.map { position in
+                let name = table.columns[position].name
+                return row.clock.cellsByName[name].flatMap { store.shown($0, table.name, name) } ?? .null
+            }
+            rows[named, default: []].append(row.identity)
+        }
+    }
+
+    /// - Parameter translated: a value of the row, by column position, as logs have it.
+    func identity(of row: TableReader.Row, _ translated: (Int) throws -> Value) throws -> RowIdentity? {
+        guard !rows.isEmpty else { return nil }
+        let isEmpty = table.columns.indices.allSatisfy { position in
+            references.contains(position) || row.values[position] == store.defaultValue(of: table, position)
+        }
+        guard isEmpty else { return nil }
+        let named = try references.map(translated)
+        let namesAny = named.contains { if case .reference = $0 { true } else { false } }
+        guard namesAny, let found = rows[named], found.count == 1 else { return nil }
+        rows[named] = nil
+        return found[0]
     }
 }
