@@ -251,8 +251,7 @@ extension HiddenRows {
 }
 
 extension CellState {
-    /// Whether a program has written it, where no insert has: what a migration has put into all rows is nobody's edit of one.
-    /// What a migration has put there or, of a row that was there from the beginning, how it says the row that a column names,
-    /// has no time of its own.
+    /// Whether a program has written it, where no insert has: what a migration has put into all rows is nobody's edit of one,
+    /// nor is how it says the row that a column has named from the beginning. Both have no time of their own.
     fileprivate var isEdited: Bool { !additions.isEmpty || versions.contains { $0.stamp.time.milliseconds != 0 } }
 }
