@@ -52,14 +52,16 @@ extension ClockRecord {
 
 extension ClockTable {
     /// The columns, by position, in which rows may show such numbers, by the rows' records.
-    func shownNumbers() throws -> [Int64: [Int]] {
+    ///
+    /// - Parameter isMeant: whether such a number, at a position, is the key that another peer has given to a row.
+    func shownNumbers(except isMeant: (Value, Int) throws -> Bool) throws -> [Int64: [Int]] {
         var numbers: [Int64: [Int]] = [:]
         guard table.columns.contains(where: { $0.reference != nil }) else { return [:] }
         for row in try connection.rows("SELECT row FROM \(table.clock) WHERE extra IS NOT NULL") {
             guard let state = try record(at: row[0].asInteger)?.state else { continue }
-            let places = table.columns.indices.filter { place in
-                state.cell(table.columns[place].id).versions.contains { version in
-                    version.value.map { table.isUntranslated($0, at: place) } ?? false
+            let places = try table.columns.indices.filter { place in
+                try state.cell(table.columns[place].id).versions.contains { version in
+                    try version.value.map { try table.isUntranslated($0, at: place) && !isMeant($0, place) } ?? false
                 }
             }
             if !places.isEmpty { numbers[row[0].asInteger] = places }

@@ -83,6 +83,8 @@ final class OpenStore {
     var absentNames: [String: String]?
     /// The columns of which deleted rows' values are kept, by table id, once it was asked for.
     var tombstones: [Int64: [Int]] = [:]
+    /// What rows are called by peers that have migrated, by table id, once it was asked for.
+    var otherKeys: [Int64: [Value: RowIdentity]] = [:]
 
     init(_ connection: Connection, configuration: StoreConfiguration) throws {
         self.connection = connection
@@ -127,7 +129,7 @@ final class OpenStore {
         policies.fit(catalog)
         uniqueKeys = [:]
         batchings = [:]
-        tombstones = [:]
+        (tombstones, otherKeys) = ([:], [:])
         (hasUndecided, hasLateRenames, pendingQueries, absentNames) = (nil, nil, nil, nil)
         hasHeldReferences = nil
         hasReferenceHistory = false

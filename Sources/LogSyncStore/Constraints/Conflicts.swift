@@ -106,12 +106,14 @@ struct Conflicts {
 
     /// By column, the tables of the rows on which this one depends and that do not stand.
     private func missingParents(_ row: HiddenRows.Row) throws -> [String: String] {
-        let neighbours = Neighbours(store, shownRows: ShownRows(store))
+        let shownRows = ShownRows(store)
+        let neighbours = Neighbours(store, shownRows: shownRows)
         var missing: [String: String] = [:]
         for rule in store.referenceRules.of(table) where rule.strength != .unenforced {
-            let reference = rule.columns.map { position in
+            let reference = try rule.columns.map { position in
                 let name = table.columns[position].name
-                return row.clock.cellsByName[name].flatMap { store.shown($0, table.name, name) } ?? .null
+                let value = row.clock.cellsByName[name].flatMap { store.shown($0, table.name, name) } ?? .null
+                return try shownRows.meant(value, at: position, in: table)
             }
             guard !reference.contains(.null), !rule.isUntranslated(reference),
                 // A row may be its own parent.
@@ -249,6 +251,7 @@ extension HiddenRows {
 }
 
 extension CellState {
-    /// Whether a program has written it, where no insert has: what a migration has put into all rows is nobody's edit of one.
-    fileprivate var isEdited: Bool { !additions.isEmpty || versions.contains { $0.stamp.time != .zero } }
+    /// Whether a program has written it, where no insert has: what a migration has put into all rows is nobody's edit of one,
+    /// nor is how it says the row that a column has named from the beginning. Both have no time of their own.
+    fileprivate var isEdited: Bool { !additions.isEmpty || versions.contains { $0.stamp.time.milliseconds != 0 } }
 }

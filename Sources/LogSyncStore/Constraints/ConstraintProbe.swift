@@ -56,10 +56,10 @@ final class ConstraintProbe {
     }
 
     /// A reference as an integer that tells rows apart: the row's own, or one that stands for it here alone.
+    /// NULL where rows have no integers to show.
     private func local(_ value: Value, _ reference: String?, _ followsFolded: Bool) throws -> Value {
-        guard case .reference(let identity) = value, let parent = reference.flatMap({ store.catalog[$0] }) else {
-            return value
-        }
+        guard case .reference(let identity) = value else { return value }
+        guard let parent = store.catalog.numbered(reference) else { return .null }
         let identities = IdentityMap(store: store)
         if let integer = try identities.integer(of: identity, in: parent, followsFolded: followsFolded) {
             return .integer(integer)

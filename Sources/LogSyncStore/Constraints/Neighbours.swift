@@ -89,11 +89,11 @@ struct Neighbours {
     ///
     /// - Parameter value: by column position, as logs have it; nil where it stays as it is.
     /// - Returns: nil where that cannot be told from the values given.
-    func satisfiesRules(_ table: TrackedTable, _ value: (Int) -> Value?) throws -> Bool? {
+    func satisfiesRules(_ table: TrackedTable, _ value: (Int) throws -> Value?) throws -> Bool? {
         var isSatisfied: Bool? = true
         for rule in store.referenceRules.of(table) {
             if rule.strength == .unenforced && !store.hasFolded { continue }
-            let given = rule.columns.map(value)
+            let given = try rule.columns.map(value)
             if given.allSatisfy({ $0 == nil }) { continue }
             let reference = given.compactMap { $0 }
             guard reference.count == given.count else {

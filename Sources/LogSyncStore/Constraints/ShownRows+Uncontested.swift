@@ -29,7 +29,7 @@ extension ShownRows {
     /// Whether every row that a row depends on is shown.
     private func satisfiesRules(_ full: RowState, in table: TrackedTable) throws -> Bool {
         guard !store.referenceRules.of(table).isEmpty else { return true }
-        let values = intactValues(full, in: table)
+        let values = try intactValues(full, in: table)
         return try Neighbours(store, shownRows: self).satisfiesRules(table) { values[$0] } ?? false
     }
 }

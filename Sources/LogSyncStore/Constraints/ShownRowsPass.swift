@@ -51,7 +51,7 @@ struct ShownRowsPass {
         isCounted: Bool? = nil
     ) throws -> Candidate {
         Candidate(
-            full, in: table, intact: shownRows.intactValues(full, in: table), age: store.age(full), shown: position,
+            full, in: table, intact: try shownRows.intactValues(full, in: table), age: store.age(full), shown: position,
             former: former, isCounted: isCounted)
     }
 

@@ -55,15 +55,24 @@ struct IncomingRow {
         return cells
     }
 
-    /// Whether it has a number in a column of references: what the table shows does not say it.
-    var hasNumbers: Bool {
+    /// Whether it says other rows in another way than this store's columns do: what the table shows does not say it.
+    var hasOtherReferences: Bool {
         guard let table else { return false }
         return zip(group.columns, target.positions).contains { column, position in
-            position.map { table.isUntranslated(column.values[index], at: $0) } ?? false
+            position.map { table.isSaidOtherwise(column.values[index], at: $0) } ?? false
         }
             || table.key.contains { key in
-                keyPart(at: key.index, in: table).map { table.isUntranslated($0.value, at: key.index) } ?? false
+                keyPart(at: key.index, in: table).map { table.isSaidOtherwise($0.value, at: key.index) } ?? false
             }
+    }
+
+    /// Whether foreign keys of other rows name the table's rows by one of the columns that it gives.
+    func changesNames(_ rules: ReferenceRules, of table: TrackedTable) -> Bool {
+        rules.to(table).contains { rule in
+            rule.parts.contains {
+                if case .column(let position) = $0 { target.positions.contains(position) } else { false }
+            }
+        }
     }
 
     /// What an insert says of a column, as logs have it; NULL of one that it leaves out.

@@ -80,8 +80,10 @@ struct RowMerge {
     // MARK: Rows that this one depends on
 
     private func refersToMissing(_ table: TrackedTable) throws -> Bool {
-        for case (let column, let name?) in zip(row.group.columns, row.target.references) {
-            if try shownRows.local(column.values[row.index], name) == nil { return true }
+        for (place, column) in row.group.columns.enumerated() {
+            guard let name = row.target.references[place] else { continue }
+            let (value, position) = (column.values[row.index], row.target.positions[place])
+            if try !shownRows.isHere(value, name, at: position, in: table) { return true }
         }
         guard table.keyHasReference else { return false }
         return try shownRows.localKey(identity, in: table) == nil
@@ -93,10 +95,11 @@ struct RowMerge {
         let isInsert = row.group.kind == .insert
         let satisfied = try Neighbours(store, shownRows: shownRows).satisfiesRules(table) { position in
             if let column = row.target.positions.firstIndex(of: position) {
-                return row.group.columns[column].values[row.index]
+                return try shownRows.meant(row.group.columns[column].values[row.index], at: position, in: table)
             }
             guard isInsert else { return nil }
-            return row.keyPart(at: position, in: table)?.value ?? store.defaultValue(of: table, position)
+            let value = row.keyPart(at: position, in: table)?.value ?? store.defaultValue(of: table, position)
+            return try shownRows.meant(value, at: position, in: table)
         }
         // What cannot be told from this change alone is told when the row is spelled out: another column of the same key
         // may have come from elsewhere.
@@ -110,6 +113,7 @@ struct RowMerge {
         var full = former ?? RowState(table: row.tableName, identity: identity, integer: row.integer)
         try operate(on: &full)
         store.countFull(1, full)
+        if let table { OtherKeys(of: table, in: store)?.note(full.state, of: identity) }
         guard let table else {
             notes.note(row.tableName, row.group.kind)
             if full.isAlive || full.hasCells { try hide(full, .unknownTable) }
@@ -262,7 +266,7 @@ struct RowMerge {
 
     /// Inserts a row of which nothing is here. Its record is its base where every column has a value of this insert.
     private func insertNew(_ table: TrackedTable) throws {
-        guard row.target.isComplete, row.target.hasParents(in: store.catalog), !row.hasNumbers,
+        guard row.target.isComplete, row.target.hasParents(in: store.catalog), !row.hasOtherReferences,
             row.group.columns.allSatisfy({ $0.times.isEmpty && $0.operation == .set }),
             try !shownRows.isPromisedNoOwnInteger(identity, in: table)
         else { return try change(.nowhere, table) }
@@ -326,7 +330,8 @@ struct RowMerge {
             return try deleteDirectly(table, record, at: position)
         case .update:
             guard row.target.isKnown, row.target.hasNoKey, row.target.hasParents(in: store.catalog),
-                !record.isReplaced, !record.breaksCheck, !row.hasNumbers, !isNamedByWhatChanges(table),
+                !record.isReplaced, !record.breaksCheck, !row.hasOtherReferences,
+                !row.changesNames(store.referenceRules, of: table),
                 row.group.columns.allSatisfy({ $0.operation == .set && $0.times.isEmpty })
             else { return false }
             return try updateDirectly(table, record, at: position)
@@ -344,15 +349,6 @@ struct RowMerge {
         transaction.noteFormer(present, at: position, in: table)
         try notes.noteDelete(of: present, at: position, in: table, store)
         return true
-    }
-
-    /// Whether foreign keys of other rows name this table's rows by one of the columns that change.
-    private func isNamedByWhatChanges(_ table: TrackedTable) -> Bool {
-        store.referenceRules.to(table).contains { rule in
-            rule.parts.contains {
-                if case .column(let position) = $0 { row.target.positions.contains(position) } else { false }
-            }
-        }
     }
 
     private func updateDirectly(_ table: TrackedTable, _ former: ClockRecord, at position: Int64) throws -> Bool {

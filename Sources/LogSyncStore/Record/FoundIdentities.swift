@@ -14,7 +14,8 @@
 // hashed as the sketch of the row that it names: what that row holds but for its own references within the circle. A
 // sketch needs no other sketch, and does not depend on where the circle was entered.
 //
-// In a table without a key rows may hold the same: they are as many different rows, the first, the second and so on.
+// In a table without a key rows may hold the same: they are as many different rows, the first, the second and so on. So
+// they are in a table that a migration has made (`LaterRows`): on each machine it has given them integers as they came.
 //
 // An example. A photo is in an album, and an album has a cover.
 //
@@ -57,6 +58,8 @@ final class FoundIdentities {
 
     private let store: OpenStore
     private unowned let recorder: Recorder
+    /// The tables, by id, whose integers say nothing elsewhere (``LaterRows``).
+    private let byValues: Set<Int64>
     /// On which rows are read; nil for the store's own.
     private let source: Connection?
     /// The identity of the row that has an integer, once it has one.
@@ -69,7 +72,7 @@ final class FoundIdentities {
     /// What was found lately.
     private var found: [Place: RowIdentity] = [:]
 
-    /// How many rows that hold the same were found in tables without a key, by a hash of what they hold: some 20 bytes for
+    /// How many rows that hold the same were found where integers do not tell them apart, by a hash of what they hold: some 20 bytes for
     /// each that holds something else, because all of them are numbered in one go.
     private var equalRows: [UInt64: UInt32] = [:]
 
@@ -77,12 +80,13 @@ final class FoundIdentities {
     private static let limit = 1 << 16
 
     init(
-        _ store: OpenStore, _ recorder: Recorder, reading source: Connection? = nil,
+        _ store: OpenStore, _ recorder: Recorder, byValues: Set<Int64>, reading source: Connection? = nil,
         known: @escaping (Int64, TrackedTable) throws -> RowIdentity?,
         assign: @escaping (TrackedTable, Int64, TableReader.Row, RowIdentity) throws -> Void
     ) {
         self.store = store
         self.recorder = recorder
+        self.byValues = byValues
         self.source = source
         find = known
         self.assign = assign
@@ -224,13 +228,15 @@ final class FoundIdentities {
         {
             return natural
         }
-        if table.kind == .natural && table.key.isEmpty { return try identity(ofRowWithoutKey: row, table) }
-        return try hash(row, rowid, table) { _, place in circle[place].map { .reference($0) } }
+        let isWithoutKey = table.kind == .natural && table.key.isEmpty
+        let content = try hash(row, isWithoutKey ? nil : rowid, table) { _, place in
+            circle[place].map { .reference($0) }
+        }
+        return isWithoutKey || byValues.contains(table.id) ? identity(ofRowThatHolds: content) : content
     }
 
     /// Its rowid says nothing elsewhere: rows that hold the same are told apart by how many there are.
-    private func identity(ofRowWithoutKey row: TableReader.Row, _ table: TrackedTable) throws -> RowIdentity {
-        let content = try hash(row, nil, table) { _, _ in nil }
+    private func identity(ofRowThatHolds content: RowIdentity) -> RowIdentity {
         // Of 17 bytes the last ten are of the hash. Two that meet by chance are told apart like rows that hold the same.
         let key = content.bytes.suffix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
         let number = equalRows[key, default: 0]
@@ -246,6 +252,7 @@ final class FoundIdentities {
     private func hash(
         _ row: TableReader.Row, _ rowid: Int64?, _ table: TrackedTable, replacing: (Int, Place) -> Value?
     ) throws -> RowIdentity {
+        let rowid = byValues.contains(table.id) ? nil : rowid
         var hash = IdentityHash("found")
         hash.combine(table.name)
         hash.combine(UInt64(bitPattern: rowid ?? 0))

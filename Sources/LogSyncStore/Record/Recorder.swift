@@ -44,7 +44,7 @@ final class Recorder {
     private(set) var fills: [Int64: [Int: MigrationFill]] = [:]
     /// Rows of tables that came with rows in them.
     private lazy var found = FoundIdentities(
-        store, self,
+        store, self, byValues: findings.tablesByValues,
         known: { [unowned self] integer, table in
             if let identity = foundEarly[table.id]?[integer] { return identity }
             return try recording(of: table)?.identity(at: integer)
@@ -55,6 +55,7 @@ final class Recorder {
         })
     /// Such rows that were found before their turn, because others refer to them, by table and rowid.
     private var foundEarly: [Int64: [Int64: RowIdentity]] = [:]
+    private var movedRows: [Int64: MovedRows] = [:]
     private let author: String?
     private let context: String?
     /// The keys of rows that columns name, by column and table id, and by digest.
@@ -97,10 +98,11 @@ final class Recorder {
         // What was deleted and inserted as it was is no delete.
         for table in tables { try table.keepRowsInsertedAgain() }
         for table in tables { try table.addChangedReferences() }
+        // A setting says that a reference is enforced no more, and is a row to be recorded like other rows. Whether a
+        // program's rows break one is asked while they are as it left them.
+        try stopEnforcingBrokenReferences()
         // What names a row by its key is recorded with the key that the row is going to show.
         for table in tables { try table.renewFormerReferences() }
-        // A setting says that a reference is enforced no more, and is a row to be recorded like other rows.
-        try stopEnforcingBrokenReferences()
         // From here on records change their places: keys made of integers are looked up by what these meant.
         for table in tables { try table.keepFormerIdentities() }
         // Old places are freed …
@@ -210,6 +212,14 @@ final class Recorder {
             throw LogSyncError(.invalidStore, "a row of \(table.name) has no identity; nothing was recorded")
         }
         return identity
+    }
+
+    /// The identity of another peer's row that a row of a table which has just come is.
+    func movedIdentity(of row: TableReader.Row, _ table: TrackedTable) throws -> RowIdentity? {
+        guard findings.tablesByValues.contains(table.id) else { return nil }
+        let rows = try movedRows[table.id] ?? MovedRows(of: table, in: store)
+        movedRows[table.id] = rows
+        return try rows.identity(of: row) { try translated(row.values[$0], $0, in: table) }
     }
 
     /// A row's cells as the log has them.

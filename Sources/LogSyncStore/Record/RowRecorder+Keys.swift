@@ -25,6 +25,19 @@ extension RowRecorder {
         return kept
     }
 
+    /// Whether a column that names a row by its key now holds the key that another peer has said, which this one showed as
+    /// its own integer until now.
+    func isSaid(_ position: Int, of row: Row, in record: inout ClockRecord) -> Bool {
+        let column = table.columns[position]
+        var cell = record.state.cell(column.id)
+        guard let shown = store.shown(cell, table.name, column.name), shown == row[position] else { return false }
+        for index in cell.versions.indices where cell.versions[index].value == shown {
+            cell.versions[index].value = nil
+        }
+        record.state.setCell(column.id, cell)
+        return true
+    }
+
     /// Whether a column was left alone until it was known what it refers to, and the row has held something else there.
     func isWrittenSinceHeld(_ column: TrackedTable.Column, at index: Int, of row: Row) throws -> Bool {
         guard recorder.findings.releasedColumns[table.id]?.contains(column.id) ?? false else { return false }

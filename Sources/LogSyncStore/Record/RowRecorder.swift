@@ -141,7 +141,7 @@ struct RowRecorder {
         var record = former
         record.state.extend(to: table.columnCount)
         let kept = try keepKeys(rekeyed, of: row, former, in: &record)
-        rekeyed.removeAll(where: kept.contains)
+        rekeyed.removeAll { kept.contains($0) || isSaid($0, of: row, in: &record) }
         let first = try firstValues(of: row, former, into: &record, isChanged: !changed.isEmpty)
         changed += first.changed + first.captured.keys.sorted()
         record.digests = digests

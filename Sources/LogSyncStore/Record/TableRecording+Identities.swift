@@ -69,6 +69,7 @@ extension TableRecording {
         if recorder.findings.newTables.contains(table.id), touched.insertMilliseconds == 0,
             let rowid = touched.rowid ?? key.rowid, let row = try reader.row(at: rowid)
         {
+            if let moved = try recorder.movedIdentity(of: row, table) { return moved }
             // A row that has stayed may have the identity already; of rows that hold the same, without a key, one further.
             var identity = try recorder.foundIdentity(of: row, rowid, table)
             while try clock.row(of: identity) != nil {

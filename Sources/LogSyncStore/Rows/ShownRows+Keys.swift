@@ -50,9 +50,8 @@ extension ShownRows {
         _ full: RowState, shownAs row: TableReader.Row, at place: Int64?, in table: TrackedTable,
         replacing replaced: [Int: Value]
     ) throws {
-        try keepKey(
-            full.identity, given: { intactValues(full, in: table)[$0] }, shownAs: row, at: place, in: table,
-            replacing: replaced)
+        let given = try intactValues(full, in: table)
+        try keepKey(full.identity, given: { given[$0] }, shownAs: row, at: place, in: table, replacing: replaced)
     }
 
     /// A row that was refused may be so for its key, which is no constraint where it says nothing but which row it is.
@@ -62,7 +61,7 @@ extension ShownRows {
         guard table.kind != .surrogate, !table.keepsIdentities else { return }
         let identity = full.identity
         if table.keyHasReference, identity.naturalParts?.count == table.key.count {
-            let given = intactValues(full, in: table)
+            let given = try intactValues(full, in: table)
             if !Self.isSpelled(identity, { given[$0] }, { values[$0] ?? .null }, in: table) {
                 throw Self.otherKey(table)
             }
@@ -84,7 +83,7 @@ extension ShownRows {
     ) -> Bool {
         guard let parts = identity.naturalParts, parts.count == table.key.count else { return false }
         return zip(parts, table.key).allSatisfy { part, key in
-            if table.isUntranslated(part.value, at: key.index) { return false }
+            if table.isSaidOtherwise(part.value, at: key.index) { return false }
             let value = if case .reference = part { given(key.index) } else { shown(key.index) }
             return KeyPart(value, collation: key.collation) == part
         }

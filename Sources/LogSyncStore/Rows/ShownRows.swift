@@ -209,24 +209,24 @@ final class ShownRows {
     }
 
     /// What the columns would show if every reference were there, as logs have it.
-    func intactValues(_ full: RowState, in table: TrackedTable) -> [Value] {
-        logicalValues(full, in: table).enumerated().map { position, value in
+    func intactValues(_ full: RowState, in table: TrackedTable) throws -> [Value] {
+        try logicalValues(full, in: table).enumerated().map { position, value in
             value ?? store.defaultValue(of: table, position)
         }
     }
 
-    private func logicalValues(_ full: RowState, in table: TrackedTable) -> [Value?] {
+    private func logicalValues(_ full: RowState, in table: TrackedTable) throws -> [Value?] {
         let parts = table.keyParts(of: full.identity)
-        return table.columns.enumerated().map { position, column in
+        return try table.columns.enumerated().map { position, column in
             if let cell = full.state.cellsByName[column.name]
                 ?? full.state.cellsByName.first(where: {
                     $0.key.folded == column.name.folded
                 })?.value, let value = store.shown(cell, table.name, column.name)
             {
-                return value
+                return try meant(value, at: position, in: table)
             }
             if let parts, let part = table.key.firstIndex(where: { $0.index == position }) {
-                return parts[part].value
+                return try meant(parts[part].value, at: position, in: table)
             }
             return nil
         }
@@ -252,17 +252,12 @@ final class ShownRows {
         }
         var record = try compress(full, shownAs: row, in: table)
         record.breaksCheck = position.breaksCheck
-        mark(&record, replaced)
+        try mark(&record, full, replaced, in: table)
         let place = try ClockTable(table: table, connection: connection).insert(record, at: position.rowid)
         try redeemReservation(position.rowid, in: table)
         try keepKey(full, shownAs: row, at: place, in: table, replacing: replaced)
         try FoldedKeys(store: store, table: table).keep(full.identity, at: place, replacing: replaced)
         return true
-    }
-
-    func mark(_ record: inout ClockRecord, _ replaced: [Int: Value]) {
-        record.isReplaced = !replaced.isEmpty
-        if record.isReplaced { store.hasReplaced = true }
     }
 
     /// Inserts values by column position; nil where a constraint refuses the row. Its record is the caller's to insert,
@@ -356,7 +351,7 @@ final class ShownRows {
         guard let row = present else { return false }
         var record = try compress(full, shownAs: row, in: table)
         record.breaksCheck = breaksCheck
-        mark(&record, replaced)
+        try mark(&record, full, replaced, in: table)
         let formerUniques = former.uniques.isEmpty && table.findsByKeyDigest ? record.uniques : former.uniques
         try ClockTable(table: table, connection: connection)
             .update(record, at: position, formerUniques: formerUniques)

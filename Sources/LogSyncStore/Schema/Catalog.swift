@@ -13,9 +13,12 @@ struct Catalog {
     private let byLocalName: [String: TrackedTable]
     /// What the tables' keys were.
     let keys: KeyHistory
+    /// Undeclared references by names in the database, `child.column` in lower case → parent.
+    private let said: [String: String]
 
-    init(_ tables: [TrackedTable], _ keys: KeyHistory) {
+    init(_ tables: [TrackedTable], _ keys: KeyHistory, said: [String: String] = [:]) {
         self.keys = keys
+        self.said = said
         self.tables = Self.sorted(tables)
         byName = Dictionary(tables.map { ($0.name.folded, $0) }, uniquingKeysWith: { first, _ in first })
         referred = Set(tables.flatMap { $0.columns.compactMap(\.reference) })
@@ -87,12 +90,13 @@ extension Catalog {
                     columns: columns.map { (String(text: $0[0]), String(text: $0[1]), $0[2].asInteger != 0) },
                     extent: extents[row[0].asInteger] ?? TableExtent()))
         }
+        let said = try declaredReferences(among: registered, on: connection)
         let resolver = ReferenceResolver(
             schemas: Dictionary(registered.map { ($0.local, $0.schema) }, uniquingKeysWith: { first, _ in first }),
             kinds: Dictionary(registered.map { ($0.local, $0.kind) }, uniquingKeysWith: { first, _ in first }),
             aliases: Dictionary(
                 registered.map { ($0.name.folded, $0.local) }, uniquingKeysWith: { first, _ in first }),
-            declared: try declaredReferences(among: registered, on: connection))
+            declared: said)
         let references = ColumnReferences(
             resolver: resolver,
             names: Dictionary(registered.map { ($0.local, $0.name) }, uniquingKeysWith: { first, _ in first }),
@@ -101,7 +105,7 @@ extension Catalog {
                 registered.filter { $0.kind != .natural && $0.schema.integerKey != nil }.map { $0.name.folded }))
         let keys = try KeyHistory(connection)
         let digest = try DigestKey.read(on: connection)
-        return Catalog(registered.map { table($0, references, keys: keys, valueDigest: digest) }, keys)
+        return Catalog(registered.map { table($0, references, keys: keys, valueDigest: digest) }, keys, said: said)
     }
 
     /// Registered tables that are not there any more, as far as their registration says what they were: which columns they
@@ -323,6 +327,9 @@ extension Catalog {
                 return (parent, position)
             }
         }
-        return nil
+        guard let name = said["\(table.schema.name).\(column.local)".folded], let parent = self[local: name],
+            parent.localInteger == nil, parent.key.count == 1
+        else { return nil }
+        return (parent, parent.key[0].index)
     }
 }

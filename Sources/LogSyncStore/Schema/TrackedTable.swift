@@ -151,6 +151,17 @@ final class TrackedTable {
     func isUntranslated(_ value: Value, at position: Int) -> Bool {
         if columns[position].reference != nil, case .integer(let integer) = value { integer > 0 } else { false }
     }
+    /// The same, and whatever else says a row in another way than this column does: by a key that another peer's migration has
+    /// made of the integer, or by the row itself where this peer's has.
+    func isSaidOtherwise(_ value: Value, at position: Int) -> Bool {
+        let isReference = columns[position].reference != nil
+        return switch value {
+        case .null, .external: false
+        case .reference: !isReference
+        case .integer(let integer): isReference && integer > 0
+        default: isReference
+        }
+    }
     var hasSecondaryUnique: Bool { !uniqueSlots.isEmpty || hasOpaqueUnique }
 
     /// Whether clock records keep the identity; otherwise the key columns say it.

@@ -138,7 +138,7 @@ extension SchemaReconciliation {
                 // same of that, whatever they have met.
                 let first = history.firstKey(of: table.logName)
                 let isFirst =
-                    first.map { $0.map { $0.folded } == table.key.map { $0.folded } }
+                    try first.map { try $0.map { $0.folded } == table.key.map { $0.folded } && !hadNoKey(table) }
                     ?? !history.tables.contains(table.id)
                 let isTheirs = table.isIntegerKey && (table.wasInteger || isFirst)
                 guard table.schema.integerKey != nil, !isTheirs, !(table.wasInteger && table.lacksColumns)
@@ -180,6 +180,16 @@ extension SchemaReconciliation {
             try change(table, to: .natural, key: key)
         }
         return changes
+    }
+
+    /// Whether a table's rows had no key but integers of each machine's own when the content was founded: what counts as its
+    /// first key came later.
+    private func hadNoKey(_ table: Registered) throws -> Bool {
+        try connection.integer(
+            """
+            SELECT EXISTS(SELECT 1 FROM logsync_setting
+              WHERE kind = 'identity' AND target = ? COLLATE NOCASE AND value = 'surrogate')
+            """, .text(table.logName)) == 1
     }
 
     /// Whether a table's rows go by columns that the content's setting names, and that are unique still.

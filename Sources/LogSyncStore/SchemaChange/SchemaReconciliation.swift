@@ -38,6 +38,7 @@ struct SchemaReconciliation {
         try LaterColumns(connection).note(findings.newColumns, tables: findings.newTables, in: store.catalog)
         try LaterKeys(connection).note(findings.newTables, in: store.catalog)
         try noteCountedColumns()
+        findings.tablesByValues = try LaterRows(store).found(findings.newTables)
         let (references, former) = try ReferenceChange(store: store).note()
         findings.formerReferences = former
         if !references.isEmpty {

@@ -48,7 +48,10 @@ struct Audit {
                 logical[column.name] = try known(present.values[index], column.reference)
             }
             let natural = reader.naturalIdentity { logical[table.columns[$0].name] ?? .null }
-            for index in table.columns.indices where record.showsNumber(present.values, index, in: table) {
+            for index in table.columns.indices
+            where try record.showsNumber(present.values, index, in: table)
+                && shownRows.meant(present.values[index], at: index, in: table) == present.values[index]
+            {
                 logical[table.columns[index].name] = present.values[index]
             }
             guard let identity = stored ?? natural else {

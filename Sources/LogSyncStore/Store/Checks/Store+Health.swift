@@ -50,7 +50,10 @@ extension StoreHealth {
             else { continue }
             remainingReferences[name] = store.catalog[parent]?.schema.name ?? parent
         }
-        for places in try ClockTable(table: table, connection: store.connection).shownNumbers().values {
+        let shownRows = ShownRows(store)
+        let clock = ClockTable(table: table, connection: store.connection)
+        let numbers = try clock.shownNumbers { try shownRows.meant($0, at: $1, in: table) != $0 }
+        for places in numbers.values {
             for place in places { untranslated["\(table.schema.name).\(table.columns[place].local)", default: 0] += 1 }
         }
     }
