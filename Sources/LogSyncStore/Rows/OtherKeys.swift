@@ -8,7 +8,7 @@ import LogSyncState
 /// that is not here. What refers to the row says the same key from then on. Here that is a reference as it ever was, and shows
 /// this store's own integer.
 ///
-/// Found once for all rows of a table, and followed by what is merged. Only an answer that the row itself confirms is given.
+/// Found once for all rows of a table, and followed by what is merged. No answer is given that the row itself denies.
 struct OtherKeys {
     private let store: OpenStore
     private let table: TrackedTable
@@ -31,7 +31,7 @@ struct OtherKeys {
         try find()
         guard let rows = store.otherKeys[table.id], !rows.isEmpty else { return nil }
         for key in [key] + key.otherTypes {
-            guard let identity = rows[key], try self.key(of: identity) == key else { continue }
+            guard let identity = rows[key], try mayBe(identity, called: key) else { continue }
             return identity
         }
         return nil
@@ -48,10 +48,11 @@ struct OtherKeys {
         for row in try HiddenRows(store).rows(.parked, of: table.name) { note(row.clock, of: row.identity) }
     }
 
-    private func key(of identity: RowIdentity) throws -> Value? {
+    /// Whether the row says so, or is nowhere: it is to be decided whether it is shown, or has gone.
+    private func mayBe(_ identity: RowIdentity, called name: Value) throws -> Bool {
         let clock = ClockTable(table: table, connection: store.connection)
-        if let place = try clock.row(of: identity) { return try clock.record(at: place).flatMap { key($0.state) } }
-        return try HiddenRows(store).row(table.name, identity).flatMap { $0.state == .parked ? key($0.clock) : nil }
+        if let place = try clock.row(of: identity) { return try clock.record(at: place).map { key($0.state) } == name }
+        return try HiddenRows(store).row(table.name, identity).map { key($0.clock) == name } ?? true
     }
 
     private func key(_ state: RowClock) -> Value? {
