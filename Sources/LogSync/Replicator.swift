@@ -60,6 +60,8 @@ public actor Replicator {
     /// Whether the rows have to be compared with what was recorded of them, because the files were replaced while they were
     /// open here.
     var isReplaced = false
+    /// Whether it was said that the store was replaced, and not yet that it is in step again.
+    var owesReturn = false
     /// The files of the path when the database there was last found to be no store; nil where it was none.
     var notReplicated: RestingFiles?
     /// What ``start()`` started.

@@ -159,6 +159,7 @@ extension Replicator {
         }
         storeReturn = storeReturn ?? StoreReturn(path)
         isReplaced = true
+        owesReturn = true
         configuration.logger.warning(
             """
             \(path) was replaced or removed, or its -wal or -shm was, while it was open; \

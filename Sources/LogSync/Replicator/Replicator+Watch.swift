@@ -104,6 +104,11 @@ extension Replicator {
             // Which peer this is, is asked anew each time: what it publishes itself is no news to it.
             if let opened { wake.leaveOut(opened.peer) }
             if wake.reasons.isEmpty { continue }
+            if owesReturn, state.trouble == nil {
+                // A watch found the store replaced, and may have opened it again: that has been no trouble here.
+                state.trouble = .locked
+                wake.reasons.insert(.full)
+            }
             var isAtWork = false
             defer {
                 if isAtWork { endWork() }
@@ -300,6 +305,7 @@ extension Replicator {
         if state.succeed(wake.reasons), state.trouble != nil || !state.hasBegun {
             if state.trouble != nil { configuration.logger.notice("\(path) is in step again") }
             state.trouble = nil
+            owesReturn = false
             state.hasBegun = true
             hub.send(.ready(store: path))
         }
