@@ -1,10 +1,11 @@
 import Foundation
-import LogSync
 import LogSyncContainer
 import LogSyncModel
 import Logging
 import Synchronization
 import Testing
+
+@testable import LogSync
 
 /// Hears of nothing, as where watches begin late on a busy machine.
 private final class DeafEvents: FolderEvents {
@@ -51,6 +52,9 @@ struct UnheardReturnTests {
         let ear = ReadyEar(replicator)
         await replicator.start()
         try await eventually("it has begun") { ear.isReady && events.isWatching }
+        // The looks for commits that are on their way have ended when nothing of the store has been open for a while.
+        try await eventually("it rests") { !KernelLocks.shared.isStillInUse(a.path) }
+        try await Task.sleep(for: .milliseconds(500))
         let files = ["", "-wal", "-shm"].filter { FileManager.default.fileExists(atPath: a.path + $0) }
         for file in files { try FileManager.default.moveItem(atPath: a.path + file, toPath: a.path + "\(file).away") }
         events.end()
