@@ -106,7 +106,8 @@ extension ShownRows {
 
     /// Whether another peer says a row that is not here, or is not known by that yet.
     private func namesUnknownKey(_ full: RowState, in table: TrackedTable) throws -> Bool {
-        try intactValues(full, in: table).enumerated().contains { position, value in
+        guard store.catalog.namingTables.contains(table.id) else { return false }
+        return try intactValues(full, in: table).enumerated().contains { position, value in
             guard table.isSaidOtherwise(value, at: position) else { return false }
             return switch value {
             case .integer: false

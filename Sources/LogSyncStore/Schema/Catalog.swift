@@ -15,6 +15,8 @@ struct Catalog {
     let keys: KeyHistory
     /// Undeclared references by names in the database, `child.column` in lower case → parent.
     private let said: [String: String]
+    /// Tables, by id, of which some column names rows: by this store's integers, or by keys.
+    private(set) var namingTables: Set<Int64> = []
 
     init(_ tables: [TrackedTable], _ keys: KeyHistory, said: [String: String] = [:]) {
         self.keys = keys
@@ -24,6 +26,10 @@ struct Catalog {
         referred = Set(tables.flatMap { $0.columns.compactMap(\.reference) })
         byLocalName = Dictionary(
             self.tables.map { ($0.schema.name.folded, $0) }, uniquingKeysWith: { first, _ in first })
+        namingTables = Set(
+            self.tables.filter { table in
+                table.columns.contains { $0.reference != nil || namedKey($0, in: table) != nil }
+            }.map(\.id))
     }
 
     /// By the name in logs.
