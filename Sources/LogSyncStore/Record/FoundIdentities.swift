@@ -228,14 +228,16 @@ final class FoundIdentities {
         {
             return natural
         }
-        let isWithoutKey = table.kind == .natural && table.key.isEmpty
-        let content = try hash(row, isWithoutKey ? nil : rowid, table) { _, place in
-            circle[place].map { .reference($0) }
-        }
-        return isWithoutKey || byValues.contains(table.id) ? identity(ofRowThatHolds: content) : content
+        let content = try hash(row, rowid, table) { _, place in circle[place].map { .reference($0) } }
+        return goesByValues(table) ? identity(ofRowThatHolds: content) : content
     }
 
-    /// Its rowid says nothing elsewhere: rows that hold the same are told apart by how many there are.
+    /// Whether a table's rowids say nothing elsewhere.
+    private func goesByValues(_ table: TrackedTable) -> Bool {
+        byValues.contains(table.id) || table.kind == .natural && table.key.isEmpty
+    }
+
+    /// Rows that hold the same are told apart by how many there are.
     private func identity(ofRowThatHolds content: RowIdentity) -> RowIdentity {
         // Of 17 bytes the last ten are of the hash. Two that meet by chance are told apart like rows that hold the same.
         let key = content.bytes.suffix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
@@ -252,7 +254,7 @@ final class FoundIdentities {
     private func hash(
         _ row: TableReader.Row, _ rowid: Int64?, _ table: TrackedTable, replacing: (Int, Place) -> Value?
     ) throws -> RowIdentity {
-        let rowid = byValues.contains(table.id) ? nil : rowid
+        let rowid = goesByValues(table) ? nil : rowid
         var hash = IdentityHash("found")
         hash.combine(table.name)
         hash.combine(UInt64(bitPattern: rowid ?? 0))

@@ -22,7 +22,7 @@ extension ShownRows {
     /// - Parameter given: what the cells of key columns say, by column position, as logs have it.
     /// - Throws: ``UnreadyTable`` where they are and the table is none of which that is known.
     func keepKey(
-        _ identity: RowIdentity, given: (Int) -> Value, shownAs row: TableReader.Row, at place: Int64?,
+        _ identity: RowIdentity, given: (Int) throws -> Value, shownAs row: TableReader.Row, at place: Int64?,
         in table: TrackedTable, replacing replaced: [Int: Value] = [:]
     ) throws {
         guard table.kind == .natural else { return }
@@ -38,7 +38,7 @@ extension ShownRows {
         }
         guard !table.key.contains(where: { replaced[$0.index] != nil }) else { return }
         if table.keyHasReference {
-            guard Self.isSpelled(identity, given, { row.values[$0] }, in: table) else { throw Self.otherKey(table) }
+            guard try Self.isSpelled(identity, given, { row.values[$0] }, in: table) else { throw Self.otherKey(table) }
             return
         }
         let spelled = reader(table).naturalIdentity { row.values[$0] }
@@ -50,8 +50,10 @@ extension ShownRows {
         _ full: RowState, shownAs row: TableReader.Row, at place: Int64?, in table: TrackedTable,
         replacing replaced: [Int: Value]
     ) throws {
-        let given = try intactValues(full, in: table)
-        try keepKey(full.identity, given: { given[$0] }, shownAs: row, at: place, in: table, replacing: replaced)
+        // Most tables' keys name no other rows, and nothing has to be spelled out.
+        try keepKey(
+            full.identity, given: { try intactValues(full, in: table)[$0] }, shownAs: row, at: place, in: table,
+            replacing: replaced)
     }
 
     /// A row that was refused may be so for its key, which is no constraint where it says nothing but which row it is.
@@ -79,12 +81,12 @@ extension ShownRows {
     ///   - given: by column position, as logs have it.
     ///   - shown: the same, as the table has it.
     private static func isSpelled(
-        _ identity: RowIdentity, _ given: (Int) -> Value, _ shown: (Int) -> Value, in table: TrackedTable
-    ) -> Bool {
+        _ identity: RowIdentity, _ given: (Int) throws -> Value, _ shown: (Int) -> Value, in table: TrackedTable
+    ) rethrows -> Bool {
         guard let parts = identity.naturalParts, parts.count == table.key.count else { return false }
-        return zip(parts, table.key).allSatisfy { part, key in
+        return try zip(parts, table.key).allSatisfy { part, key in
             if table.isSaidOtherwise(part.value, at: key.index) { return false }
-            let value = if case .reference = part { given(key.index) } else { shown(key.index) }
+            let value = if case .reference = part { try given(key.index) } else { shown(key.index) }
             return KeyPart(value, collation: key.collation) == part
         }
     }

@@ -192,7 +192,7 @@ extension Founder {
             report.obstacle = report.contested.obstacle(content)
             if report.dryRun, report.obstacle == nil { report.addParked(parked) }
         } catch let error as LogSyncError {
-            // The rest of what a dry run says is true all the same.
+            // The rest of what a dry run says is true all the same, and a join parks what cannot be shown, and says so.
             report.warnings.append(
                 "what would become of the rows of \(report.store) could not be found out: \(error.message)")
         }
