@@ -371,11 +371,3 @@ struct RotatedNamesTests {
             [a, b, try await world.clone("c")])
     }
 }
-
-extension Machine {
-    fileprivate func strings(_ query: String) throws -> [String] {
-        let database = try database()
-        defer { try? database.close() }
-        return try database.read { try String.fetchAll($0, sql: query) }
-    }
-}

@@ -106,6 +106,13 @@ struct Machine: Sendable {
         try database.close()
     }
 
+    /// The first column of what a query finds.
+    func strings(_ query: String) throws -> [String] {
+        let database = try database()
+        defer { try? database.close() }
+        return try database.read { try String.fetchAll($0, sql: query) }
+    }
+
     /// Puts the whole store in one file, as a program that makes backups does.
     func checkpoint() throws {
         let database = try database()

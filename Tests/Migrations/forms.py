@@ -84,6 +84,20 @@ class Bare(TwelveSteps):
     name, in_transaction = "bare", False
 
 
+class Aside(Form):
+    """The table is set aside under another name, and a new one takes its own: Django below 2.0, and many written by hand."""
+
+    name = "aside"
+    before = ("PRAGMA foreign_keys=OFF;", "PRAGMA legacy_alter_table=ON;")
+    after = ("PRAGMA legacy_alter_table=OFF;", "PRAGMA foreign_keys=ON;")
+
+    def rebuild(self, piece, old):
+        away = piece.name + "__old"
+        return [
+            f'ALTER TABLE "{piece.name}" RENAME TO "{away}";', piece.new.create(piece.name),
+            piece.fill(piece.name, away, old), f'DROP TABLE "{away}";', *piece.new.indexes]
+
+
 class Rails(Form):
     """Active Record's SQLite adapter: `alter_table` moves the table away into a temporary one, and back."""
 
@@ -206,7 +220,7 @@ class Alembic(Tool):
         """
 
 
-FORMS = [Alter(), TwelveSteps(), Bare(), Rails(), GRDB(), Room(), Django(), Alembic()]
+FORMS = [Alter(), TwelveSteps(), Bare(), Aside(), Rails(), GRDB(), Room(), Django(), Alembic()]
 
 
 def environment(state):

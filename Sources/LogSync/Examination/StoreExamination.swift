@@ -291,6 +291,18 @@ struct StoreExamination {
                         + "what comes of them is kept beside the table, until that is known",
                     help: "run \(undecided.renamed) where they were; \(undecided.notRenamed) where they were not"))
         }
+        for other in status.otherTables {
+            findings.append(
+                Finding(
+                    "other-table", .trouble, "\(other.table) is not the table \(other.table) of other peers",
+                    at: "\(path): \(other.table)",
+                    why:
+                        "they have set theirs aside and made a new one of its name, which logs call \(other.there) and this "
+                        + "store's \(other.here): what one writes is not shown by the other",
+                    help:
+                        "let the program of this store do the same; or run \(other.same), after which its rows are rows of "
+                        + "theirs"))
+        }
         for key in status.unenforced {
             findings.append(
                 Finding(

@@ -27,7 +27,7 @@ struct Migrate: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A column, or a table, that the script renames by rebuilding it, or that a program's migration has renamed; may be repeated.",
+            "A column, or a table, that the script renames by rebuilding it, or that a program's migration has renamed, or a table that status says is another's; may be repeated.",
             valueName: "table.old=new"))
     var rename: [String] = []
 

@@ -72,6 +72,12 @@ enum Capture {
         return present == Int64(triggerNames.count)
     }
 
+    /// Whether any table has the triggers of a registered one.
+    static func hasTriggers(_ table: Int64, on connection: Connection) throws -> Bool {
+        try connection.integer(
+            "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = ?", .text("logsync_insert_\(table)")) != nil
+    }
+
     /// Notes every row of the table as possibly changed, and every clock record whose row is gone as deleted:
     /// recording then finds by comparison what really changed.
     ///

@@ -37,7 +37,6 @@ extension SchemaReconciliation {
         of id: Int64, _ schema: TableSchema, besides others: Set<String>, among declarations: TableDeclarations
     ) throws -> String? {
         guard let table = store.catalog.tables.first(where: { $0.id == id }) else { return nil }
-        let columns = try columns(of: table).sorted { $0.id < $1.id }
         let registered = Set(
             try connection.rows("SELECT name FROM logsync_table").map { String(text: $0[0]).folded }
         ).subtracting(others)
@@ -48,20 +47,77 @@ extension SchemaReconciliation {
             let hasKey = other.integerKey != nil || !other.keyColumns.isEmpty
             return hasKey || schema.integerKey == nil && schema.keyColumns.isEmpty ? other : nil
         }
-        guard !columns.isEmpty, !candidates.isEmpty else { return nil }
-        let records = try FormerRows(table, columns.map { Int($0.id) }, atMost: Self.enough, on: connection)
-        let count = records.count
-        func held(_ schema: TableSchema, isLenient: Bool = false) throws -> Int {
-            try records.held(
-                in: schema, columns.map(\.name), isLenient: isLenient, atMost: Self.enough, on: connection)
-        }
+        guard !candidates.isEmpty else { return nil }
+        let records = try FormerRows(of: table, on: connection)
         // Rows that may be here are in no archive.
-        let here = try held(schema, isLenient: true)
-        guard here * 2 < count else { return nil }
-        let found = try candidates.map { ($0.name, try held($0)) }.filter { $0.1 * 4 >= count && here * 2 < $0.1 }
+        let here = try records.held(in: schema, isLenient: true)
+        guard here * 2 < records.count else { return nil }
+        let found = try candidates.map { ($0.name, try records.held(in: $0)) }
+            .filter { $0.1 * 4 >= records.count && here * 2 < $0.1 }
         return found.count == 1 ? found[0].0 : nil
     }
 
-    /// So many rows tell.
-    private static let enough = 100_000
+    // MARK: Archives that are dropped
+
+    /// A table that was set aside under another name and is gone is the one that holds its rows under its former name: a
+    /// program has made it anew, in so many steps that the new one has counted as a table of its own.
+    ///
+    /// - Returns: whether there is such a table.
+    func returnNames() throws -> Bool {
+        var isAny = false
+        for table in try Catalog.absentTables(on: connection) where try !Capture.hasTriggers(table.id, on: connection) {
+            guard let name = try FormerNames(connection).former(table.id),
+                let schema = try TableSchema.read(name, on: connection)
+            else { continue }
+            let records = try FormerRows(of: table, on: connection)
+            // Of none, each is the other.
+            guard
+                try records.areMost(in: schema)
+                    || records.count == 0 && FormerRows.isEmpty(schema, on: connection)
+            else { continue }
+            if let bearer = store.catalog[local: name] {
+                guard try !hasOthersRows(bearer) else { continue }
+                try giveUp(bearer.id)
+            }
+            try connection.run(
+                "UPDATE logsync_table SET name = ?2 WHERE id = ?1", .integer(table.id), .text(schema.name))
+            try Settings(store).set("rename", schema.name, table.name)
+            isAny = true
+        }
+        return isAny
+    }
+
+    /// Whether other peers have the table as well, and write to it.
+    private func hasOthersRows(_ table: TrackedTable) throws -> Bool {
+        let clock = ClockTable(table: table, connection: connection)
+        let own = try store.formerSelves()
+        return try clock.allRows().contains { row in
+            guard let state = try clock.record(at: row)?.state else { return false }
+            return (state.inserts + [state.base].compactMap(\.self)).contains { !own.contains($0.peer) }
+        }
+    }
+
+    /// A registered table counts as dropped, whatever bears its name.
+    func giveUp(_ id: Int64) throws {
+        for trigger in Capture.triggerNames {
+            try connection.execute("DROP TRIGGER IF EXISTS logsync_\(trigger)_\(id)")
+        }
+        try connection.run(
+            "UPDATE logsync_table SET name = ?2 WHERE id = ?1", .integer(id), .text("logsync moved \(id)"))
+    }
+
+    /// Tables that were made anew, of whose name the content says that it is a later one's, and that hold nothing of what they
+    /// held: they were archived and the archive was dropped, with nobody looking in between, as others have done step by step.
+    ///
+    /// - Parameter lost: what bears the names of tables that have no triggers, by table id.
+    func followed(_ lost: [Int64: TableSchema]) throws -> [Int64] {
+        try lost.filter { id, schema in
+            guard let table = store.catalog.tables.first(where: { $0.id == id }),
+                let later = try Renames(connection).toldLogName(ofTable: schema.name),
+                later.folded != table.name.folded, store.catalog[later] == nil
+            else { return false }
+            let records = try FormerRows(of: table, on: connection)
+            return try records.count > 0 && !records.areMost(in: schema)
+        }.map(\.key)
+    }
 }

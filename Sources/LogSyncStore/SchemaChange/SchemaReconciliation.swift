@@ -20,6 +20,7 @@ struct SchemaReconciliation {
         try store.reloadCatalog()
         let heldValues = try RenumberedHeldValues(store)
         let copies = try UnfinishedRebuild(store: store).copies()
+        if try returnNames() { try store.reloadCatalog() }
         try hideRowsOfDroppedTables()
         // A process that has just begun does not know a renamed table yet.
         if try reconcileNames() { try store.reloadCatalog() }
@@ -131,9 +132,14 @@ struct SchemaReconciliation {
             moved.append((row[0], name, renamed, String(text: row[2])))
             isAny = true
         }
+        for id in try followed(lost.filter { archives[$0.key] == nil }) {
+            try giveUp(id)
+            isAny = true
+        }
         try moved.removeAll { try isGone($0.id, copying: $0.former, to: $0.name) }
         if isAny { try hideRowsOfDroppedTables(except: Set(moved.map(\.id.asInteger))) }
-        for (id, _, renamed, logName) in moved {
+        for (id, former, renamed, logName) in moved {
+            if former.folded != renamed.folded { try FormerNames(connection).note(former, of: id.asInteger) }
             try connection.run("UPDATE logsync_table SET name = ?2 WHERE id = ?1", id, .text(renamed))
             try Settings(store).set("rename", renamed, logName)
         }
@@ -150,12 +156,7 @@ struct SchemaReconciliation {
                 "SELECT id FROM logsync_table WHERE name = ? COLLATE NOCASE", .text(name))
         else { return false }
         let isCopy = UnfinishedRebuild.isCopyName(former, of: name)
-        let gone = isCopy ? id : bearer
-        for trigger in Capture.triggerNames {
-            try connection.execute("DROP TRIGGER IF EXISTS logsync_\(trigger)_\(gone.asInteger)")
-        }
-        try connection.run(
-            "UPDATE logsync_table SET name = ?2 WHERE id = ?1", gone, .text("logsync moved \(gone.asInteger)"))
+        try giveUp(isCopy ? id.asInteger : bearer.asInteger)
         return isCopy
     }
 
@@ -219,11 +220,7 @@ struct SchemaReconciliation {
     private func hideRowsOfDroppedTables(except moved: Set<Int64> = []) throws {
         for table in try Catalog.absentTables(on: connection) where !moved.contains(table.id) {
             // A table whose triggers have gone to another name was renamed.
-            guard
-                try connection.integer(
-                    "SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = ?",
-                    .text("logsync_insert_\(table.id)")) == nil
-            else { continue }
+            guard try !Capture.hasTriggers(table.id, on: connection) else { continue }
             let columns = Array(0..<table.columnCount)
             try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: columns, in: table))
             try hideRows(of: table)
@@ -241,6 +238,7 @@ struct SchemaReconciliation {
             try connection.run("DELETE FROM logsync_table WHERE id = ?", .integer(table.id))
             try ReferenceHistory.forget(table.id, on: connection)
             try TableExtent.forget(table.id, on: connection)
+            try FormerNames(connection).forget(table.id)
         }
     }
 

@@ -7,7 +7,10 @@ struct Migration {
 
     private var connection: Connection { store.connection }
 
-    func run(_ sql: String, _ renamings: [Renaming], _ references: ReferenceDecisions) throws -> MigrationResult {
+    func run(
+        _ sql: String, _ renamings: [Renaming], _ references: ReferenceDecisions
+    ) throws -> MigrationResult {
+        var renamings = renamings
         var result = MigrationResult()
         // What came before is not the migration's doing.
         result.pending = try RecordStep(store).run()
@@ -23,9 +26,11 @@ struct Migration {
                     + "(\(Set(now).sorted().joined(separator: ", "))); nothing was changed",
                 help: "Let the script delete those rows or give them other parents")
         }
+        let hasTakenOver = try takeOver(&renamings)
         try rename(renamings)
         try references.settle(in: store)
-        result.recorded = try RecordStep(store, reconciles: !references.isEmpty, context: "migration").run()
+        result.recorded = try RecordStep(store, reconciles: !references.isEmpty || hasTakenOver, context: "migration")
+            .run()
         // What they write was asked of the schema that was there before.
         try store.dropAppTriggerCopies()
         result.renamed = try renamed(since: names)
@@ -83,6 +88,29 @@ struct Migration {
             }
         }
         return renamed
+    }
+
+    /// Makes tables the ones that other peers have under the same names (``Renames/otherTables(_:)``): what stands in them is
+    /// recorded as rows of these.
+    ///
+    /// - Parameter renamings: without the ones that say so, afterwards.
+    /// - Returns: whether there were any.
+    private func takeOver(_ renamings: inout [Renaming]) throws -> Bool {
+        let others = try Renames(connection, absent: HiddenRows.absentNames(on: connection)).otherTables(store.catalog)
+        let count = renamings.count
+        try renamings.removeAll { renaming in
+            guard renaming.column == nil, try registered(renaming.table) == nil, let row = try registered(renaming.to),
+                let other = others.first(where: {
+                    $0.there.folded == renaming.table.folded && $0.table.folded == renaming.to.folded
+                })
+            else { return false }
+            try SchemaReconciliation(store: store).giveUp(row.id)
+            try Settings(store).set("rename", row.local, other.there)
+            return true
+        }
+        guard renamings.count < count else { return false }
+        try store.reloadCatalog()
+        return true
     }
 
     /// Notes the names that a rebuild gave, before anybody takes the former ones for dropped.

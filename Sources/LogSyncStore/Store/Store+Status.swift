@@ -30,7 +30,9 @@ extension Store {
                     id, columns in
                     guard let table = store.catalog.tables.first(where: { $0.id == id }) else { return nil }
                     return (table.schema.name, columns.map { ($0.name, $0.former) })
-                })
+                },
+                otherTables: try Renames(store.connection, absent: HiddenRows.absentNames(on: store.connection))
+                    .otherTables(store.catalog))
         }
     }
 

@@ -54,4 +54,6 @@ package struct StoreSummary: Sendable {
     package var heldReferences: [(table: String, column: String, parents: [String])]
     /// The columns of which it has to be said what they were, by table, by names in the database: each now and before.
     package var undecided: [(table: String, columns: [(name: String, former: String)])]
+    /// The tables whose names are those of others for other peers, and what logs call both.
+    package var otherTables: [(table: String, here: String, there: String)]
 }

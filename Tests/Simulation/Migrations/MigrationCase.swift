@@ -81,6 +81,14 @@ extension MigrationCase {
         ]
     }
 
+    /// The other way round: the table is set aside, and a new one takes its name.
+    private static func renewed(_ table: String, as definition: String, _ columns: String) -> [String] {
+        [
+            "ALTER TABLE \(table) RENAME TO \(table)_former", "CREATE TABLE \(table)(\(definition))",
+            "INSERT INTO \(table)(\(columns)) SELECT \(columns) FROM \(table)_former", "DROP TABLE \(table)_former",
+        ]
+    }
+
     private static let t = "id INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT, note TEXT"
     private static let keyed = "uid TEXT PRIMARY KEY NOT NULL, note TEXT"
     private static let parents = "CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)"
@@ -160,6 +168,19 @@ extension MigrationCase {
         MigrationCase(
             "a table is renamed and its name given to another", ["CREATE TABLE t(\(t))"], table: "s",
             ["ALTER TABLE t RENAME TO s", "CREATE TABLE t(\(t))", "INSERT INTO t(uid) VALUES('new')"]),
+        MigrationCase(
+            "a table is set aside and made anew", ["CREATE TABLE t(\(t))"],
+            renewed("t", as: "\(t), size INT", "id, uid, note")),
+        MigrationCase(
+            "a table is set aside and made anew, without a transaction", ["CREATE TABLE t(\(t))"], isTransaction: false,
+            renewed("t", as: "\(t), size INT", "id, uid, note")),
+        MigrationCase(
+            "a parent is set aside and made anew",
+            [parents, "CREATE TABLE t(\(t), p_id INTEGER REFERENCES p(id) ON DELETE CASCADE)"],
+            more: ((", p_id", ", 1"), (", p_id", ", 2")), rows: someParents,
+            ["PRAGMA legacy_alter_table = ON"]
+                + renewed("p", as: "id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, y INT", "id, name")
+                + ["PRAGMA legacy_alter_table = OFF"]),
         MigrationCase(
             "a table is split", ["CREATE TABLE t(\(keyed), street TEXT)"],
             more: ((", street", ", 'street'"), ("", "")),

@@ -66,6 +66,9 @@ extension ReplicatedStore {
             undecided: summary.undecided.map {
                 StoreStatus.UndecidedTable(table: $0.table, columns: $0.columns, of: place.path)
             },
+            otherTables: summary.otherTables.map {
+                StoreStatus.OtherTable(table: $0.table, here: $0.here, there: $0.there, of: place.path)
+            },
             succeeds: registration.succeeds.map { names[$0] }, identity: trouble,
             setBack: WorkNotes(stateDirectory: configuration.stateDirectory, clock: configuration.clock)
                 .setBack(of: place.path),

@@ -74,6 +74,9 @@ public struct StoreStatus: Sendable, Encodable {
     /// The columns of which nothing tells whether a migration has renamed them, table by table: they are left alone until
     /// `logsync migrate --rename` says it, or another peer that can tell.
     public var undecided: [UndecidedTable]
+    /// The tables that are others for other peers, who have archived theirs: what those write is not shown here, nor there
+    /// what is written here.
+    public var otherTables: [OtherTable]
     /// The peers this store was before it was copied or restored, newest last.
     public var succeeds: [PeerName]
     /// What was last found out about who this store is: that it was moved, copied or restored; nil where nothing was.
@@ -94,7 +97,8 @@ public struct StoreStatus: Sendable, Encodable {
 
     private enum CodingKeys: String, CodingKey {
         case format, store, content, container, peer, pending, outbox, vector, peers, held, conflicts, parked, digest
-        case keptForSchema, unenforced, heldReferences, undecided, succeeds, identity, lacks, unmade, missingPolicies,
+        case keptForSchema, unenforced, heldReferences, undecided, otherTables, succeeds, identity, lacks, unmade,
+            missingPolicies,
             lastImport,
             recipe
         case schemas, setBack

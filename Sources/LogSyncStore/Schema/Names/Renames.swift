@@ -30,6 +30,22 @@ struct Renames {
         return try isFree(local) ? local : free(local, isFree)
     }
 
+    /// The tables whose name is another one's for other peers, of which rows are kept here: theirs has been archived, or made
+    /// anew, in steps that this store's has not gone.
+    ///
+    /// - Returns: the table as it is called here, and what logs call it and the others.
+    func otherTables(_ catalog: Catalog) throws -> [(table: String, here: String, there: String)] {
+        try catalog.programTables.compactMap { table in
+            guard let told = try setting(table.schema.name), told.folded != table.name.folded, catalog[told] == nil,
+                let kept = absent[told.folded]
+            else { return nil }
+            return (table.schema.name, table.name, kept)
+        }
+    }
+
+    /// The name in logs that a setting gives to tables of this name; nil where none does.
+    func toldLogName(ofTable local: String) throws -> String? { try setting(local) }
+
     /// The name in logs of a table that is registered.
     func currentLogName(_ local: String) throws -> String {
         try connection.scalar("SELECT log_name FROM logsync_table WHERE name = ? COLLATE NOCASE", .text(local))

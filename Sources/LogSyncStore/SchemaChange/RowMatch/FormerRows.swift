@@ -12,25 +12,34 @@ import LogSyncState
 // it is no small number. The column in which most rows are found counts. Where a column is called otherwise or gone, the
 // others alone say it, half of them at least.
 
-/// What records of one table say of some of its columns.
+/// What records of one table say of its columns.
 struct FormerRows {
+    private let connection: Connection
     private let valueDigest: ValueDigest
-    /// How many there are.
+    /// What the table calls its columns, in the order of their ids.
+    private let columns: [String]
+    /// How many there are, of the first 100,000.
     private(set) var count = 0
     /// By how many of the columns they know, how often each has the same in all of these.
     private var whole: [Int: [[UInt32]: Int]] = [:]
     /// The values by column that one record alone has; nil where several have the same.
     private var single: [Set<UInt32>?]
 
-    /// - Parameters:
-    ///   - ids: of the columns, ascending.
-    ///   - bound: so many records count.
-    init(_ table: TrackedTable, _ ids: [Int], atMost bound: Int, on connection: Connection) throws {
-        valueDigest = table.valueDigest
+    /// So many rows tell.
+    private static let enough = 100_000
+
+    /// - Parameter table: that may be gone.
+    init(of table: TrackedTable, on connection: Connection) throws {
+        self.connection = connection
+        valueDigest = try DigestKey.read(on: connection)
+        let known = try connection.rows(
+            "SELECT id, name FROM logsync_column WHERE table_id = ? AND NOT dropped ORDER BY id", .integer(table.id))
+        let ids = known.map { Int($0[0].asInteger) }
+        columns = known.map { String(text: $0[1]) }
         single = Array(repeating: [], count: ids.count)
         let none = UInt32(truncatingIfNeeded: valueDigest.of(.null))
         let clock = ClockTable(table: table, connection: connection)
-        for row in try clock.allRows().prefix(bound) {
+        for row in try clock.allRows().prefix(Self.enough) {
             guard let digests = try clock.record(at: row)?.digests else { continue }
             count += 1
             let known = ids.filter { $0 < digests.count }.map { digests[$0] }
@@ -41,16 +50,24 @@ struct FormerRows {
         }
     }
 
+    static func isEmpty(_ schema: TableSchema, on connection: Connection) throws -> Bool {
+        try connection.rows("SELECT 1 FROM \(SQL.name(schema.name)) LIMIT 1").isEmpty
+    }
+
+    /// Whether there are any, and a table holds half of them at least.
+    func areMost(in schema: TableSchema) throws -> Bool {
+        try count > 0 && held(in: schema, isLenient: true) * 2 >= count
+    }
+
     /// - Parameters:
-    ///   - columns: what the records' table calls them.
+    ///   - schema: of a table that may hold them.
     ///   - isLenient: whether rows count as well that hold the same in all columns which are there, where some are not.
-    func held(
-        in schema: TableSchema, _ columns: [String], isLenient: Bool, atMost bound: Int, on connection: Connection
-    ) throws -> Int {
+    /// - Returns: how many it holds.
+    func held(in schema: TableSchema, isLenient: Bool = false) throws -> Int {
         let present = columns.indices.filter { schema.column(columns[$0]) != nil }
         guard !present.isEmpty, isLenient || present.count * 2 >= columns.count else { return 0 }
         let statement = try Statement(
-            "SELECT \(SQL.list(present.map { columns[$0] })) FROM \(SQL.name(schema.name)) LIMIT \(bound)",
+            "SELECT \(SQL.list(present.map { columns[$0] })) FROM \(SQL.name(schema.name)) LIMIT \(Self.enough)",
             on: connection)
         var whole = isLenient || present.count == columns.count ? self.whole(present) : [:]
         var single: [Set<UInt32>?] = present.map { self.single[$0] }

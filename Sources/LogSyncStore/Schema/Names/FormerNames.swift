@@ -1,0 +1,33 @@
+import LogSyncModel
+import LogSyncSQLite
+
+/// What tables were called before they got the names that they have, as this store has seen it. It tells the table that a
+/// program has set aside to make it anew from one that it has archived.
+struct FormerNames {
+    private let facts: StoreFacts
+    private let connection: Connection
+
+    private static let prefix = "former name "
+
+    init(_ connection: Connection) {
+        self.connection = connection
+        facts = StoreFacts(connection)
+    }
+
+    func note(_ name: String, of table: Int64) throws { try facts.set(Self.prefix + String(table), .text(name)) }
+
+    func forget(_ table: Int64) throws { try facts.remove(Self.prefix + String(table)) }
+
+    func former(_ table: Int64) throws -> String? { try facts.text(Self.prefix + String(table)) }
+
+    /// The tables that have such a name and are here under their present one.
+    func present() throws -> [(id: Int64, former: String, name: String)] {
+        try facts.values(under: Self.prefix).compactMap { id, former in
+            guard let id = Int64(id),
+                let name = try connection.scalar("SELECT name FROM logsync_table WHERE id = ?", .integer(id)),
+                try TableSchema.read(String(text: name), on: connection) != nil
+            else { return nil }
+            return (id, String(text: former), String(text: name))
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import GRDB
+import LogSync
+import LogSyncModel
+import Testing
+
+/// Tables that programs rename, and make new ones of their names: to change them, or to begin with an empty one.
+@Suite("A table that is set aside under another name")
+struct TablesSetAsideTests {
+    private static let aside = "ALTER TABLE log RENAME TO log_old;"
+    private static let new = "CREATE TABLE log(id INTEGER PRIMARY KEY, v TEXT, more INTEGER DEFAULT 5);"
+    private static let copy = "INSERT OR IGNORE INTO log(id, v) SELECT id, v FROM log_old;"
+    private static let drop = "DROP TABLE log_old;"
+    private static let rows = "SELECT v FROM log ORDER BY v"
+    private static let children = "SELECT t || ' ' || v FROM c LEFT JOIN log ON log.id = c.log ORDER BY t"
+
+    private func pair(hasChild: Bool = false) async throws -> (World, Machine, Machine) {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute("CREATE TABLE log(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO log(v) VALUES('1'), ('2')")
+        if hasChild {
+            try a.execute(
+                "CREATE TABLE c(id INTEGER PRIMARY KEY, log INTEGER REFERENCES log(id), t TEXT); INSERT INTO c(log, t) VALUES(1, 'c1'), (2, 'c2')"
+            )
+        }
+        try await a.initialize()
+        return (world, a, try await world.clone("b"))
+    }
+
+    /// One connection of a program that does not let foreign keys follow a table to its new name.
+    private func run(_ script: String, _ machine: Machine) throws {
+        let database = try machine.database()
+        try database.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON; BEGIN; \(script) COMMIT")
+        }
+        try database.close()
+    }
+
+    /// A look at a store in which a table is being made anew.
+    private func expectLocked(_ machine: Machine) async throws {
+        let error = await #expect(throws: LogSyncError.self) { try await machine.sync() }
+        #expect(error?.code == .locked && error?.message.contains("the table log anew: log_old") ?? false)
+    }
+
+    private func expectAgreement(_ world: World, _ machines: [Machine], _ expected: [String]) async throws {
+        for machine in machines {
+            #expect(try machine.strings(Self.rows) == expected, "\(machine.name)")
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+        #expect(try await machines[0].status().digest == machines[1].status().digest)
+        #expect(try await world.clone("z\(expected.count)").strings(Self.rows) == expected)
+    }
+
+    @Test("and made anew is the same one, wherever logsync looks", arguments: [true, false], [true, false])
+    func rebuilt(hasChild: Bool, isFirst: Bool) async throws {
+        let (world, a, b) = try await pair(hasChild: hasChild)
+        let all = Self.aside + Self.new + Self.copy + Self.drop
+        if !isFirst {
+            try run(all, a)
+            try await settle(a, b)
+        }
+        for (index, step) in [Self.aside, Self.new, Self.copy].enumerated() {
+            try run(step, b)
+            if hasChild && index == 1 || index == 2 { try await expectLocked(b) } else { try await b.sync() }
+            if hasChild { #expect(try b.strings("SELECT t FROM c ORDER BY t") == ["c1", "c2"]) }
+        }
+        try b.execute("INSERT INTO log(v) VALUES('b')")
+        try run(Self.drop, b)
+        try await settle(b, a)
+        #expect(try a.strings(Self.rows) == ["1", "2", "b"])
+        if isFirst { try run(all, a) }
+        for machine in [a, b] {
+            try await settle(a, b)
+            try machine.execute("INSERT INTO log(v) VALUES('late \(machine.name)')")
+        }
+        try await settle(a, b)
+        try await expectAgreement(world, [a, b], ["1", "2", "b", "late a", "late b"])
+        if hasChild { for machine in [a, b] { #expect(try machine.strings(Self.children) == ["c1 1", "c2 2"]) } }
+    }
+
+    @Test("and made anew is the same one, though its program takes longer than logsync waits")
+    func slow() async throws {
+        let (world, a, b) = try await pair()
+        var later = b
+        for (index, step) in [Self.aside, Self.new, Self.copy].enumerated() {
+            try run(step, b)
+            // What is noted at one look is over at the next.
+            for look in 1...2 {
+                later.configuration.clock = FixedClock(SystemClock().now() + Int64(2 * index + look) * 120_000)
+                do { try await later.sync() } catch let error as LogSyncError where error.code == .locked {}
+            }
+        }
+        try await settle(later, a)
+        // The copy counts as a table of its own by now, and rows of it are kept at the other peer.
+        #expect(try await a.status().otherTables.map(\.there) == ["log 2"])
+        try b.execute("INSERT INTO log(v) VALUES('b')")
+        try run(Self.drop, b)
+        try await settle(later, a)
+        #expect(try a.strings(Self.rows) == ["1", "2", "b"])
+        try a.execute("INSERT INTO log(v) VALUES('a')")
+        try await settle(a, later)
+        for machine in [a, later] { #expect(try machine.strings(Self.rows) == ["1", "2", "a", "b"]) }
+        #expect(try await a.status().otherTables.isEmpty)
+        #expect(try await world.clone("z").strings(Self.rows) == ["1", "2", "a", "b"])
+    }
+
+    @Test("is an archive as soon as the new one holds something else")
+    func archived() async throws {
+        let (world, a, b) = try await pair()
+        try run(Self.aside + Self.new, a)
+        try await settle(a, b)
+        try a.execute("INSERT INTO log(v) VALUES('new a')")
+        try await settle(a, b)
+        try run(Self.aside + Self.new, b)
+        try await settle(b, a)
+        try b.execute("INSERT INTO log(v) VALUES('new b'); UPDATE log_old SET v = '1 b' WHERE v = '1'")
+        try await settle(b, a)
+        for machine in [a, b] {
+            #expect(try machine.strings("SELECT v FROM log_old ORDER BY v") == ["1 b", "2"], "\(machine.name)")
+        }
+        try await expectAgreement(world, [a, b], ["new a", "new b"])
+        try run(Self.drop, a)
+        try a.execute("INSERT INTO log(v) VALUES('newest a')")
+        try await settle(a, b)
+        #expect(try b.strings("SELECT v FROM log_old ORDER BY v") == ["1 b", "2"])
+        try await expectAgreement(world, [a, b], ["new a", "new b", "newest a"])
+    }
+
+    @Test("and dropped at once is what others have archived step by step")
+    func droppedAtOnce() async throws {
+        let (world, a, b) = try await pair()
+        try run(Self.aside + Self.new, b)
+        try b.execute("INSERT INTO log(v) VALUES('new b')")
+        try await settle(b, a)
+        try a.execute("INSERT INTO log(v) VALUES('3')")
+        try await settle(a, b)
+        try run(Self.aside + Self.new + "INSERT INTO log(v) VALUES('new a');" + Self.drop, a)
+        try await settle(a, b)
+        #expect(try b.strings("SELECT v FROM log_old ORDER BY v") == ["1", "2", "3"])
+        try run(Self.drop, b)
+        try await settle(b, a)
+        try await expectAgreement(world, [a, b], ["new a", "new b"])
+    }
+
+    @Test("where another peer's is not is told, with the command that makes them one", arguments: [true, false])
+    func told(hasRemade: Bool) async throws {
+        let (world, a, b) = try await pair()
+        if hasRemade {
+            try run(Self.aside + Self.new + "INSERT INTO log(v) VALUES('new a');" + Self.drop, a)
+            try await settle(a, b)
+        }
+        for step in [Self.aside, Self.new + "INSERT INTO log(v) VALUES('new b');", Self.drop] {
+            try run(step, b)
+            try await settle(b, a)
+        }
+        let other = try #require(try await a.status().otherTables.first)
+        #expect(other.table == "log" && other.here == "log" && other.there == "log 2")
+        #expect(other.same == "logsync migrate \(a.path) --rename 'log 2=log'")
+        #expect(try await b.status().otherTables.isEmpty)
+        let findings = try await Replicator.doctor(a.path, configuration: a.configuration).findings
+        #expect(findings.contains { $0.code == "other-table" && $0.severity == .trouble })
+        try await a.with { _ = try await $0.migrate("", renames: ["log 2=log"]) }
+        #expect(try await a.status().otherTables.isEmpty)
+        try await settle(a, b)
+        try b.execute("INSERT INTO log(v) VALUES('late')")
+        try await settle(b, a)
+        try await expectAgreement(world, [a, b], (hasRemade ? ["late", "new a"] : ["1", "2", "late"]) + ["new b"])
+    }
+}
