@@ -47,7 +47,7 @@ public actor Replicator {
         case alone
         /// Another process needs it alone: it stays closed, whatever is asked of this replicator.
         case lettingGo
-        /// It is a store no more, by ``leave()``.
+        /// It is a store no more, by ``leave(dryRun:)``.
         case left
     }
     var access = Access.shared
@@ -176,175 +176,14 @@ public actor Replicator {
     /// Records and publishes local changes.
     public func export() async throws -> SyncResult { try await round([.scan, .publish, .acknowledge], .cached) }
 
-    /// Record → publish → scan → import → did import, as far as it is asked for.
-    ///
-    /// The container is scanned in the same step in which local changes are recorded, because it tells which peer the store
-    /// is. Where that finds the store to be an older state of itself, what its former self had done is imported first.
-    ///
-    /// - Parameter extent: how much of the container is scanned; the first scan of a process that goes by earlier ones leaves
-    ///   what it finds to the next process.
-    func round(_ parts: RoundParts, _ extent: ScanExtent = .full) async throws -> SyncResult {
-        do {
-            try await found()
-            let result = try await wholeRound(parts, extent)
-            noteActivity(.success(result))
-            return result
-        } catch {
-            noteActivity(.failure(error))
-            throw error
-        }
-    }
-
-    private func wholeRound(_ parts: RoundParts, _ extent: ScanExtent) async throws -> SyncResult {
-        var result = SyncResult(store: path)
-        let leavesScan = try extent == .cached && store().inbox.isBeforeFirstScan
-        let recording = try await record(parts, extent, &result)
-        // Where the container is not there, what was recorded waits in the outbox.
-        let scan = try recording.scan?.get()
-        if recording.isOutdated, let scan { try await importAll(scan, publishes: false, &result) }
-        if parts.contains(.publish) {
-            try await publish(&result)
-            // A repair of the own folder is told with what is held. In a hurry, what has arrived comes first.
-            if extent.isFull, let scan { try await maintainOwnFolder(scan) }
-        }
-        if parts.contains(.import), let scan {
-            let before = result.recorded
-            try await importAll(scan, publishes: parts.contains(.publish), &result)
-            // What was recorded on the way, and rows that an import brought back here, are news for the others.
-            if parts.contains(.publish), result.recorded > before { try await publish(&result) }
-        }
-        if parts.contains(.publish), case .changes(let peers) = extent, let scan,
-            try store().ownFolder.isConcerned(by: scan, in: peers)
-        {
-            try await maintainOwnFolder(scan)
-        }
-        if parts.contains(.acknowledge) { try await acknowledge(scan) }
-        if leavesScan, let scan { try await step { try $0.inbox.saveForNextProcess(scan) } }
-        result.held = opened?.inbox.held ?? []
-        return result
-    }
-
-    // MARK: Record, and scan
-
-    /// What a recording found out on the way.
-    private struct Recording {
-        /// What the container holds, or why that cannot be seen; nil where it was not asked.
-        var scan: Result<ContainerScan, any Error>?
-        /// Whether the store is an older state of itself.
-        var isOutdated: Bool
-    }
-
-    private func record(
-        _ parts: RoundParts, _ extent: ScanExtent, _ result: inout SyncResult
-    ) async throws -> Recording {
-        let (recording, recorded) = try await step(settles: true) { store in
-            let isAsked = parts.contains(.scan) || !store.identity.isSettledWithFolder
-            let scan = isAsked ? Result { try store.scan(extent) } : nil
-            let succession = try settleIdentity(of: store, try? scan?.get())
-            let recorded = try store.record()
-            return (Recording(scan: scan, isOutdated: succession?.isOutdated ?? false), recorded)
-        }
-        if recorded != nil { result.recorded += 1 }
-        return recording
-    }
-
-    /// Settles which peer the store is. One that was restored or copied first takes in what its former self did with what the
-    /// backup had captured.
-    @discardableResult
-    func settleIdentity(of store: ReplicatedStore, _ scan: ContainerScan?) throws -> Succession? {
-        guard let succession = try store.settleIdentity(scan) else { return nil }
-        // A folder that is not there says nothing of it.
-        if let scan = scan ?? (try? store.scan()), let step = try store.inbox.importRepeated(succession, scan) {
-            try announce(step, in: store)
-        }
-        return succession
-    }
-
-    // MARK: Publish
-
-    private func publish(_ result: inout SyncResult) async throws {
-        currentActivity.isExporting = true
-        defer { currentActivity.isExporting = false }
-        while true {
-            let count = try await step { try $0.ownFolder.publishNext() }
-            if count == 0 { break }
-            result.published += count
-        }
-    }
-
-    private func maintainOwnFolder(_ scan: ContainerScan) async throws {
-        try await step { try $0.ownFolder.maintain(scan) }
-    }
-
-    /// Says in the receipt what was published and imported, where that is news.
-    ///
-    /// - Parameter scan: what the container holds; nil for what the last scan found.
-    func acknowledge(_ scan: ContainerScan?) async throws { try await step { try $0.ownFolder.acknowledge(scan) } }
-
-    // MARK: Import
-
-    /// - Parameter publishes: whether what programs write meanwhile goes out before all is imported, which may take long.
-    private func importAll(_ scan: ContainerScan, publishes: Bool, _ result: inout SyncResult) async throws {
-        currentActivity.isImporting = true
-        // One plan after the other: a folder may have as many branches in one another as it likes.
-        while try await importOnce(scan, publishes: publishes, &result) {}
-    }
-
-    /// Returns whether what was found calls for another plan.
-    private func importOnce(
-        _ scan: ContainerScan, publishes: Bool, _ result: inout SyncResult
-    ) async throws -> Bool {
-        let plan = try await step { try $0.inbox.plan(scan) }
-        while let step = try await importNext(plan) {
-            result.recorded += (step.recorded == nil ? 0 : 1) + step.revived.count
-            result.imported += step.imported.count
-            if publishes, step.recorded != nil { try await publish(&result) }
-        }
-        if try await step({ try $0.inbox.branches.findBranches(plan, scan) }) { return true }
-        if let joined = try await joinSnapshot(plan, scan) {
-            if joined.recorded != nil { result.recorded += 1 }
-            result.imported += Int(clamping: joined.transactions)
-            return true
-        }
-        return try await step { store in
-            try store.inbox.finish(plan, scan)
-            // Others have seen what this store never did: it is an older state of itself.
-            guard store.identity.seenByOthers > 0 else { return false }
-            return try store.settleIdentity(scan)?.isOutdated ?? false
-        }
-    }
-
-    /// Imports what is ready, a step at a time. Returns nil where nothing is.
-    private func importNext(_ plan: ImportPlan) async throws -> ImportStep? {
-        while true {
-            let progress = try await step { store in
-                let progress = try store.inbox.importNext(plan)
-                if case .imported(let step) = progress { try announce(step, in: store) }
-                return progress
-            }
-            if case .finished = progress { return nil }
-            try Task.checkCancellation()
-            if case .imported(let step) = progress { return step }
-        }
-    }
-
-    /// Joins a snapshot where the logs alone do not lead on. Returns nil where there is none.
-    private func joinSnapshot(_ plan: ImportPlan, _ scan: ContainerScan) async throws -> JoinedSnapshot? {
-        try await step { store in
-            guard let (snapshot, joined) = try store.inbox.joinSnapshot(plan, scan) else { return nil }
-            announce(try DidImport(snapshot, joined, into: store), .joinedSnapshot)
-            return joined
-        }
-    }
-
     // MARK: Did import
 
-    private func announce(_ step: ImportStep, in store: ReplicatedStore) throws {
+    func announce(_ step: ImportStep, in store: ReplicatedStore) throws {
         guard !step.imported.isEmpty else { return }
         announce(try DidImport(step, into: store))
     }
 
-    private func announce(_ event: DidImport, _ cause: StoreChange.Cause = .imported) {
+    func announce(_ event: DidImport, _ cause: StoreChange.Cause = .imported) {
         hub.send(.didImport(event))
         changeHub.send(StoreChange(event, cause))
         unposted.append(event)
@@ -375,15 +214,4 @@ public actor Replicator {
         continuation.onTermination = { _ in task.cancel() }
         return stream
     }
-}
-
-/// What a round does besides recording.
-struct RoundParts: OptionSet {
-    let rawValue: Int
-    static let scan = RoundParts(rawValue: 1)
-    static let publish = RoundParts(rawValue: 2)
-    static let `import` = RoundParts(rawValue: 4)
-    /// Publishes a receipt where it would say anything new.
-    static let acknowledge = RoundParts(rawValue: 8)
-    static let everything: RoundParts = [.scan, .publish, .import, .acknowledge]
 }

@@ -39,6 +39,11 @@ public struct LogSyncError: Error, Hashable, Sendable {
     package func about(_ subject: Subject) -> LogSyncError {
         self.subject == nil ? LogSyncError(code, message, help: help, subject: subject) : self
     }
+
+    /// Whether it is about the shared folder, or something in it.
+    package var isOfContainer: Bool {
+        if case .container = subject { true } else { false }
+    }
 }
 
 extension LogSyncError {

@@ -189,4 +189,13 @@ import Testing
         #expect(line.contains("csi\\u009b31m") && line.contains("größe") && line.contains("日本"))
         #expect(try JSONDecoder().decode([String].self, from: Data(line.utf8)) == texts)
     }
+
+    @Test func `what a table calls itself moves no cursor when its policy is set`() async throws {
+        let tool = try Tool()
+        let name = "t\u{1B}[2J\u{202E}\nforged"
+        try await tool.sql("a.db", "CREATE TABLE \"\(name)\"(id TEXT PRIMARY KEY NOT NULL, c TEXT)")
+        try await tool.succeed("init", "a.db", "--container", tool.path("shared"), "--content", "notes")
+        let set = try await tool.succeed("policy", "set", "a.db", name + ".c", "manual")
+        #expect(set.output.contains("t\\u{1b}[2J\\u{202e}\\nforged.c is merged by manual"), "\(set)")
+    }
 }

@@ -175,6 +175,25 @@ struct DoctorTests {
         #expect(found[0].what == "30 files are on their way, since 29 hours" && found[0].help != nil, "\(found)")
     }
 
+    @Test("However many strange files a folder has, they are one finding, with their number", arguments: [true, false])
+    func crowds(links: Bool) async throws {
+        let folder = "\(world.contentPath)/peers/\(try await a.peer())/logs"
+        for index in 0..<30 {
+            if links {
+                let digits = String(repeating: "0", count: 10) + "\(index + 10)"
+                let name = "\(digits)-\(digits)-\(String(repeating: "a", count: 32)).tlog"
+                try FileManager.default.createSymbolicLink(
+                    atPath: "\(folder)/\(name)", withDestinationPath: "/dev/null")
+            } else {
+                try Data([1]).write(to: URL(fileURLWithPath: "\(folder)/photo-\(index).jpg"))
+            }
+        }
+        try Data([1]).write(to: URL(fileURLWithPath: "\(world.contentPath)/photo.jpg"))
+        let found = try await examine().findings
+        #expect(found.count == 2 && found.contains { $0.place.hasSuffix("/photo.jpg") }, "\(found)")
+        #expect(found.contains { $0.what.hasPrefix("30 ") && $0.place == folder && $0.why.contains(folder + "/") })
+    }
+
     @Test("Two versions of a receipt are not said to be two stores of one id")
     func receiptConflict() async throws {
         let path = "\(world.contentPath)/peers/\(try await a.peer())/receipt.sync-conflict-20250101-120000-ABC.json"

@@ -74,6 +74,20 @@ import Testing
         #expect(try fired(b).isEmpty)
     }
 
+    @Test("What waits from before is told, and counts as told, before a daemon's first round")
+    func beforeTheFirstRound() async throws {
+        _ = try await b.with { try await $0.register(Self.urgent) }
+        try a.execute("INSERT INTO item(title, priority) VALUES('high', 9)")
+        try await settle(a, b)
+        #expect(try fired(b) == ["enters"])
+        let replicator = try b.replicator()
+        var events = replicator.firings().makeAsyncIterator()
+        let event = try #require(await events.next())
+        try await replicator.markTold(event)
+        #expect(try fired(b).isEmpty)
+        await replicator.close()
+    }
+
     @Test("What another process imports is told here, once, and what was told is not told again")
     func once() async throws {
         let replicator = try b.replicator()

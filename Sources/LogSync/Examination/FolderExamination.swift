@@ -50,8 +50,7 @@ struct FolderExamination {
             examination.names.names[id] = peer.description.value?.name
         }
         examination.retired.formUnion(scan.peersThatLeft)
-        var findings = scan.strange.filter { $0.kind != .temporary }.map(examination.strange)
-        findings += examination.temporaries(scan.strange.filter { $0.kind == .temporary })
+        var findings = examination.strange(scan.strange)
         findings += scan.failures.map(examination.failure)
         findings += examination.copies() + examination.fileSystem()
         let collected = examination.collected(library.snapshots, scan)
@@ -137,32 +136,58 @@ struct FolderExamination {
         return "\(count) \(unit)\(count == 1 ? "" : "s")"
     }
 
-    private func strange(_ entry: StrangeEntry) -> Finding {
+    private func strange(_ entries: [StrangeEntry]) -> [Finding] {
+        let kinds = Dictionary(grouping: entries, by: \.kind)
+        return (kinds[.conflictCopy] ?? []).map(conflictCopy) + temporaries(kinds[.temporary] ?? [])
+            + strangers(
+                kinds[.wrongType] ?? [], "wrong-type", .trouble,
+                "a good name is on something that is no file or folder",
+                many: "good names are on what is no file or folder",
+                why: "symbolic links and the like are never followed; what it stands for is not read",
+                help: "put the real file or folder in its place")
+            + strangers(
+                kinds[.unknown] ?? [], "strange-file", .note, "a file that is none of logsync's",
+                many: "files are none of logsync's",
+                why: "it is not read, and logsync destroy removes it with the rest",
+                help: "delete it, unless something else needs it")
+    }
+
+    private func conflictCopy(_ entry: StrangeEntry) -> Finding {
         let path = "\(folder.path)/\(entry.path)"
-        switch entry.kind {
-        case .temporary: return temporaries([entry])[0]
-        case .conflictCopy where entry.path.split(separator: "/").last?.hasPrefix("receipt.") ?? false:
-            return Finding(
-                "conflict-copy", .trouble, "a sync engine kept two versions of a receipt", at: path,
-                why: "its folder was reverted, or only received for a while; or two machines write under one id, which "
-                    + "logsync status then says. Neither loses anything: the peer writes its receipt anew, and this one is not "
-                    + "read",
-                help: "delete this file")
-        case .conflictCopy:
+        guard entry.path.split(separator: "/").last?.hasPrefix("receipt.") ?? false else {
             return Finding(
                 "conflict-copy", .trouble, "a sync engine kept two versions of one file", at: path,
                 why: "two machines wrote the same file, as where one store was copied with its id; it is not read",
                 help: "look at logsync status on both stores, then delete this file")
-        case .wrongType:
-            return Finding(
-                "wrong-type", .trouble, "a good name is on something that is no file or folder", at: path,
-                why: "symbolic links and the like are never followed; what it stands for is not read",
-                help: "put the real file or folder in its place")
-        case .unknown:
-            return Finding(
-                "strange-file", .note, "a file that is none of logsync's", at: path,
-                why: "it is not read, and logsync destroy removes it with the rest",
-                help: "delete it, unless something else needs it")
+        }
+        return Finding(
+            "conflict-copy", .trouble, "a sync engine kept two versions of a receipt", at: path,
+            why: "its folder was reverted, or only received for a while; or two machines write under one id, which "
+                + "logsync status then says. Neither loses anything: the peer writes its receipt anew, and this one is not "
+                + "read",
+            help: "delete this file")
+    }
+
+    /// Of more than these in one folder there is one finding: a liar can make any number of them, and what else is found
+    /// is to be seen.
+    private static let mostStrangers = 3
+
+    private func strangers(
+        _ entries: [StrangeEntry], _ code: String, _ severity: Finding.Severity, _ what: String, many: String,
+        why: String, help: String
+    ) -> [Finding] {
+        let folders = Dictionary(grouping: entries) { $0.path.split(separator: "/").dropLast().joined(separator: "/") }
+        return folders.sorted { $0.key < $1.key }.flatMap { parent, entries in
+            let paths = entries.map { "\(folder.path)/\($0.path)" }.sorted()
+            guard paths.count > Self.mostStrangers else {
+                return paths.map { Finding(code, severity, what, at: $0, why: why, help: help) }
+            }
+            return [
+                Finding(
+                    code, severity, "\(paths.count) \(many)",
+                    at: parent.isEmpty ? folder.path : "\(folder.path)/\(parent)",
+                    why: "\(paths[0]) is one of them: \(why)", help: help)
+            ]
         }
     }
 

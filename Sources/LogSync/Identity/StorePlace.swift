@@ -56,6 +56,8 @@ struct StorePlace: Equatable {
     /// - Throws: `configuration`.
     static func checkSuitable(_ path: String, container: String, fileSystem: any FileSystem) throws {
         let parent = URL(fileURLWithPath: path).deletingLastPathComponent()
+        // Of a mount that hangs this is noted, so that it is said; what resolves its path would wait unnoticed.
+        _ = try? fileSystem.status(container, followingLinks: true)
         let shared = URL(fileURLWithPath: container).resolvingSymlinksInPath().path
         var directory = parent.resolvingSymlinksInPath()
         while true {

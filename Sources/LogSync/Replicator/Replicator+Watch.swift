@@ -23,13 +23,14 @@ extension Replicator {
         wakes.wake(.full)
         let watchers = Watchers(configuration: configuration, wakes: wakes)
         let path = path
+        let silence = FolderSilence(folderCalls, of: path, logger: configuration.logger)
         let (moves, move) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watchers.watchStore(path) }
             group.addTask { await self.watchContainer(watchers, anewAfter: moves) }
             group.addTask { await watchers.watchRequests(path) { await self.requestsPath() } }
             group.addTask { await watchers.watchTime() }
-            group.addTask { await watchers.watchFolderCalls(self.folderCalls, path) }
+            group.addTask { await silence.watch() }
             group.addTask { await watchers.watchWriter(path) { await self.commits() } }
             await loop(wakes, move)
             group.cancelAll()
@@ -38,7 +39,7 @@ extension Replicator {
 
     /// Whether the container has not answered for seconds, as a mount that hangs; then neither does this replicator.
     public nonisolated var isContainerSilent: Bool {
-        folderCalls.oldest.map { $0.start.duration(to: .now) >= Watchers.folderPatience } ?? false
+        FolderSilence.isSilent(folderCalls.oldest)
     }
 
     /// Runs in the background until ``stop()``. Until then it keeps the replicator, whether anything else holds it or not.

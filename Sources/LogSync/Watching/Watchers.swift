@@ -81,33 +81,6 @@ struct Watchers: Sendable {
         while (try? await Task.sleep(for: configuration.fullScanInterval)) != nil { wakes.wake(.full) }
     }
 
-    /// How long the folder may take to answer before that is said.
-    static let folderPatience = Duration.seconds(5)
-
-    /// Says, once each time, that the folder does not answer, and that it does again: who waits for it cannot say so.
-    func watchFolderCalls(_ calls: PendingCalls, _ store: String) async {
-        var silent: PendingCalls.Call?
-        // A sleep fails when the task is cancelled, and only then.
-        while (try? await Task.sleep(for: Self.folderPolling)) != nil {
-            let oldest = calls.oldest
-            if let silent, oldest?.start != silent.start {
-                let seconds = silent.start.duration(to: .now).components.seconds
-                configuration.logger.notice(
-                    "\(store): \(silent.path) answers again, after \(seconds) seconds")
-            }
-            let isSilent = oldest.map { $0.start.duration(to: .now) >= Self.folderPatience } ?? false
-            if isSilent, silent == nil, let oldest {
-                configuration.logger.warning(
-                    """
-                    \(store): the folder has not answered for \(Self.folderPatience.components.seconds) seconds (to \
-                    \(oldest.operation) \(oldest.path)): its mount hangs, or its disk is slow. Changes wait in the store; \
-                    look at the mount
-                    """)
-            }
-            silent = isSilent ? oldest : nil
-        }
-    }
-
     /// How long a program may keep the store locked before that is said, and how often it is looked for.
     private static let writerPatience = Duration.seconds(10)
     private static let writerPolling = Duration.seconds(3)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import LogSync
+import LogSyncContainer
 import Logging
 
 /// What every subcommand takes.
@@ -46,6 +47,8 @@ struct CommonOptions: ParsableArguments {
     /// - Throws: `ExitCode` where that is not 0.
     func run(_ body: @escaping @Sendable (Session) async throws -> ExitStatus) async throws {
         let session = try Session(self)
+        let silence = Task { await FolderSilence(session.folderCalls, logger: session.logger).watch() }
+        defer { silence.cancel() }
         let status = try await Interruption.watch(isJSON: json) { try await body(session) }
         if status != .done { throw ExitCode(status.rawValue) }
     }
@@ -62,6 +65,8 @@ struct Session: Sendable {
     /// How long to wait for locks; nil for the library's choice.
     let wait: WaitingTime?
     let extensions: [LoadableExtension]
+    /// What is being asked of shared folders.
+    let folderCalls = PendingCalls()
 
     init(_ options: CommonOptions) throws {
         try self.init(options, settings: Settings(file: options.config))

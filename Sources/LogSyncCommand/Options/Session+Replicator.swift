@@ -1,6 +1,7 @@
 import Foundation
 import InotifyEvents
 import LogSync
+import LogSyncContainer
 import Logging
 
 extension Session {
@@ -10,6 +11,7 @@ extension Session {
         configuration.logger = logger
         configuration.events = InotifyFolderEvents.shared
         configuration.extensions = extensions
+        configuration.fileSystem = TimedFileSystem(configuration.fileSystem, calls: folderCalls)
         if let wait { configuration.wait = wait.duration }
         return configuration
     }

@@ -107,7 +107,7 @@ struct RowArguments: ParsableArguments {
             let replicator = try await session.open(store)
             let note = try await body(replicator, key)
             let report = SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
-            try session.report(report) { [says] + (note.map { [Terminal.printable($0)] } ?? []) }
+            try session.report(report) { ([says] + (note.map { [$0] } ?? [])).map(Terminal.printable) }
             return .done
         }
     }

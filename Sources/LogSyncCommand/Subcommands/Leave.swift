@@ -29,9 +29,9 @@ struct Leave: AsyncParsableCommand {
         var content: String?
         var peer: PeerName?
         var dryRun: Bool
-        /// The container was there, so that the last changes could be published.
+        /// The folder took the last changes, and that the peer has left.
         var published: Bool
-        /// How many transactions reach no other peer, because the container was not there.
+        /// How many transactions reach no other peer, because the folder did not take them.
         var unpublished = 0
         /// What was left of a store whose tables another program had dropped, or whose `init` or `leave` was interrupted.
         var leftovers: [String] = []
@@ -57,12 +57,10 @@ struct Leave: AsyncParsableCommand {
             }
             let replicator = try await session.open(store, warningsOnly: true)
             let status = try await replicator.status()
-            if !dryRun { try await replicator.leave() }
+            let left = try await replicator.leave(dryRun: dryRun)
             let report = Report(
                 store: status.store, content: status.content, peer: status.peer, dryRun: dryRun,
-                published: !dryRun && status.container.available,
-                // What is pending will be one.
-                unpublished: status.container.available ? 0 : status.outbox + (status.pending > 0 ? 1 : 0))
+                published: !dryRun && left.published, unpublished: left.unpublished)
             try session.report(report) { lines(report) }
             return .done
         }
@@ -84,9 +82,9 @@ struct Leave: AsyncParsableCommand {
         if report.unpublished > 0 {
             lines.append(
                 dryRun
-                    ? "The container is not there: \(report.unpublished.counted("transaction")) would reach no other peer, and be in this "
-                        + "database only. Mount it first, and that is published."
-                    : "The container was not there: what was not yet published is in this database only.")
+                    ? "The folder is not there, or takes nothing: \(report.unpublished.counted("transaction")) would reach no other peer, "
+                        + "and be in this database only. logsync doctor says why."
+                    : "The folder was not there, or took nothing: what was not yet published is in this database only.")
         }
         if !dryRun {
             lines.append(

@@ -85,8 +85,8 @@ struct PolicySet: AsyncParsableCommand {
             let notes = try await replicator.setPolicy(policy, for: target)
             let entry = MergePolicy.Setting(target: target, policy: policy)
             try session.report(PolicyReport(store: replicator.path, policies: [entry])) {
-                ["\(target) is merged by \(policy) from now on; other peers learn of it with the next sync."]
-                    + notes.map { $0 + "." }
+                (["\(target) is merged by \(policy) from now on; other peers learn of it with the next sync."]
+                    + notes.map { $0 + "." }).map(Terminal.printable)
             }
             return .done
         }

@@ -80,6 +80,11 @@ extension FileSystemError: CustomStringConvertible {
     package var description: String { "could not \(operation) \(path): \(reason)" }
 }
 
+extension LogSyncError {
+    /// The message without what it says of the outbox, for where there is none any more.
+    package var messageAlone: String { message.replacing("; \(Kept.outbox)", with: "") }
+}
+
 /// What is kept, said in errors.
 enum Kept {
     static let store = "nothing in the store was changed"

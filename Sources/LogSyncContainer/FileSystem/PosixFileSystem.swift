@@ -45,7 +45,10 @@ package struct PosixFileSystem: FileSystem {
 
     package func open(_ path: String) throws(FileSystemError) -> any ReadableFile {
         let file = PosixFile(try Posix.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, "read"), path)
-        guard try file.status().isFile else { throw FileSystemError("read", path, number: EINVAL) }
+        let kind = try file.status().kind
+        guard kind == .file else {
+            throw FileSystemError("read", path, number: EINVAL, found: "\(kind.name) is in its place")
+        }
         return file
     }
 

@@ -39,15 +39,17 @@ extension Replicator {
         }
         var report = try await step(settles: true) { MoveReport($0.registration, store: path, target) }
         if !isThere {
-            let isAvailable = try await syncBeforeMove()
+            let hasWarned = try await !syncBeforeMove()
             (report.copied, report.staying) = try await step(settles: true) { store in
-                // Without the former folder the other peers' files cannot be had; a snapshot stands for them.
-                let scan = isAvailable ? try store.scan() : nil
+                // Where the former folder cannot be read, the other peers' files cannot be had; a snapshot stands for them.
+                let scan = try store.formerScan()
                 let copied = try scan.map { try ContentRelocation(store, to: target).copy($0) } ?? 0
                 let staying = try scan.map(store.othersTakingPart) ?? []
                 try target.create()
                 // Before the store is elsewhere: one that is killed in between takes it back at its next sync.
-                if isAvailable { try store.ownFolder.leave() }
+                if scan != nil, let refusal = try store.leavingRefusal(), !hasWarned {
+                    store.warnOfMove(refusal)
+                }
                 try store.store.setContent(target.name.description, container: container)
                 try store.refresh()
                 return (copied, staying)
@@ -58,19 +60,36 @@ extension Replicator {
         return report
     }
 
-    /// Takes and gives what can be had at the former place. Returns whether it is there.
+    /// Takes and gives what can be had at the former place. Returns false where that was not all; then it is said.
     private func syncBeforeMove() async throws -> Bool {
         do {
             _ = try await sync()
             return true
-        } catch let error as LogSyncError where error.code == .containerUnavailable {
-            configuration.logger.warning("\(path) moves without its former container: \(error)")
+        } catch let error as LogSyncError where error.isOfContainer {
+            try inspect { $0.warnOfMove(error) }
             return false
         }
     }
 }
 
 extension ReplicatedStore {
+    /// What the folder that is left holds; nil where it cannot be read.
+    fileprivate func formerScan() throws -> ContainerScan? {
+        do {
+            return try scan()
+        } catch let error as LogSyncError where error.isOfContainer {
+            return nil
+        }
+    }
+
+    fileprivate func warnOfMove(_ refusal: LogSyncError) {
+        logger.warning(
+            """
+            \(place.path) moves, and its former container was not there, or took nothing. Who stays there goes on keeping files \
+            for it, until `logsync peers retire` says that it has gone: \(refusal.messageAlone)
+            """)
+    }
+
     fileprivate func isAt(_ target: ContentFolder) -> Bool {
         registration.container == target.container && content.name == target.name
     }

@@ -76,7 +76,12 @@ extension Replicator {
 
     /// Takes an event away, so that it is not told again, before the next one is asked for.
     public func markTold(_ event: SubscriptionEvent) async throws {
-        try await step { try $0.store.removeFiring(event.id) }
+        try await forget(event.id)
+    }
+
+    /// Which peer the store is may not be known yet: what it has told is its own business.
+    private func forget(_ firing: Int64) async throws {
+        try await step(settles: true) { try $0.store.removeFiring(firing) }
     }
 
     /// What waits to be told by `logsync watch`, and then what comes; each is taken away when the next one is asked for.
@@ -101,7 +106,7 @@ extension Replicator {
     private func nextFiring(
         of name: String?, isOfProgram: Bool, after told: Int64?
     ) async throws -> SubscriptionEvent? {
-        if let told { try await step { try $0.store.removeFiring(told) } }
+        if let told { try await forget(told) }
         // A store that is missing is told of by the rounds.
         return try inspect { store in
             guard let firing = try store.store.nextFiring(isOfProgram: isOfProgram, of: name) else { return nil }

@@ -6,50 +6,45 @@ import Logging
 extension Replicator {
     /// Ends replication and keeps the data; what this peer has published stays for the others.
     ///
-    /// Local changes are published first where the container is there; otherwise they stay in this database alone. Other
+    /// Local changes are published first where the folder takes them; otherwise they stay in this database alone. Other
     /// processes are asked to let go of the store.
     /// What ``start()`` started ends. A program may go on writing by ``record(_:author:context:)`` and
     /// ``write(in:author:context:_:)``: nothing is recorded then.
     ///
+    /// - Parameter dryRun: whether only to say what would become of local changes, as far as it shows without writing.
     /// - Throws: `locked` where one does not within ``SyncConfiguration/wait``.
-    public func leave() async throws {
-        try await endReplication()
+    @discardableResult
+    public func leave(dryRun: Bool = false) async throws -> LeaveReport {
+        if dryRun { return try inspect { try $0.prospectOfLeaving() } }
+        let report = try await endReplication()
         access = .left
         programRecording.expectFounding()
         await stop()
+        return report
     }
 
-    private func endReplication() async throws {
-        var isAvailable = true
+    private func endReplication() async throws -> LeaveReport {
+        var refusal: LogSyncError?
         do {
             _ = try await export()
-        } catch let error as LogSyncError where error.code == .containerUnavailable {
-            isAvailable = false
+        } catch let error as LogSyncError where error.isOfContainer {
+            refusal = error
         }
         try await takeAlone()
         defer {
             giveBack()
             close()
         }
-        try await step { [isAvailable] store in
-            if isAvailable {
-                try store.ownFolder.leave()
-            } else {
-                try store.record()
-                let count = try store.store.outbox(unpublishedOnly: true).count
-                store.logger.warning(
-                    """
-                    \(store.content.path) is not there: \(store.place.path) leaves without publishing \
-                    \(count.counted("transaction, which reaches", "transactions, which reach")) no other peer; what was \
-                    written stays in this database
-                    """)
-            }
+        return try await step { [refusal] store in
+            let refusal = try refusal ?? store.leavingRefusal()
+            let report = try refusal.map(store.leaveSilently) ?? LeaveReport(published: true, unpublished: 0)
             try store.store.leave()
             // It may have been another peer before a restore.
             for peer in try store.stateDirectory.peers(at: store.place.path) + [store.peer] {
                 try store.stateDirectory.remove(peer)
             }
             store.logger.info("\(store.place.path) is an ordinary database again, with all its rows")
+            return report
         }
     }
 
@@ -76,6 +71,51 @@ extension Replicator {
     ) async throws -> String? {
         let founder = Founder(configuration: configuration, container: "", content: "")
         return try await founder.finishLeaving(store, dryRun: dryRun)
+    }
+}
+
+extension ReplicatedStore {
+    /// What can be said of a leave beforehand.
+    fileprivate func prospectOfLeaving() throws -> LeaveReport {
+        let waiting = try store.outbox(unpublishedOnly: true)
+        let size = waiting.reduce(UInt64(0)) { $0 + UInt64($1.byteCount) }
+        // What is not yet recorded will be one.
+        let count = waiting.count + (try store.hasPendingChanges() ? 1 : 0)
+        do {
+            try content.checkAvailable()
+            try content.peer(peer).checkWritable(room: size)
+            return LeaveReport(published: true, unpublished: 0)
+        } catch {
+            return LeaveReport(published: false, unpublished: count)
+        }
+    }
+
+    /// Says in the folder that this peer leaves it. Returns why it does not take that; nil where it does.
+    func leavingRefusal() throws -> LogSyncError? {
+        do {
+            try ownFolder.leave()
+            return nil
+        } catch let error as LogSyncError where error.isOfContainer {
+            return error
+        }
+    }
+
+    /// Notes that the folder is left without a word.
+    fileprivate func leaveSilently(_ refusal: LogSyncError) throws -> LeaveReport {
+        try record()
+        let count = try store.outbox(unpublishedOnly: true).count
+        let unpublished =
+            count > 0
+            ? """
+            without publishing \(count.counted("transaction, which reaches", "transactions, which reach")) no other peer; \
+            what was written stays in this database
+            """ : "without saying so in the folder"
+        logger.warning(
+            """
+            \(place.path) leaves \(unpublished). The others go on keeping files for it, until `logsync peers retire` on one of \
+            them says that it has gone: \(refusal.messageAlone)
+            """)
+        return LeaveReport(published: false, unpublished: count)
     }
 }
 
