@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test func aTableThatIsCalledAsAnotherWasIsThatTable() throws {
-        let (a, b) = try pair("CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES ('k', 0)")
+        let (a, b) = try pair("CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES ('k', 0), ('l', 0), ('m', 0)")
         for peer in [a, b] {
             try peer.write("ALTER TABLE t RENAME TO former")
             try converge(a, b)
@@ -94,7 +94,7 @@ import Testing
         try a.write("INSERT INTO t VALUES ('k', 0)")
         try converge(a, b)
         for (peer, name) in [(a, "a"), (b, "b")] {
-            try peer.write("UPDATE t SET v = 't of \(name)'; UPDATE former SET v = 'former of \(name)'")
+            try peer.write("UPDATE t SET v = 't of \(name)'; UPDATE former SET v = 'former of \(name)' WHERE k = 'k'")
         }
         try meet(a, b)
         for table in ["t", "former"] {

@@ -47,12 +47,9 @@ struct FormerReferences {
         return store.shown(cell, table.name, column.name).flatMap { $0.isNull ? nil : $0 }
     }
 
-    /// - Parameter record: nil for a row that is recorded for the first time.
-    func follow(_ row: TableReader.Row, _ key: RowKey, rowid: Int64?, _ record: ClockRecord?) throws {
+    func follow(_ row: TableReader.Row, _ key: RowKey, rowid: Int64?) throws {
         for (place, keys) in keys {
-            guard let shown = keys[row.values[place]],
-                record?.isReference(row.values[place], in: table.columns[place].id) ?? true
-            else { continue }
+            guard let shown = keys[row.values[place]] else { continue }
             let condition = table.hasRowid ? rowid.map { [.integer($0)] } ?? [] : key.values
             try store.connection.withoutTriggers {
                 let statement = try store.connection.prepare(table.update([place]))

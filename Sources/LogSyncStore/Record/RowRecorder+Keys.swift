@@ -63,14 +63,12 @@ extension RowRecorder {
 
     /// The columns, by position, in which the row held the integer of another row and now holds the same number as that row's
     /// key. To other peers the record says which row it is, and not which key that has.
-    ///
-    /// - Parameter converted: where it does so as another type.
-    func formerReferences(of row: Row, _ former: ClockRecord, _ converted: Set<Int>) -> [Int] {
+    func formerReferences(of row: Row, _ former: ClockRecord) -> [Int] {
         guard let ended = recorder.findings.formerReferences[table.id] else { return [] }
         return table.columns.indices.filter { position in
             let id = table.columns[position].id
             return ended.contains(id) && former.isReference(row[position], in: id)
-                && (converted.contains(position) || !differs(position, of: row, former))
+                && !differs(position, of: row, former)
         }
     }
 }

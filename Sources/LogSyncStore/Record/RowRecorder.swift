@@ -129,7 +129,7 @@ struct RowRecorder {
         let converted = converted(of: row, former)
         let isSame = digest == former.digest && digests == former.digests && isItsOwn
         let references = try newReferences(of: row, former)
-        let keys = formerReferences(of: row, former, converted)
+        let keys = formerReferences(of: row, former)
         if isSame && !row.touched.recordsReferences && references.isEmpty && keys.isEmpty { return }
         var changed = try changedColumns(of: row, digest, former, besides: converted)
         // A migration that gives rows other keys says no more of what refers to them than was said before.

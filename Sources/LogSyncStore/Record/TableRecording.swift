@@ -201,8 +201,7 @@ final class TableRecording {
         let references = try FormerReferences(of: table, columns: ended, in: recorder.store)
         for (key, touched) in captured.touched {
             guard let row = try currentRow(key, touched) else { continue }
-            let record = try touched.origin.flatMap { try clock.record(at: $0) }
-            try references.follow(row, key, rowid: touched.rowid ?? key.rowid, record)
+            try references.follow(row, key, rowid: touched.rowid ?? key.rowid)
         }
     }
 
