@@ -31,6 +31,29 @@ extension ReferringName {
     }
 }
 
+extension ReferringName {
+    /// Tables by how far their names are from this one, and of the same distance first those with which the column's own
+    /// shares a word (the `extension_groups` of `extensions`), and those that are called just so (`groups`).
+    func ordered(
+        _ ranked: [(rank: Rank, parent: TrackedTable)], among parents: [NamedTable], of table: TrackedTable
+    ) -> [(rank: Rank, parent: TrackedTable)] {
+        guard ranked.count > 1 else { return ranked }
+        let own = Set(
+            (parents.first { $0.table === table }?.ownWords ?? Words(table.schema.name).all).flatMap(Words.singular)
+        )
+        .subtracting(words.all.flatMap(Words.singular))
+        func strangeness(_ parent: TrackedTable) -> Int {
+            if parent === table { return 0 }
+            guard let named = parents.first(where: { $0.table === parent }) else { return 2 }
+            if named.ownWords.contains(where: { !Words.singular($0).isDisjoint(with: own) }) { return 0 }
+            return named.whole?.isDisjoint(with: Words.singular(words.all.joined())) ?? true ? 2 : 1
+        }
+        let strange = ranked.map { strangeness($0.parent) }
+        return ranked.indices.sorted { (ranked[$0].rank, strange[$0], $0) < (ranked[$1].rank, strange[$1], $1) }
+            .map { ranked[$0] }
+    }
+}
+
 extension UndeclaredReferences {
     /// Whether a column is UNIQUE together with others, and all of them say that they are references: what joins rows says
     /// so by that, however few it joins (`UNIQUE(principal_id, member_id)`).
@@ -54,6 +77,58 @@ extension UndeclaredReferences {
             named.saysSo || named.unmarked != nil, named.saysOurs || named.unmarked != nil
         else { return nil }
         return try integers.areGone(column, in: table, from: first.parent) ? first.parent : nil
+    }
+
+    /// The table without a key whose rowids a column holds, by its name and by what it holds.
+    func keylessParent(
+        _ named: ReferringName, _ column: String, in table: TrackedTable, _ all: ReferredTables
+    ) throws -> TrackedTable? {
+        guard let parent = keylessParents(named, column, in: table, all).first,
+            try integers.holdsValues(column, in: table), try !integers.values(of: column, in: table).hasOthers,
+            try integers.isWhollyOf(parent, column, in: table)
+        else { return nil }
+        return parent
+    }
+
+    /// The tables without a key after which a column is called.
+    func keylessParents(
+        _ named: ReferringName, _ column: String, in table: TrackedTable, _ all: ReferredTables
+    ) -> [TrackedTable] {
+        named.candidates(among: all.keyless, of: table).filter(\.isSure).map(\.parent)
+            .filter { $0 !== table && $0.localPositions[column.folded] == nil }
+    }
+
+    /// Of a table that is called after the two whose rows it joins, the one that no column is called after: `KeywordImage(image,
+    /// tag)` of `Keyword`.
+    func linkedParent(_ column: String, in table: TrackedTable, _ all: ReferredTables) throws -> TrackedTable? {
+        guard let parent = unnamedEnd(of: table, all) else { return nil }
+        return try integers.isWhollyOf(parent, column, in: table) && integers.hasSeveral(column, in: table)
+            ? parent : nil
+    }
+
+    /// Whether a table has such a column.
+    func unnamedEnd(of table: TrackedTable, _ all: ReferredTables) -> TrackedTable? {
+        let words = Words(table.schema.name).all
+        guard !hasRecipe, words.count > 1 else { return nil }
+        func isMeant(_ named: NamedTable) -> Bool {
+            table.columns.contains { other in
+                other.reference?.folded == named.table.name.folded
+                    || table.schema.affinity(of: other.local) == .integer
+                        && ReferringName(other.local).candidates(among: [named], of: table).contains {
+                            $0.rank.distance < 3
+                        }
+            }
+        }
+        let parents = all.names.filter { first in
+            guard first.table !== table, first.names(table) else { return false }
+            let rest = Words.singular(words.dropFirst(first.words.all.count).joined())
+            return !isMeant(first)
+                && all.names.contains { last in
+                    last.table !== first.table && last.table !== table
+                        && (last.endings + [last.whole ?? []]).contains { !$0.isDisjoint(with: rest) } && isMeant(last)
+                }
+        }
+        return parents.count == 1 ? parents[0].table : nil
     }
 
     /// The table that a column's last words are called after, where the column holds its rows and nothing else.

@@ -35,8 +35,11 @@ struct ReferringName {
     /// `pl_from`.
     ///
     /// So does one of which the last word alone says it, behind words that may stand before a table's name: `first_child`.
+    ///
+    /// And so does what was done with a row: `inherited_from`, `merged_into`.
     var isRelative: Bool {
         guard !saysSo, let last = words.all.last else { return false }
+        if words.all.count == 2, ["from", "into"].contains(last), words.all[0].hasSuffix("ed") { return true }
         return words.all.allSatisfy {
             Self.relatives.contains($0) || Self.relations.contains($0) && (isBare || Self.relatives.contains(last))
         }
@@ -78,7 +81,7 @@ struct ReferringName {
         "original", "duplicate", "successor", "predecessor", "owner", "entity", "item", "record", "object", "subject",
         "mgr",
         "manager", "boss", "supervisor", "mother", "father",
-        "member", "thread",
+        "member", "thread", "container",
     ]
     /// Words for the people who do something with rows.
     private static let agents: Set = [
@@ -225,10 +228,8 @@ struct ReferringName {
         // A name with words before the table's is sure where it says that it is a reference.
         let isOurs = (saysSo || unmarked != nil) && Words.strangers.isDisjoint(with: words.all)
         let sure = isOurs ? 2 : 1
-        return ranked.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
-            .map {
-                Candidate(parent: $0.element.parent, rank: $0.element.rank, isSure: $0.element.rank.distance <= sure)
-            }
+        return ordered(ranked, among: parents, of: table)
+            .map { Candidate(parent: $0.parent, rank: $0.rank, isSure: $0.rank.distance <= sure) }
     }
 
     /// Whether the column is called as the table's key is, which is called as no other table's: `deptno` of `dept(deptno)`,
@@ -358,7 +359,10 @@ struct ReferringName {
 
         func rank(_ parent: NamedTable) -> Rank? {
             guard let table = parent.whole, let whole else { return nil }
-            func isWhole(_ name: Set<String>) -> Bool { !whole.isDisjoint(with: name) }
+            // A letter or two may be anything, unless it is said to be a reference: `a_id` of `a`.
+            func isWhole(_ name: Set<String>) -> Bool {
+                whole.contains { name.contains($0) && (saysSo || $0.count > 2) }
+            }
             if isWhole(table) || parent.shortened.first.map(isWhole) ?? false { return Rank(distance: 0) }
             if parent.endings.contains(where: isWhole) { return Rank(distance: 1, rest: parent.words.all.count) }
             // `attribute_id` of `attribute_definitions`.
@@ -368,10 +372,13 @@ struct ReferringName {
             if !several.isEmpty, several.allSatisfy(parent.hasWord) {
                 return Rank(distance: 1, rest: parent.words.all.count)
             }
-            let used = endings.firstIndex { ending in
-                !ending.isDisjoint(with: table) || parent.endings.contains { !ending.isDisjoint(with: $0) }
+            for (used, ending) in endings.enumerated() {
+                // `managed_role_id` of `roles`, rather than of `member_roles`.
+                if !ending.isDisjoint(with: table) { return Rank(distance: 2, rest: 2 * used) }
+                if parent.endings.contains(where: { !ending.isDisjoint(with: $0) }) {
+                    return Rank(distance: 2, rest: 2 * used + 1)
+                }
             }
-            if let used { return Rank(distance: 2, rest: used) }
             // `from_visit` of `historyvisits`, `show_id` of `tvshow`.
             let isEnd = end.map { end in table.contains { form in end.contains(where: form.hasSuffix) } } ?? false
             return isEnd || isBeginning ? Rank(distance: 3) : nil
