@@ -140,6 +140,54 @@ struct NameEvidenceTests {
         #expect(try asked(schema) == ["items.\(column) items"])
     }
 
+    /// As in Drupal.
+    @Test("A short name that few tables' keys have is that table's, and so is what ends as it is called")
+    func shortKeys() throws {
+        let schema = """
+            CREATE TABLE users(uid INTEGER PRIMARY KEY); CREATE TABLE url_alias(pid INTEGER PRIMARY KEY);
+            CREATE TABLE term(tid INTEGER PRIMARY KEY); CREATE TABLE hierarchy(tid INTEGER, parent INTEGER, PRIMARY KEY(tid, parent));
+            CREATE TABLE comment(cid INTEGER PRIMARY KEY, pid INTEGER, uid INTEGER, last_uid INTEGER, first_tid INTEGER);
+            """
+        let names = [
+            "comment.pid comment", "comment.pid url_alias", "comment.uid users", "hierarchy.parent term",
+            "hierarchy.tid term",
+        ]
+        #expect(try asked(schema).sorted() == names)
+        let rows = """
+            INSERT INTO users VALUES(1), (2), (3); INSERT INTO term VALUES(1), (2), (3); INSERT INTO url_alias VALUES(1);
+            INSERT INTO comment VALUES(1, 0, 2, 1, 3), (2, 1, 3, 3, 1), (3, 2, 1, 1, 0); INSERT INTO hierarchy VALUES(2, 1);
+            """
+        #expect(
+            try asked(schema + rows, in: "b").sorted() == [
+                "comment.first_tid term", "comment.last_uid users", "comment.pid comment", "comment.uid users",
+                "hierarchy.parent term", "hierarchy.tid term",
+            ])
+        // Where all keys are called so, it says nothing.
+        let others =
+            "CREATE TABLE a(uid INTEGER PRIMARY KEY); CREATE TABLE b(uid INTEGER PRIMARY KEY); CREATE TABLE c(x TEXT, uid INTEGER);"
+        #expect(try asked(others, in: "c") == [])
+    }
+
+    /// As in Synapse.
+    @Test("Texts that a table has beside its integers are what texts of their name hold")
+    func texts() throws {
+        let schema = """
+            CREATE TABLE events(stream_ordering INTEGER PRIMARY KEY, event_id TEXT NOT NULL UNIQUE);
+            CREATE TABLE edges(event_id TEXT, prev_event_id TEXT); CREATE TABLE books(id INTEGER PRIMARY KEY, book_id TEXT);
+            CREATE TABLE notes(id INTEGER PRIMARY KEY, book_id TEXT);
+            """
+        let warned = try folder.examine(schema).warnings.filter { $0.contains("is a text") }
+        #expect(warned.count == 1 && warned.allSatisfy { $0.contains("notes.book_id") })
+    }
+
+    /// As in Kodi.
+    @Test("A name that is the own key's, and says that it is the row above, is that")
+    func aboveTheKey() throws {
+        let schema =
+            "CREATE TABLE timers(iClientIndex INTEGER PRIMARY KEY, iParentClientIndex INTEGER, iPriority INTEGER);"
+        #expect(try asked(schema) == ["timers.iParentClientIndex timers"])
+    }
+
     /// As in Lightroom.
     @Test("A table that is called after two others joins them, whatever its second column is called")
     func links() throws {

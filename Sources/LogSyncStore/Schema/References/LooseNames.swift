@@ -11,10 +11,27 @@ extension ReferringName {
         guard isLoose else { return [] }
         return parents.filter { parent in
             guard let table = parent.whole, !isStrange(to: parent) else { return false }
-            return looseEndings.contains { ending in
-                !table.isDisjoint(with: ending) || parent.shortened.contains { !$0.isDisjoint(with: ending) }
-            }
+            return endsAsKey(of: parent)
+                || looseEndings.contains { ending in
+                    !table.isDisjoint(with: ending) || parent.shortened.contains { !$0.isDisjoint(with: ending) }
+                }
         }.map(\.table)
+    }
+
+    /// Whether it is called as a table's own key is, with words that say how another row stands to it:
+    /// `iParentClientIndex` beside `iClientIndex`.
+    func isRelated(toKeyOf named: NamedTable) -> Bool {
+        guard !saysSo, let column = named.table.localInteger, let key = named.key, key.count > 3,
+            !Self.isAnyKey(column)
+        else { return false }
+        let own = words.all.filter { !Self.relations.contains($0) }
+        return own.count < words.all.count && own.joined() == key
+    }
+
+    /// Whether its last word is a table's key, and few others': `last_comment_uid`, `field_tags_tid`.
+    private func endsAsKey(of named: NamedTable) -> Bool {
+        guard named.isKeyRare, let key = named.key, key.count > 2, words.all.last == key else { return false }
+        return named.table.localInteger.map { !Self.isAnyKey($0) || Self.shortKeys.contains(key) } ?? false
     }
 
     /// Whether its last words may be a table's name.

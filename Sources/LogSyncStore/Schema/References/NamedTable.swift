@@ -18,12 +18,16 @@ struct NamedTable {
     let beginnings: [Set<String>]
     /// Its key's name as one word.
     let key: String?
+    /// Whether that says which table is meant, though it may be any's: `uid` of users alone.
+    let isKeyRare: Bool
     /// The same without what all of its columns begin with.
     let bareKey: String?
 
     /// - Parameter prefix: what all tables' names begin with, so that it is no part of this one's: `phpbb` of `phpbb_users`.
-    init(_ table: TrackedTable, after prefix: String? = nil) {
+    /// - Parameter isKeyRare: whether few other tables have a key of that name.
+    init(_ table: TrackedTable, after prefix: String? = nil, isKeyRare: Bool = false) {
         self.table = table
+        self.isKeyRare = isKeyRare
         let name = Words(table.schema.name)
         words = Words.table(table.schema.name)
         key = table.localInteger.map { Words($0).all.joined() }

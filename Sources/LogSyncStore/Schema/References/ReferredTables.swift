@@ -22,7 +22,11 @@ struct ReferredTables {
             catalog.programTables.flatMap(\.columns).map { ReferringName($0.local) }.filter(\.saysSo)
                 .compactMap(\.words.all.last))
         let prefix = TablePrefix(catalog).word
-        names = tables.map { NamedTable($0, after: prefix) }
+        let keys = Dictionary(tables.map { ($0.localInteger?.folded ?? "", 1) }, uniquingKeysWith: +)
+        let few = max(1, tables.count / 8)
+        names = tables.map { table in
+            NamedTable(table, after: prefix, isKeyRare: keys[table.localInteger?.folded ?? ""] ?? 0 <= few)
+        }
         // `users`, and not `user_accounts` beside it.
         let named = names.filter(\.isOfPeople)
         known = Self.references(in: catalog)

@@ -102,6 +102,8 @@ struct ReferringName {
         "id", "pk", "rowid", "key", "uid", "no", "nr", "num", "number", "index", "idx", "seq", "oid", "fid", "gid",
         "code", "value", "name", "position", "ord", "date", "time", "timestamp",
     ]
+    /// Those of them that say what is numbered, where few tables' keys are called so: `uid` of users.
+    static let shortKeys: Set = ["uid", "fid", "gid", "oid"]
     private static let parents: Set = ["parent", "parents"]
 
     /// Whether a key of any table may be called so.
@@ -193,7 +195,7 @@ struct ReferringName {
             let ranks = forms.compactMap { $0.rank(named) }
             // A season's `season` is its number.
             let isOwnName = parent === table && !saysSo && unmarked == nil
-            if parent === table, isChild(in: table) {
+            if parent === table, isChild(in: table) || isRelated(toKeyOf: named) {
                 ranked.append((Rank(distance: 1, rest: 1), parent))
             } else if !isKey, parent !== table, isCalledAsKey(of: named) {
                 ranked.append((Rank(distance: 0, rest: 1), parent))
@@ -221,6 +223,10 @@ struct ReferringName {
                 ranked.append((Rank(distance: 3), parent))
             }
         }
+        // `pid` is the row above, or another table's key.
+        if words.all == ["pid"], let best = ranked.map(\.rank).min(), best.distance == 0 {
+            ranked = ranked.map { ($0.parent === table ? best : $0.rank, $0.parent) }
+        }
         if ranked.isEmpty, !isKey {
             ranked = parents.filter { isShort(for: $0) && !isStrange(to: $0) }
                 .map { (Rank(distance: 2, rest: 4), $0.table) }
@@ -236,7 +242,9 @@ struct ReferringName {
     /// `user_no` of `users(no)`.
     private func isCalledAsKey(of named: NamedTable) -> Bool {
         guard let key = named.key, key.count > 1 else { return false }
-        if whole == key || whole == named.bareKey { return !Self.keys.contains(whole) }
+        if whole == key || whole == named.bareKey {
+            return !Self.keys.contains(whole) || named.isKeyRare && Self.shortKeys.contains(whole)
+        }
         guard whole.hasSuffix(key), !Words.marks.contains(key) else { return false }
         let table = String(whole.dropLast(key.count))
         return table.count > 2
