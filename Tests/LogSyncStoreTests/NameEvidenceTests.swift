@@ -118,6 +118,23 @@ struct NameEvidenceTests {
         #expect(try asked(marked, in: "b") == ["issues.fixed_version_id versions"])
     }
 
+    /// As in Gajim.
+    @Test("Of a table and one that has its integers, the first is offered alone")
+    func shares() throws {
+        let schema = """
+            CREATE TABLE jids(jid_id INTEGER PRIMARY KEY, jid TEXT);
+            CREATE TABLE last_message(jid_id INTEGER PRIMARY KEY, at TEXT); CREATE TABLE logs(id INTEGER PRIMARY KEY, jid_id INTEGER);
+            """
+        #expect(try asked(schema) == ["logs.jid_id jids", "last_message.jid_id jids"])
+        // As in Drupal, where two tables that count for themselves call their keys alike.
+        let counted = """
+            CREATE TABLE node_revision(vid INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO node_revision VALUES(1), (2), (3);
+            CREATE TABLE vocabulary(vid INTEGER PRIMARY KEY AUTOINCREMENT); INSERT INTO vocabulary VALUES(1), (2);
+            CREATE TABLE terms(name TEXT, vid INTEGER); INSERT INTO terms VALUES('a', 1), ('b', 2);
+            """
+        #expect(try asked(counted, in: "b") == ["terms.vid node_revision", "terms.vid vocabulary"])
+    }
+
     /// As in Redmine, whose members are the users of a project.
     @Test("Who did something is first of the people that are no others")
     func people() throws {

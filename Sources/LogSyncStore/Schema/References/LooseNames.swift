@@ -72,6 +72,28 @@ extension ReferringName {
 }
 
 extension UndeclaredReferences {
+    /// The reports without tables whose own integers are those of another that is offered for the same column, as far as
+    /// names say so, too: that one says it all.
+    func withoutShares(
+        _ reports: [ReferenceReport], _ shared: [ReferenceReport], _ all: ReferredTables
+    ) -> [ReferenceReport] {
+        var owners: [String: String] = [:]
+        for share in shared {
+            guard let table = all.names.first(where: { $0.table.schema.name == share.table })?.table,
+                let owner = all.names.first(where: { $0.table.schema.name == share.parent })
+            else { continue }
+            let called = ReferringName(share.column).candidates(among: [owner], of: table, isKey: true)
+            if owner.names(table) || called.contains(where: { $0.rank.distance == 0 }) {
+                owners[share.table.folded] = share.parent.folded
+            }
+        }
+        let offered = Set(reports.map { "\($0.table).\($0.column) \($0.parent)".folded })
+        return reports.filter { report in
+            guard let owner = owners[report.parent.folded] else { return true }
+            return !offered.contains("\(report.table).\(report.column) \(owner)".folded)
+        }
+    }
+
     /// Whether a column is UNIQUE together with others, and all of them say that they are references: what joins rows says
     /// so by that, however few it joins (`UNIQUE(principal_id, member_id)`).
     func isOfLink(_ column: String, in table: TrackedTable) -> Bool {

@@ -125,7 +125,8 @@ struct SharedKeys {
             guard
                 try isNamed
                     ? isEmpty || integers.isMostlyOf(parent.table, key, in: table.table)
-                    : !isEmpty && integers.isWhollyOf(parent.table, key, in: table.table) && adds(table, to: parent)
+                    : !isEmpty && !table.table.schema.isAutoincrement
+                        && integers.isWhollyOf(parent.table, key, in: table.table) && adds(table, to: parent)
             else { continue }
             found.append((isNamed, try integers.count(of: parent.table), parent.table))
         }

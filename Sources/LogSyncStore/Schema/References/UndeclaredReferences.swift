@@ -62,8 +62,8 @@ struct UndeclaredReferences {
     func found() throws -> [ReferenceReport] {
         let all = ReferredTables(catalog)
         let joins = try JoinedColumns(catalog, connection)
-        return try found { _, _ in true }
-            + SharedKeys(all: all, joins: joins, integers: integers, hasRecipe: hasRecipe).found()
+        let shared = try SharedKeys(all: all, joins: joins, integers: integers, hasRecipe: hasRecipe).found()
+        return try withoutShares(found { _, _ in true }, shared, all) + shared
     }
 
     /// - Parameter isWanted: whether a column is looked at.
