@@ -179,6 +179,13 @@ struct NameEvidenceTests {
                 "comment.first_tid term", "comment.last_uid users", "comment.pid comment", "comment.uid users",
                 "hierarchy.parent term", "hierarchy.tid term",
             ])
+        // A letter before the table's own key, or for its first, says that it is another row.
+        let beside = """
+            CREATE TABLE node(nid INTEGER PRIMARY KEY, tnid INTEGER); INSERT INTO node VALUES(1, 0), (2, 1), (3, 2), (4, 1);
+            CREATE TABLE menu(mlid INTEGER PRIMARY KEY, plid INTEGER, xlid INTEGER);
+            INSERT INTO menu VALUES(1, 0, 0), (2, 1, 1), (3, 2, 2), (4, 1, 3);
+            """
+        #expect(try asked(beside, in: "d") == ["menu.plid menu", "node.tnid node"])
         // Where all keys are called so, it says nothing.
         let others =
             "CREATE TABLE a(uid INTEGER PRIMARY KEY); CREATE TABLE b(uid INTEGER PRIMARY KEY); CREATE TABLE c(x TEXT, uid INTEGER);"

@@ -28,6 +28,16 @@ extension ReferringName {
         return own.count < words.all.count && own.joined() == key
     }
 
+    /// Whether it is a table's own short key with a letter before it, or with one for the row above in place of its first:
+    /// `tnid` beside `nid`, `plid` beside `mlid`.
+    func isBesideKey(of table: TrackedTable) -> Bool {
+        guard !saysSo, words.all.count == 1, let name = words.all.first, let key = table.localInteger?.folded,
+            3...4 ~= key.count, !Self.isAnyKey(key)
+        else { return false }
+        return name.count == key.count + 1 && name.hasSuffix(key)
+            || name.count == key.count && name.first == "p" && key.first != "p" && name.dropFirst() == key.dropFirst()
+    }
+
     /// Whether its last word is a table's key, and few others': `last_comment_uid`, `field_tags_tid`.
     private func endsAsKey(of named: NamedTable) -> Bool {
         guard named.isKeyRare, let key = named.key, key.count > 2, words.all.last == key else { return false }
@@ -49,8 +59,8 @@ extension ReferringName {
 }
 
 extension ReferringName {
-    /// Tables by how far their names are from this one, and of the same distance first those with which the column's own
-    /// shares a word (the `extension_groups` of `extensions`), and those that are called just so (`groups`).
+    /// Tables by how far their names are from this one, and of the same distance first tables with which the column's own
+    /// shares a word (the `extension_groups` of `extensions`), and then tables that are called just so (`groups`).
     func ordered(
         _ ranked: [(rank: Rank, parent: TrackedTable)], among parents: [NamedTable], of table: TrackedTable
     ) -> [(rank: Rank, parent: TrackedTable)] {
@@ -175,6 +185,11 @@ extension UndeclaredReferences {
         _ named: ReferringName, _ column: String, in table: TrackedTable, _ all: ReferredTables
     ) throws -> TrackedTable? {
         guard !hasRecipe else { return nil }
+        if named.isBesideKey(of: table), try integers.isWhollyOf(table, column, in: table),
+            try integers.hasSeveral(column, in: table, atLeast: 2)
+        {
+            return table
+        }
         return try named.looseParents(among: all.names).first { parent in
             try integers.isWhollyOf(parent, column, in: table) && integers.hasSeveral(column, in: table, atLeast: 2)
         }

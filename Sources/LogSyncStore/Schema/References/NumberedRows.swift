@@ -13,7 +13,7 @@ struct NumberedRows {
             && has(column, table)
     }
 
-    /// Those of the tables whose integers a column may hold: not those that have a number of its name.
+    /// The tables whose integers a column may hold: none that has a number of its name.
     func without(
         _ called: [ReferringName.Candidate], by column: String
     ) throws -> [ReferringName.Candidate] {

@@ -372,7 +372,8 @@ struct UndeclaredReferences {
 
     /// Whether a name says that it is a row, as that stands to another, or an end of a link.
     private func mayBeRelative(_ named: ReferringName, in table: TrackedTable) -> Bool {
-        !hasRecipe && (named.isRelative || named.isAgent || otherEnd(named, in: table) != nil)
+        !hasRecipe
+            && (named.isRelative || named.isAgent || named.isBesideKey(of: table) || otherEnd(named, in: table) != nil)
     }
 
     /// The tables that may have been meant by a foreign key to one that is not there: rebuilds leave such behind.
