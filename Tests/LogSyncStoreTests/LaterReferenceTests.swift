@@ -373,19 +373,21 @@ struct LaterReferenceTests {
         let folder = try TestFolder()
         let schema = """
             CREATE TABLE books(id INTEGER PRIMARY KEY, title TEXT);
-            CREATE TABLE nodes(id INTEGER PRIMARY KEY, next INTEGER, sequel_id INTEGER, other_id INTEGER, n INTEGER);
+            CREATE TABLE nodes(
+                id INTEGER PRIMARY KEY, next INTEGER, sequel_id INTEGER, other_id INTEGER, n INTEGER, shelf INTEGER);
+            CREATE TABLE shelves(place TEXT);
             """
         let peer = try TestPeer(folder, "a", sql: schema) { $0.notReferences = [("nodes", "other_id")] }
         #expect(try undecided(peer) == [])
         for number in 1...4 {
             try peer.write(
                 """
-                INSERT INTO books(title) VALUES('x');
-                INSERT INTO nodes VALUES(\(number + 4), \(number + 4), \(number), \(number), \(number))
+                INSERT INTO books(title) VALUES('x'); INSERT INTO shelves VALUES('\(number)');
+                INSERT INTO nodes VALUES(\(number + 4), \(number + 4), \(number), \(number), \(number), \(number))
                 """)
             _ = try peer.record()
         }
-        #expect(try undecided(peer) == ["nodes.next nodes", "nodes.sequel_id books"])
+        #expect(try undecided(peer) == ["nodes.next nodes", "nodes.sequel_id books", "nodes.shelf shelves"])
     }
 
     @Test("What was said before of a table without integers does not stand in its way; what cannot be is refused")

@@ -100,6 +100,13 @@ final class ColumnIntegers {
         return try whole.isEmpty ? parents.filter { try isMostlyOf($0, column, in: table) } : whole
     }
 
+    /// Whether two rows have the same integer.
+    func areRepeated(_ column: String, in table: TrackedTable) throws -> Bool {
+        let name = SQL.name(column)
+        return try connection.integer(
+            "SELECT EXISTS(SELECT 1 FROM \(table.quoted) WHERE \(name) > 0 GROUP BY \(name) HAVING count(*) > 1)") == 1
+    }
+
     /// Whether a row refers to itself, which is no row's parent.
     func hasLoop(_ column: String, in table: TrackedTable) throws -> Bool {
         try connection.integer(

@@ -8,6 +8,8 @@ struct JoinedColumns {
     private var parentsByColumn: [String: [TrackedTable]] = [:]
     /// Tables whose integer keys are compared with each other.
     private var shared: [(TrackedTable, TrackedTable)] = []
+    /// Tables whose integer keys are compared with columns that are known to refer, with the tables to which these do.
+    private var held: [(table: TrackedTable, parent: TrackedTable)] = []
 
     init(_ catalog: Catalog, _ connection: Connection) throws {
         self.catalog = catalog
@@ -26,6 +28,12 @@ struct JoinedColumns {
     /// The tables whose integer keys are compared with this one's.
     func sharing(with table: TrackedTable) -> [TrackedTable] {
         shared.compactMap { $0.0 === table ? $0.1 : $0.1 === table ? $0.0 : nil }
+    }
+
+    /// The table whose rows' integers are written into this one's key, or compared with it.
+    func parent(ofKeyOf table: TrackedTable) -> TrackedTable? {
+        let parents = held.filter { $0.table === table }.map(\.parent)
+        return parents.allSatisfy { $0 === parents.first } ? parents.first : nil
     }
 
     /// Notes each `a = b` of which one side is a table's integer key and the other a column of another.
@@ -52,19 +60,38 @@ struct JoinedColumns {
             }
         }
         for index in statement where tokens.word(index) == "INTO" {
-            for (column, value) in names.written(by: index, upTo: statement.upperBound) where value.isIntegerKey {
-                if column.isIntegerKey { note([column, value], true) } else { add(column, value.table) }
+            for (column, value) in names.written(by: index, upTo: statement.upperBound) {
+                if value.isIntegerKey {
+                    if column.isIntegerKey { note([column, value], true) } else { add(column, value.table) }
+                } else {
+                    note(column, isAs: value)
+                }
             }
         }
     }
 
     /// Notes a column that has the same integers as a table's key, where it can be told whose column it is.
     private mutating func note(_ child: [Column], refersTo parent: [Column], _ names: Names) {
+        if parent.count == 1, child.count == 1 { note(parent[0], isAs: child[0]) }
         let keys = parent.filter(\.isIntegerKey)
         let columns = child.filter { !$0.isIntegerKey }
         guard keys.count == 1, columns.count == 1, keys[0].table !== columns[0].table || names.isTwice(keys[0].table)
         else { return }
         add(columns[0], keys[0].table)
+    }
+
+    /// Notes a column that has the same integers as one that is known to refer: `DELETE FROM chosen WHERE id = OLD.contact_id`.
+    private mutating func note(_ column: Column, isAs other: Column) {
+        guard column.table !== other.table, let parent = reference(of: other), reference(of: column) == nil,
+            column.table !== parent
+        else { return }
+        if column.isIntegerKey { held.append((column.table, parent)) } else { add(column, parent) }
+    }
+
+    private func reference(of column: Column) -> TrackedTable? {
+        let position = column.table.localPositions[column.name]
+        return position.flatMap { column.table.columns[$0].reference }.flatMap { catalog[$0] }
+            .flatMap { $0.localInteger == nil ? nil : $0 }
     }
 
     private mutating func add(_ column: Column, _ parent: TrackedTable) {
@@ -96,9 +123,13 @@ struct JoinedColumns {
         private let tokens: SQLTokens
         /// The tables that the text mentions, by the names that it gives them, in lower case.
         private var tables: [String: TrackedTable] = [:]
+        private let parentheses: Parentheses
+        /// The same, with the parentheses in which each is mentioned.
+        private var mentioned: [(table: TrackedTable, within: Int)] = []
 
         init(_ tokens: SQLTokens, _ statement: Range<Int>, owner: String, _ catalog: Catalog) {
             self.tokens = tokens
+            parentheses = Parentheses(tokens, statement)
             let known = Dictionary(
                 catalog.tables.map { ($0.schema.name.folded, $0) }, uniquingKeysWith: { first, _ in first })
             if let table = known[owner.folded] {
@@ -109,6 +140,7 @@ struct JoinedColumns {
                     let table = known[Self.name(tokens, index)]
                 else { continue }
                 tables[Self.name(tokens, index)] = table
+                mentioned.append((table, parentheses.around(index)))
                 let next = index + 1 < tokens.count && tokens.word(index + 1) == "AS" ? index + 2 : index + 1
                 guard next < tokens.count, !Self.keywords.contains(tokens.word(next)) else { continue }
                 tables[Self.name(tokens, next)] = table
@@ -133,11 +165,17 @@ struct JoinedColumns {
                 return [Column(table: table, name: column)]
             }
             let column = Self.name(tokens, index)
-            var found: [Column] = []
-            for (name, table) in tables where name != "new" && name != "old" && has(table, column) {
-                if !found.contains(where: { $0.table === table }) { found.append(Column(table: table, name: column)) }
+            // A name is the innermost query's that has such a column.
+            for within in parentheses.outward(from: index) {
+                var found: [Column] = []
+                for (table, place) in mentioned where place == within && has(table, column) {
+                    if !found.contains(where: { $0.table === table }) {
+                        found.append(Column(table: table, name: column))
+                    }
+                }
+                if !found.isEmpty { return found }
             }
-            return found
+            return []
         }
 
         /// The columns that an INSERT writes, each with the column whose value it is given, where that is one and nothing else.
@@ -168,9 +206,17 @@ struct JoinedColumns {
             default: break
             }
             return zip(columns, values).compactMap { column, value in
-                guard has(table, column), value.count == 3, tokens.word(value.lowerBound + 1) == "." else { return nil }
-                return self.columns(at: value.lowerBound).first.map { (Column(table: table, name: column), $0) }
+                guard has(table, column), let from = self.column(value, besides: table) else { return nil }
+                return (Column(table: table, name: column), from)
             }
+        }
+
+        /// The column that an expression is, and nothing else.
+        private func column(_ value: Range<Int>, besides table: TrackedTable) -> Column? {
+            if value.count == 3, tokens.word(value.lowerBound + 1) == "." { return columns(at: value.lowerBound).first }
+            guard value.count == 1 else { return nil }
+            let found = columns(at: value.lowerBound).filter { $0.table !== table }
+            return found.count == 1 ? found[0] : nil
         }
 
         private func items(_ range: Range<Int>) -> [Range<Int>] {
@@ -192,5 +238,38 @@ struct JoinedColumns {
             }
             return String(text.dropFirst().dropLast()).folded
         }
+    }
+}
+
+/// Which parentheses of a statement each of its tokens is within.
+private struct Parentheses {
+    private let first: Int
+    /// The token that opens the innermost ones around each token, or -1.
+    private var innermost: [Int] = []
+    /// The parentheses around others, by the token that opens these.
+    private var outer: [Int: Int] = [:]
+
+    init(_ tokens: SQLTokens, _ statement: Range<Int>) {
+        first = statement.lowerBound
+        var open: [Int] = [-1]
+        for index in statement {
+            if tokens.word(index) == ")", open.count > 1 { open.removeLast() }
+            innermost.append(open[open.count - 1])
+            if tokens.word(index) == "(" {
+                outer[index] = open[open.count - 1]
+                open.append(index)
+            }
+        }
+    }
+
+    func around(_ index: Int) -> Int {
+        let place = index - first
+        return innermost.indices.contains(place) ? innermost[place] : -1
+    }
+
+    func outward(from index: Int) -> [Int] {
+        var found = [around(index)]
+        while let next = outer[found[found.count - 1]] { found.append(next) }
+        return found
     }
 }

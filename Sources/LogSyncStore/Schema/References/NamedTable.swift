@@ -6,6 +6,8 @@ struct NamedTable {
     let table: TrackedTable
     /// Without what only says that it is a table.
     let words: Words
+    /// Its words but for what all tables' names begin with.
+    let ownWords: [String]
     /// All of its words as one, as it may stand for one thing; nil where that is too short to say anything.
     let whole: Set<String>?
     /// What its last words may be as one, without the whole name, in the forms of ``Words/singular(_:)``.
@@ -16,11 +18,16 @@ struct NamedTable {
     let beginnings: [Set<String>]
     /// Its key's name as one word.
     let key: String?
+    /// Whether that says which table is meant, though it may be any's: `uid` of users alone.
+    let isKeyRare: Bool
     /// The same without what all of its columns begin with.
     let bareKey: String?
 
-    init(_ table: TrackedTable) {
+    /// - Parameter prefix: what all tables' names begin with, so that it is no part of this one's: `phpbb` of `phpbb_users`.
+    /// - Parameter isKeyRare: whether few other tables have a key of that name.
+    init(_ table: TrackedTable, after prefix: String? = nil, isKeyRare: Bool = false) {
         self.table = table
+        self.isKeyRare = isKeyRare
         let name = Words(table.schema.name)
         words = Words.table(table.schema.name)
         key = table.localInteger.map { Words($0).all.joined() }
@@ -30,7 +37,12 @@ struct NamedTable {
         var endings = own.dropFirst() + others
         // Core Data's names begin so.
         if let whole = own.first, whole.hasPrefix("z") { endings.append(String(whole.dropFirst())) }
-        whole = own.first.map(Words.singular)
+        // A name of a letter or two is no part of any other.
+        var wholes = name.endings.first.map(Words.singular)
+        let isPrefixed = name.all.count > 1 && name.all.first == prefix
+        if isPrefixed { wholes?.formUnion(Words.singular(name.endings[1])) }
+        whole = wholes
+        ownWords = isPrefixed ? Array(name.all.dropFirst()) : name.all
         kinds = Set(
             table.columns.compactMap { column in
                 let words = Words(column.local).all
@@ -48,6 +60,12 @@ struct NamedTable {
             return false
         }
         return Words.isSame(words[first.count - 1], last)
+    }
+
+    /// The same also without a border: `budgetrows` after `budget`.
+    func isBeginning(of other: TrackedTable) -> Bool {
+        let name = table.schema.name.folded
+        return names(other) || name.count > 3 && other.schema.name.folded.hasPrefix(name)
     }
 
     /// Whether one of its words is another's, whose forms are given.

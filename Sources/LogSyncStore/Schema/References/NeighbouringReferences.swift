@@ -40,6 +40,12 @@ struct NeighbouringReferences {
 
     /// The table to which another column refers that ends as this one does.
     private func sibling(of column: String, in table: TrackedTable) throws -> TrackedTable? {
+        if let parent = above(column, in: table) {
+            let values = try integers.values(of: column, in: table)
+            if try !values.hasOthers && (values.greatest == nil || integers.isMostlyOf(parent, column, in: table)) {
+                return parent
+            }
+        }
         for other in known where other.table === table && other.column.folded != column.folded {
             if ReferringName.begins(column, with: other.column), try isMore(column, in: table, of: other.parent) {
                 return other.parent
@@ -54,6 +60,16 @@ struct NeighbouringReferences {
             }
         }
         return nil
+    }
+
+    /// Of a table that has no rows of its own that others may refer to, the one that its only reference is to, where a column
+    /// says that it is the row above: `hierarchy(tid, parent)`.
+    private func above(_ column: String, in table: TrackedTable) -> TrackedTable? {
+        guard table.localInteger == nil, ReferringName(column).isParent(in: table), Words(column).all.count < 3 else {
+            return nil
+        }
+        let parents = known.filter { $0.table === table && $0.column.folded != column.folded }.map(\.parent)
+        return parents.count == 1 ? parents[0] : nil
     }
 
     /// Whether a column that is called as a reference, with words after it, holds rows of the same table and nothing else.

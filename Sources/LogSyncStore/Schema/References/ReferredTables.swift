@@ -7,6 +7,8 @@ struct ReferredTables {
     let names: [NamedTable]
     /// Tables without a key, and without a column of their own that numbers their rows: programs go by their rowids.
     let keyless: [NamedTable]
+    /// The last words of names that say that they refer: `version` of `fixed_version_id`.
+    private let marked: Set<String>
     /// Those whose rows are people.
     let people: [TrackedTable]
     /// What columns refer to of which it is known, by their names in lower case, where those say more than that they refer.
@@ -16,16 +18,35 @@ struct ReferredTables {
 
     init(_ catalog: Catalog) {
         tables = catalog.tables.filter { $0.localInteger != nil }
-        names = tables.map(NamedTable.init)
+        marked = Set(
+            catalog.programTables.flatMap(\.columns).map { ReferringName($0.local) }.filter(\.saysSo)
+                .compactMap(\.words.all.last))
+        let prefix = TablePrefix(catalog).word
+        let keys = Dictionary(tables.map { ($0.localInteger?.folded ?? "", 1) }, uniquingKeysWith: +)
+        let few = max(1, tables.count / 8)
+        names = tables.map { table in
+            NamedTable(table, after: prefix, isKeyRare: keys[table.localInteger?.folded ?? ""] ?? 0 <= few)
+        }
         // `users`, and not `user_accounts` beside it.
         let named = names.filter(\.isOfPeople)
         known = Self.references(in: catalog)
         let shortest = named.map(\.words.all.count).min()
-        people = named.filter { $0.words.all.count == shortest }.map(\.table)
+        let people = named.filter { $0.words.all.count == shortest }
+        // `members` of a project are users, and these are who did something.
+        func areOthers(_ member: NamedTable) -> Bool {
+            people.contains { person in
+                person.table !== member.table
+                    && member.table.columns.contains { column in
+                        ReferringName(column.local).candidates(among: [person], of: member.table)
+                            .contains { $0.rank.distance == 0 && $0.isSure }
+                    }
+            }
+        }
+        self.people = (people.filter { !areOthers($0) } + people.filter(areOthers)).map(\.table)
         keyless = catalog.tables.filter { table in
             Self.isKeyless(table) && table.hasRowid
                 && !table.columns.contains { Self.isNumber($0.local, of: table) || numbersPart($0.local, of: table) }
-        }.map(NamedTable.init)
+        }.map { NamedTable($0, after: prefix) }
         /// `version_id` of `photo_versions`, where no table is called `versions`.
         func numbersPart(_ column: String, of table: TrackedTable) -> Bool {
             let name = Words(column).all.joined()
@@ -65,6 +86,15 @@ struct ReferredTables {
 
     /// The tables to which columns of the same name refer in other tables.
     func parents(ofColumnsCalled name: String) -> [TrackedTable] { known[name.folded] ?? [] }
+
+    /// Whether a name is that of a row's own number, where the program says of such as are rows that they refer: `version`
+    /// beside `fixed_version_id`.
+    func isUnmarkedNumber(_ name: ReferringName) -> Bool {
+        guard !name.saysSo, name.unmarked == nil, name.words.all.count == 1, let word = name.words.all.first else {
+            return false
+        }
+        return Words.quantities.contains(word) && marked.contains(word)
+    }
 
     private static func references(in catalog: Catalog) -> [String: [TrackedTable]] {
         var known: [String: [TrackedTable]] = [:]
@@ -124,8 +154,11 @@ struct TypeColumns {
     func column(beside column: String, in table: TrackedTable) -> TrackedTable.Column? {
         table.columns.first { type in
             if type.reference?.folded == Self.contentTypes { return Words.isContentType(type.local, beside: column) }
-            return [.text, .blob].contains(table.schema.affinity(of: type.local))
-                && Words.isType(type.local, beside: column)
+            switch table.schema.affinity(of: type.local) {
+            case .text, .blob: return Words.isType(type.local, beside: column)
+            case .integer: return type.reference == nil && Words.isNumberedType(type.local, beside: column)
+            default: return false
+            }
         }
     }
 

@@ -35,8 +35,11 @@ struct ReferringName {
     /// `pl_from`.
     ///
     /// So does one of which the last word alone says it, behind words that may stand before a table's name: `first_child`.
+    ///
+    /// And so does what was done with a row: `inherited_from`, `merged_into`.
     var isRelative: Bool {
         guard !saysSo, let last = words.all.last else { return false }
+        if words.all.count == 2, ["from", "into"].contains(last), words.all[0].hasSuffix("ed") { return true }
         return words.all.allSatisfy {
             Self.relatives.contains($0) || Self.relations.contains($0) && (isBare || Self.relatives.contains(last))
         }
@@ -78,7 +81,7 @@ struct ReferringName {
         "original", "duplicate", "successor", "predecessor", "owner", "entity", "item", "record", "object", "subject",
         "mgr",
         "manager", "boss", "supervisor", "mother", "father",
-        "member", "thread",
+        "member", "thread", "container",
     ]
     /// Words for the people who do something with rows.
     private static let agents: Set = [
@@ -99,6 +102,8 @@ struct ReferringName {
         "id", "pk", "rowid", "key", "uid", "no", "nr", "num", "number", "index", "idx", "seq", "oid", "fid", "gid",
         "code", "value", "name", "position", "ord", "date", "time", "timestamp",
     ]
+    /// Those of them that say what is numbered, where few tables' keys are called so: `uid` of users.
+    static let shortKeys: Set = ["uid", "fid", "gid", "oid"]
     private static let parents: Set = ["parent", "parents"]
 
     /// Whether a key of any table may be called so.
@@ -190,7 +195,7 @@ struct ReferringName {
             let ranks = forms.compactMap { $0.rank(named) }
             // A season's `season` is its number.
             let isOwnName = parent === table && !saysSo && unmarked == nil
-            if parent === table, isChild(in: table) {
+            if parent === table, isChild(in: table) || isRelated(toKeyOf: named) {
                 ranked.append((Rank(distance: 1, rest: 1), parent))
             } else if !isKey, parent !== table, isCalledAsKey(of: named) {
                 ranked.append((Rank(distance: 0, rest: 1), parent))
@@ -218,6 +223,10 @@ struct ReferringName {
                 ranked.append((Rank(distance: 3), parent))
             }
         }
+        // `pid` is the row above, or another table's key.
+        if words.all == ["pid"], let best = ranked.map(\.rank).min(), best.distance == 0 {
+            ranked = ranked.map { ($0.parent === table ? best : $0.rank, $0.parent) }
+        }
         if ranked.isEmpty, !isKey {
             ranked = parents.filter { isShort(for: $0) && !isStrange(to: $0) }
                 .map { (Rank(distance: 2, rest: 4), $0.table) }
@@ -225,17 +234,17 @@ struct ReferringName {
         // A name with words before the table's is sure where it says that it is a reference.
         let isOurs = (saysSo || unmarked != nil) && Words.strangers.isDisjoint(with: words.all)
         let sure = isOurs ? 2 : 1
-        return ranked.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
-            .map {
-                Candidate(parent: $0.element.parent, rank: $0.element.rank, isSure: $0.element.rank.distance <= sure)
-            }
+        return ordered(ranked, among: parents, of: table)
+            .map { Candidate(parent: $0.parent, rank: $0.rank, isSure: $0.rank.distance <= sure) }
     }
 
     /// Whether the column is called as the table's key is, which is called as no other table's: `deptno` of `dept(deptno)`,
     /// `user_no` of `users(no)`.
     private func isCalledAsKey(of named: NamedTable) -> Bool {
         guard let key = named.key, key.count > 1 else { return false }
-        if whole == key || whole == named.bareKey { return !Self.keys.contains(whole) }
+        if whole == key || whole == named.bareKey {
+            return !Self.keys.contains(whole) || named.isKeyRare && Self.shortKeys.contains(whole)
+        }
         guard whole.hasSuffix(key), !Words.marks.contains(key) else { return false }
         let table = String(whole.dropLast(key.count))
         return table.count > 2
@@ -358,7 +367,10 @@ struct ReferringName {
 
         func rank(_ parent: NamedTable) -> Rank? {
             guard let table = parent.whole, let whole else { return nil }
-            func isWhole(_ name: Set<String>) -> Bool { !whole.isDisjoint(with: name) }
+            // A letter or two may be anything, unless it is said to be a reference: `a_id` of `a`.
+            func isWhole(_ name: Set<String>) -> Bool {
+                whole.contains { name.contains($0) && (saysSo || $0.count > 2) }
+            }
             if isWhole(table) || parent.shortened.first.map(isWhole) ?? false { return Rank(distance: 0) }
             if parent.endings.contains(where: isWhole) { return Rank(distance: 1, rest: parent.words.all.count) }
             // `attribute_id` of `attribute_definitions`.
@@ -368,10 +380,13 @@ struct ReferringName {
             if !several.isEmpty, several.allSatisfy(parent.hasWord) {
                 return Rank(distance: 1, rest: parent.words.all.count)
             }
-            let used = endings.firstIndex { ending in
-                !ending.isDisjoint(with: table) || parent.endings.contains { !ending.isDisjoint(with: $0) }
+            for (used, ending) in endings.enumerated() {
+                // `managed_role_id` of `roles`, rather than of `member_roles`.
+                if !ending.isDisjoint(with: table) { return Rank(distance: 2, rest: 2 * used) }
+                if parent.endings.contains(where: { !ending.isDisjoint(with: $0) }) {
+                    return Rank(distance: 2, rest: 2 * used + 1)
+                }
             }
-            if let used { return Rank(distance: 2, rest: used) }
             // `from_visit` of `historyvisits`, `show_id` of `tvshow`.
             let isEnd = end.map { end in table.contains { form in end.contains(where: form.hasSuffix) } } ?? false
             return isEnd || isBeginning ? Rank(distance: 3) : nil

@@ -56,16 +56,24 @@ struct SharedKeys {
         let called = names.lazy.map { ReferringName($0).candidates(among: all.names, of: table, isKey: true) }
             .first { !$0.isEmpty }
         // `restriction_id` of `move_restrictions` is its own, though another table is called so, too.
-        let isOwn = called?.contains { $0.parent === table && $0.rank.distance < 2 } ?? false
+        let isOwn =
+            called?.contains { ($0.parent === table && $0.rank.distance < 2) } ?? false || named.isAbbreviated(key)
         let isAny =
             called?.first.map { first in
                 // `EntryID` numbers the rows of each table, and not those of `playlist_entries` alone.
                 first.rank.distance > 0 && ReferringName.isAnyKey(key)
                     && all.names.contains { $0.table === first.parent && $0.key == named.key }
             } ?? false
-        if let first = called?.first, first.isSure, first.parent !== table, !isAny, first.rank.distance == 0 || !isOwn {
+        if let first = called?.first, first.isSure, first.parent !== table, !isAny,
+            first.rank.distance == 0 && !isOwnToo(key, of: named, beside: first.parent) || !isOwn
+        {
             guard try integers.holdsValues(key, in: table) else { return (first.parent, .name) }
             return try integers.isMostlyOf(first.parent, key, in: table) ? (first.parent, .nameAndData) : nil
+        }
+        // What triggers write into the key, or look for there.
+        if let parent = joins.parent(ofKeyOf: table) {
+            guard try integers.holdsValues(key, in: table) else { return (parent, .join) }
+            if try integers.isMostlyOf(parent, key, in: table) { return (parent, .join) }
         }
         let joined = joins.sharing(with: table)
         if let parent = try best(all.names.filter { other in joined.contains { $0 === other.table } }, for: named) {
@@ -81,7 +89,7 @@ struct SharedKeys {
                     return (parent, try integers.holdsValues(key, in: table) ? .nameAndData : .name)
                 }
             } else if let parent = try same.first(where: { try isMore(named, of: $0) }) {
-                return (parent.table, .nameAndData)
+                return (parent.table, try integers.holdsValues(key, in: table) ? .nameAndData : .name)
             }
         }
         guard try integers.mayBeLarge(key, in: table) else { return nil }
@@ -89,6 +97,16 @@ struct SharedKeys {
             try parent.table !== table && integers.isWhollyOf(parent.table, key, in: table) && adds(named, to: parent)
         }
         return holding.count == 1 ? (holding[0].table, .data) : nil
+    }
+
+    /// Whether a key that is called as another table is called just as that one's own, and as a part of its table's name:
+    /// `group_id` of `extension_groups` beside that of `groups`, `word_id` of `word_list`.
+    private func isOwnToo(_ key: String, of named: NamedTable, beside parent: TrackedTable) -> Bool {
+        guard all.names.contains(where: { $0.table === parent && $0.key == named.key }) else { return false }
+        let name = ReferringName(key)
+        return (name.unmarked ?? name.words).all.allSatisfy { word in
+            named.ownWords.contains { Words.isSame($0, word) || $0.hasPrefix(word) }
+        }
     }
 
     /// Whether a key's name is not such as any table's may have, nor what this program calls them all.
@@ -107,7 +125,8 @@ struct SharedKeys {
             guard
                 try isNamed
                     ? isEmpty || integers.isMostlyOf(parent.table, key, in: table.table)
-                    : !isEmpty && integers.isWhollyOf(parent.table, key, in: table.table) && adds(table, to: parent)
+                    : !isEmpty && !table.table.schema.isAutoincrement
+                        && integers.isWhollyOf(parent.table, key, in: table.table) && adds(table, to: parent)
             else { continue }
             found.append((isNamed, try integers.count(of: parent.table), parent.table))
         }
@@ -131,30 +150,45 @@ struct SharedKeys {
 
     /// Whether a table's rows are another's, though its key is called as all keys are.
     private func isMore(_ table: NamedTable, of parent: NamedTable) throws -> Bool {
+        // What SQLite counts is something by itself.
         guard let addition = parent.addition(in: table), let key = table.table.localInteger,
-            !refers(table, to: parent), !refers(parent, to: table), !hasUnnamed(table)
+            !table.table.schema.isAutoincrement, !refers(table, to: parent), !refers(parent, to: table)
         else { return false }
+        // A program that has SQLite count the rows of the one alone gives those of the other their integers.
+        let isGiven = addition.endsSo && parent.table.schema.isAutoincrement && areCounted
+        guard try !hasUnnamed(table, of: parent, evenEmpty: !isGiven) else { return false }
         let count = try integers.count(of: table.table)
-        guard count > 1, try integers.isWhollyOf(parent.table, key, in: table.table) else { return false }
+        guard try integers.isWhollyOf(parent.table, key, in: table.table) else { return false }
+        if isGiven { return true }
+        guard count > 1 else { return false }
         if addition.saysMore { return true }
-        // What other tables refer to is something by itself, and so is what SQLite counts.
-        guard count > 2, addition.isWords, !table.table.schema.isAutoincrement,
+        // And so is what other tables refer to.
+        guard count > 2, addition.isWords,
             !all.names.contains(where: { $0.table !== parent.table && refers($0, to: table) })
         else { return false }
         let isCounted = try integers.greatest(of: table.table) == count
         return try !isCounted || count >= Self.many && integers.count(of: parent.table) == count
     }
 
+    /// Whether a program has SQLite count the rows of nearly all its tables.
+    private var areCounted: Bool {
+        let counted = all.tables.filter(\.schema.isAutoincrement).count
+        return counted > 2 && counted * 4 >= all.tables.count * 3
+    }
+
     /// How many rows two tables have to have that it is no chance that they are as many.
     private static let many: Int64 = 10
 
-    /// Whether a column says that it is a reference and not of what, so that it may be the one to the other table.
-    private func hasUnnamed(_ child: NamedTable) -> Bool {
-        child.table.columns.contains { column in
+    /// Whether a column says that it is a reference and not of what, so that it may be the one to the other table, as far as
+    /// what it holds agrees.
+    private func hasUnnamed(_ child: NamedTable, of parent: NamedTable, evenEmpty: Bool) throws -> Bool {
+        try child.table.columns.contains { column in
             let affinity = child.table.schema.affinity(of: column.local)
             guard column.reference == nil, affinity == .integer else { return false }
             let name = ReferringName(column.local)
-            return name.saysOurs && name.candidates(among: all.names, of: child.table).isEmpty
+            guard name.saysOurs, name.candidates(among: all.names, of: child.table).isEmpty else { return false }
+            return try evenEmpty && !integers.holdsValues(column.local, in: child.table)
+                || integers.isMostlyOf(parent.table, column.local, in: child.table)
         }
     }
 
@@ -176,8 +210,18 @@ extension NamedTable {
     struct Addition {
         /// Whether it says that the table holds more of the same rows.
         let saysMore: Bool
+        /// Whether its last word does: `media_info`.
+        let endsSo: Bool
         /// Whether it is words of its own, after this table's.
         let isWords: Bool
+    }
+
+    /// Whether a key's name is short for the table's, word by word: `loc_log_id` of `location_log`.
+    func isAbbreviated(_ key: String) -> Bool {
+        let name = ReferringName(key)
+        let short = (name.unmarked ?? name.words).all
+        return name.saysSo && short.count > 1 && short.count == ownWords.count
+            && zip(short, ownWords).allSatisfy { $1.hasPrefix($0) || Words.isSame($0, $1) }
     }
 
     /// Whether another table's name ends as this one's does: `visible_contacts` as `contacts`.
@@ -192,14 +236,16 @@ extension NamedTable {
         let (theirs, ours) = (Words(other.table.schema.name).all, words.all)
         if names(other.table) {
             let rest = theirs.dropFirst(ours.count)
-            return Addition(saysMore: rest.allSatisfy(Words.saysMore), isWords: true)
+            return Addition(
+                saysMore: rest.allSatisfy(Words.saysMore), endsSo: rest.last.map(Words.saysMore) ?? false, isWords: true
+            )
         }
         guard let last = ours.last else { return nil }
         // `extended_items`
         if theirs.count > ours.count, theirs.suffix(ours.count).dropLast() == ours.dropLast(),
             Words.isSame(theirs[theirs.count - 1], last), theirs.dropLast(ours.count).allSatisfy(Words.saysMore)
         {
-            return Addition(saysMore: true, isWords: false)
+            return Addition(saysMore: true, endsSo: true, isWords: false)
         }
         // `itemdetails`
         guard theirs.count == ours.count, theirs.dropLast() == ours.dropLast(), let end = theirs.last else {
@@ -208,7 +254,7 @@ extension NamedTable {
         let isMore = Words.singular(last).contains { form in
             end.count > form.count && end.hasPrefix(form) && Words.saysMore(String(end.dropFirst(form.count)))
         }
-        return isMore ? Addition(saysMore: true, isWords: false) : nil
+        return isMore ? Addition(saysMore: true, endsSo: true, isWords: false) : nil
     }
 }
 

@@ -69,7 +69,9 @@ struct TextReferences {
             return (parents, .nameAndData)
         }
         let typed = try type.map { try types.tables(namedBy: $0, in: table, among: all.tables) } ?? []
-        let called = named.candidates(among: all.names, of: table).filter(\.isSure)
+        let called = named.candidates(among: all.names, of: table).filter {
+            $0.isSure && !isText(column, of: $0.parent)
+        }
         let best = called.first.map { best in called.filter { $0.rank == best.rank }.map(\.parent) } ?? []
         let parents = typed.isEmpty ? best : typed
         guard !parents.isEmpty || type != nil, let integers = try integers(of: column, in: table) else {
@@ -77,11 +79,23 @@ struct TextReferences {
         }
         if integers.isEmpty {
             let others = all.tables.filter { $0 !== table }
+            // `message_id` of `messages` is what another program calls the message.
+            if called.first?.rank.distance == 0, called.first?.parent === table { return ([], .name) }
             return (!named.saysOurs ? [] : type != nil && parents.isEmpty ? others : parents, .name)
         }
         // `track` is a number more often than a row of `playlist_tracks`.
         guard named.saysOwner || integers.count > 2 && called.first?.rank.distance == 0 else { return ([], .name) }
         return (try parents.filter { try isMostly(integers, of: $0) }, .nameAndData)
+    }
+
+    /// Whether a table has texts of a column's name that tell its rows from each other, beside their integers (`event_id` of
+    /// `events(stream_ordering, event_id UNIQUE)`, and so `prev_event_id`).
+    private func isText(_ column: String, of parent: TrackedTable) -> Bool {
+        parent.schema.uniqueIndexes.contains { index in
+            guard let name = index.columns?.map(\.name), name.count == 1, parent.schema.affinity(of: name[0]) == .text
+            else { return false }
+            return column.folded == name[0].folded || column.folded.hasSuffix("_" + name[0].folded)
+        }
     }
 
     /// The tables of which a column has integers in the rows of which another says that they are of these tables; nil where

@@ -39,6 +39,7 @@ struct UndeclaredReferences {
     let hasRecipe: Bool
     let integers: ColumnIntegers
     private let types: TypeColumns
+    private var numbered: NumberedRows { NumberedRows(integers: integers) }
 
     private typealias Evidence = ReferenceReport.Evidence
 
@@ -61,8 +62,8 @@ struct UndeclaredReferences {
     func found() throws -> [ReferenceReport] {
         let all = ReferredTables(catalog)
         let joins = try JoinedColumns(catalog, connection)
-        return try found { _, _ in true }
-            + SharedKeys(all: all, joins: joins, integers: integers, hasRecipe: hasRecipe).found()
+        let shared = try SharedKeys(all: all, joins: joins, integers: integers, hasRecipe: hasRecipe).found()
+        return try withoutShares(found { _, _ in true }, shared, all) + shared
     }
 
     /// - Parameter isWanted: whether a column is looked at.
@@ -138,6 +139,7 @@ struct UndeclaredReferences {
                     [.integer, .blob].contains(table.schema.affinity(of: column.local)),
                     named.isAnyReference || mayBeUnnamed(named) || mayBeRelative(named, in: table)
                         || !hasRecipe && !named.looseParents(among: all.names).isEmpty
+                        || !keylessParents(named, column.local, in: table, all).isEmpty
                 else { return false }
                 return try !isDeclared(column, in: table) && !integers.hasSeveral(column.local, in: table)
             }.map { (table, $0) }
@@ -174,7 +176,9 @@ struct UndeclaredReferences {
     ) throws -> [(TrackedTable, Evidence)] {
         let (all, relations) = (surroundings.all, surroundings.relations)
         let affinity = table.schema.affinity(of: column)
-        guard affinity != .text && affinity != .real, !ReferredTables.isOwnNumber(column, of: table)
+        guard affinity != .text && affinity != .real,
+            try !ReferredTables.isOwnNumber(column, of: table) || integers.areRepeated(column, in: table),
+            try !numbered.isNumber(column, in: table, all)
         else { return [] }
         let same = try namesakes(of: column, in: table, affinity, all)
         if !same.isEmpty { return same }
@@ -190,9 +194,12 @@ struct UndeclaredReferences {
                 called = bare.candidates(among: all.names, of: table)
             }
         }
+        let hasNumbers = !called.isEmpty
+        called = try numbered.without(called, by: column)
+        if hasNumbers, called.isEmpty { return [] }
         // `tracks` of an album counts the tracks that refer to it.
         let isCount = named.isPlural && called.contains { $0.parent !== table && $0.parent.refers(to: table) }
-        if isCount { called = [] }
+        if isCount || all.isUnmarkedNumber(named) { called = [] }
         // What names rows of such a table is the same everywhere.
         if called.first?.rank.distance ?? 3 > 0, try all.namesByValue(column, in: table, integers) { return [] }
         if called.isEmpty, affinity == .integer, let parent = try keylessParent(named, column, in: table, all) {
@@ -210,7 +217,7 @@ struct UndeclaredReferences {
             guard affinity == .integer || affinity == .blob,
                 try mayBeUnnamed(named) || mayBeRelative(named, in: table)
                     || !hasRecipe && !named.looseParents(among: all.names).isEmpty
-                    || integers.mayBeLarge(column, in: table)
+                    || unnamedEnd(of: table, all) != nil || integers.mayBeLarge(column, in: table)
                     || !integers.certainHolders(among: parents, of: column, in: table).isEmpty
             else { return [] }
         }
@@ -229,6 +236,14 @@ struct UndeclaredReferences {
             return named.isAgent && !hasRecipe ? all.people.map { ($0, .name) } : []
         }
         if !typed.isEmpty { return typed.map { ($0, .nameAndData) } }
+        // What a program joins, a name that is another table's end says nothing against.
+        if called.first?.rank.distance ?? 0 > 0,
+            let parent = try joined.first(where: {
+                try integers.isWhollyOf($0, column, in: table)
+            })
+        {
+            return [(parent, .join)]
+        }
         let fitting = try fitting(called, named, column, in: table, parents)
         if !fitting.isEmpty { return fitting.map { ($0, .nameAndData) } }
         if let parent = try goneParent(called, named, column, in: table) { return [(parent, .nameAndData)] }
@@ -243,8 +258,10 @@ struct UndeclaredReferences {
         }
         if named.isAnyReference { return try whole(column, in: table, parents).map { ($0, .nameAndData) } }
         if isOfSeveral {
-            return try parents.filter { try $0 !== table && integers.isMostlyOf($0, column, in: table) }
-                .map { ($0, .nameAndData) }
+            let holding = try parents.filter { try $0 !== table && integers.isMostlyOf($0, column, in: table) }
+            let whole = try holding.map { try integers.isWhollyOf($0, column, in: table) }
+            return zip(holding, whole).filter(\.1).map { ($0.0, .nameAndData) }
+                + zip(holding, whole).filter { !$0.1 }.map { ($0.0, .nameAndData) }
         }
         let others = parents.filter { $0 !== table }
         if greatest >= ColumnIntegers.large {
@@ -255,11 +272,16 @@ struct UndeclaredReferences {
         if certain.count == 1 { return [(certain[0], .data)] }
         let rows = parents + all.keyless.map(\.table).filter { $0 !== table }
         if let ends = try ends(named, column, in: table, rows) { return ends.map { ($0, .nameAndData) } }
-        if let parent = try looseParent(named, column, in: table, all) { return [(parent, .nameAndData)] }
+        if let parent = try looseParent(named, column, in: table, all) ?? linkedParent(column, in: table, all) {
+            return [(parent, .nameAndData)]
+        }
         guard mayBeUnnamed(named) || !hasRecipe && (named.isRelative || named.isAgent),
             try integers.hasSeveral(column, in: table) || isOfLink(column, in: table)
         else { return [] }
-        return try whole(column, in: table, parents).map { ($0, .nameAndData) }
+        let whole = try whole(column, in: table, parents)
+        guard whole.isEmpty, affinity == .integer, mayBeUnnamed(named) else { return whole.map { ($0, .nameAndData) } }
+        return try self.whole(column, in: table, all.keyless.map(\.table).filter { $0 !== table })
+            .map { ($0, .nameAndData) }
     }
 
     /// Whether a column is all of its table's key, and is called as any key is.
@@ -289,7 +311,7 @@ struct UndeclaredReferences {
     ) throws -> [TrackedTable] {
         let whole = try parents.filter { try integers.isWhollyOf($0, column, in: table) }
         func rank(_ parent: TrackedTable) -> Int {
-            parent === table ? 0 : NamedTable(parent).names(table) ? 1 : 2
+            parent === table ? 0 : NamedTable(parent).isBeginning(of: table) ? 1 : 2
         }
         return (0...2).flatMap { wanted in whole.filter { rank($0) == wanted } }
     }
@@ -350,7 +372,8 @@ struct UndeclaredReferences {
 
     /// Whether a name says that it is a row, as that stands to another, or an end of a link.
     private func mayBeRelative(_ named: ReferringName, in table: TrackedTable) -> Bool {
-        !hasRecipe && (named.isRelative || named.isAgent || otherEnd(named, in: table) != nil)
+        !hasRecipe
+            && (named.isRelative || named.isAgent || named.isBesideKey(of: table) || otherEnd(named, in: table) != nil)
     }
 
     /// The tables that may have been meant by a foreign key to one that is not there: rebuilds leave such behind.
@@ -370,18 +393,7 @@ struct UndeclaredReferences {
         return nil
     }
 
-    /// The table without a key whose rowids a column holds, by its name and by what it holds.
-    private func keylessParent(
-        _ named: ReferringName, _ column: String, in table: TrackedTable, _ all: ReferredTables
-    ) throws -> TrackedTable? {
-        let called = named.candidates(among: all.keyless, of: table).filter { $0.isSure && $0.parent !== table }
-        guard let parent = called.first?.parent, try integers.holdsValues(column, in: table),
-            try !integers.values(of: column, in: table).hasOthers, try integers.isWhollyOf(parent, column, in: table)
-        else { return nil }
-        return parent
-    }
-
     /// Whether a name that says that it is a reference, and no table's, has to be decided for what the column holds. A
     /// recipe's author has looked at the columns.
-    private func mayBeUnnamed(_ name: ReferringName) -> Bool { name.saysOurs && !hasRecipe }
+    func mayBeUnnamed(_ name: ReferringName) -> Bool { name.saysOurs && !hasRecipe }
 }

@@ -8,21 +8,30 @@ struct Words {
 
     init(_ name: String) {
         var word = ""
-        var wasLower = false
-        for character in name {
+        let letters = Array(name)
+        for (index, character) in letters.enumerated() {
             let isBreak = !character.isLetter && !character.isNumber
-            if isBreak || wasLower && character.isUppercase {
+            if isBreak || Self.begins(letters, at: index) {
                 if !word.isEmpty { all.append(word.folded) }
                 word = ""
             }
             if !isBreak { word.append(character) }
-            wasLower = character.isLowercase
         }
         if !word.isEmpty { all.append(word.folded) }
         // `Z_3PROJECTS`
         if all.count > 1, let last = all.last, let first = last.firstIndex(where: \.isLetter) {
             all[all.count - 1] = String(last[first...])
         }
+    }
+
+    /// Whether a word begins with a letter: `albumId`, and after an abbreviation `ABPerson` and `cameraSNRef`, but not `IDs`.
+    private static func begins(_ letters: [Character], at index: Int) -> Bool {
+        guard index > 0, letters[index].isUppercase else { return false }
+        if letters[index - 1].isLowercase { return true }
+        guard letters[index - 1].isUppercase, index + 1 < letters.count, letters[index + 1].isLowercase else {
+            return false
+        }
+        return letters[index + 1] != "s" || index + 2 < letters.count && letters[index + 2].isLowercase
     }
 
     /// What the last words may be as one, from all of them down to the last alone.
@@ -50,8 +59,23 @@ struct Words {
             return type.count == 1 || type == ["table", "name"]
         }
         return type.count == column.count && type.dropLast() == column.dropLast()
-            && ["type", "class", "kind", "table", "model"].contains(type.last)
+            && ["type", "class", "kind", "table", "model"].contains(type.last ?? "")
     }
+
+    /// Whether a column says by a number of which table the row is that the integer of another is of: `entity_kind` or `kind`
+    /// beside `entity_id`, and not `device_type` beside `device_id`, which may be the device's.
+    static func isNumberedType(_ type: String, beside column: String) -> Bool {
+        let (words, column) = (Words(type).all, Words(column).all)
+        guard column.count == 2, marks.contains(column[1]), others.contains(column[0]) || column[0].hasSuffix("able")
+        else {
+            return false
+        }
+        return words.count == 1
+            ? ["type", "kind"].contains(words[0]) : isType(type, beside: column.joined(separator: "_"))
+    }
+
+    /// What a row of any table is called in one that says something of it.
+    private static let others: Set = ["entity", "object", "target", "subject"]
 
     /// What a row is called in a table that is named after that of the rows.
     static let things: Set = ["entity", "object", "item", "record", "row", "element", "owner"]
@@ -73,7 +97,7 @@ struct Words {
     /// Words before what a row is or is not: `is_owner`.
     static let flags: Set = [
         "is", "has", "can", "was", "should", "not", "no", "use", "enable", "enabled", "disable", "allow", "show",
-        "hide",
+        "hide", "include", "exclude",
     ]
     /// What columns are called that say something of a row, and may be the end of a table's name, too.
     static let properties: Set = [
