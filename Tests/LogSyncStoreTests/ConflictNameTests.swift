@@ -82,7 +82,8 @@ import Testing
     }
 
     @Test func aTableThatIsCalledAsAnotherWasIsThatTable() throws {
-        let (a, b) = try pair("CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES ('k', 0), ('l', 0), ('m', 0)")
+        let (a, b) = try pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, v); INSERT INTO t VALUES ('k', 0), ('l', 0), ('m', 0)")
         for peer in [a, b] {
             try peer.write("ALTER TABLE t RENAME TO former")
             try converge(a, b)
