@@ -37,8 +37,7 @@ struct NamedTable {
         var endings = own.dropFirst() + others
         // Core Data's names begin so.
         if let whole = own.first, whole.hasPrefix("z") { endings.append(String(whole.dropFirst())) }
-        // A name of a letter or two is no part of any other.
-        var wholes = name.endings.first.map(Words.singular)
+        var wholes = own.first.map(Words.singular)
         let isPrefixed = name.all.count > 1 && name.all.first == prefix
         if isPrefixed { wholes?.formUnion(Words.singular(name.endings[1])) }
         whole = wholes

@@ -367,10 +367,7 @@ struct ReferringName {
 
         func rank(_ parent: NamedTable) -> Rank? {
             guard let table = parent.whole, let whole else { return nil }
-            // A letter or two may be anything, unless it is said to be a reference: `a_id` of `a`.
-            func isWhole(_ name: Set<String>) -> Bool {
-                whole.contains { name.contains($0) && (saysSo || $0.count > 2) }
-            }
+            func isWhole(_ name: Set<String>) -> Bool { !whole.isDisjoint(with: name) }
             if isWhole(table) || parent.shortened.first.map(isWhole) ?? false { return Rank(distance: 0) }
             if parent.endings.contains(where: isWhole) { return Rank(distance: 1, rest: parent.words.all.count) }
             // `attribute_id` of `attribute_definitions`.
