@@ -110,6 +110,9 @@ struct TablesSetAsideTests {
         let (world, a, b) = try await pair()
         try run(Self.aside + Self.new, a)
         try await settle(a, b)
+        // Until then it is no table that was forgotten.
+        let findings = try await Replicator.doctor(a.path, configuration: a.configuration).findings
+        #expect(!findings.contains { $0.code == "not-replicated" })
         try a.execute("INSERT INTO log(v) VALUES('new a')")
         try await settle(a, b)
         try run(Self.aside + Self.new, b)

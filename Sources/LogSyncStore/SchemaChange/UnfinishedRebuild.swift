@@ -93,6 +93,11 @@ struct UnfinishedRebuild {
         return Set(waiting.map(\.name))
     }
 
+    /// The names, in lower case, of tables that are left alone until it is seen what becomes of them.
+    func leftAlone() throws -> Set<String> {
+        Set(try store.facts.values(under: Self.prefix).filter { $0.value != Self.over }.map(\.name))
+    }
+
     /// Whether a name is what tools call the copy of a table that they make anew: the table's own, and something before or
     /// after it that says so.
     static func isCopyName(_ name: String, of original: String) -> Bool {

@@ -152,11 +152,13 @@ struct TypeColumns {
     /// The column beside this one that says of which table each row's integer is one's: `item_type` beside `item_id`,
     /// Django's `content_type_id` beside `object_id`, `table_name` beside `row_id`.
     func column(beside column: String, in table: TrackedTable) -> TrackedTable.Column? {
-        table.columns.first { type in
+        let isOfAnyTable = Words.isOfAnyTable(column)
+        return table.columns.first { type in
             if type.reference?.folded == Self.contentTypes { return Words.isContentType(type.local, beside: column) }
             switch table.schema.affinity(of: type.local) {
             case .text, .blob: return Words.isType(type.local, beside: column)
-            case .integer: return type.reference == nil && Words.isNumberedType(type.local, beside: column)
+            case .integer:
+                return isOfAnyTable && type.reference == nil && Words.isNumberedType(type.local, beside: column)
             default: return false
             }
         }

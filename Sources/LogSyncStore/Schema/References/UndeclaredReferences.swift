@@ -56,6 +56,8 @@ struct UndeclaredReferences {
         let all: ReferredTables
         let joins: JoinedColumns
         let relations: EntityRelations
+        /// By table, once for all of its columns.
+        let prefixes: [ObjectIdentifier: ColumnPrefix]
     }
 
     /// - Returns: one a column and parent, in the order of the tables.
@@ -74,7 +76,9 @@ struct UndeclaredReferences {
         guard !all.isEmpty else { return [] }
         let surroundings = Surroundings(
             all: all, joins: try JoinedColumns(catalog, connection),
-            relations: try EntityRelations(EntityTables(connection)))
+            relations: try EntityRelations(EntityTables(connection)),
+            prefixes: Dictionary(
+                uniqueKeysWithValues: catalog.programTables.map { (ObjectIdentifier($0), ColumnPrefix($0)) }))
         var reports: [ReferenceReport] = []
         for table in catalog.programTables {
             for column in table.columns
@@ -187,7 +191,7 @@ struct UndeclaredReferences {
         let parents =
             isOwnKey ? all.names.filter { $0.addition(in: NamedTable(table)) != nil }.map(\.table) : all.tables
         var called = try missingTable(of: column, in: table, all) ?? named.candidates(among: all.names, of: table)
-        if called.isEmpty, !hasRecipe, let name = ColumnPrefix(table).bare(column) {
+        if called.isEmpty, !hasRecipe, let name = surroundings.prefixes[ObjectIdentifier(table)]?.bare(column) {
             let bare = ReferringName(name, isBare: true)
             if bare.saysWhat {
                 named = bare

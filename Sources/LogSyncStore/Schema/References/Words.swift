@@ -62,16 +62,19 @@ struct Words {
             && ["type", "class", "kind", "table", "model"].contains(type.last ?? "")
     }
 
-    /// Whether a column says by a number of which table the row is that the integer of another is of: `entity_kind` or `kind`
-    /// beside `entity_id`, and not `device_type` beside `device_id`, which may be the device's.
+    /// Whether a column says by a number of which table the row is that the integer of another is of, which may be of any
+    /// (``isOfAnyTable(_:)``): `entity_kind` or `kind` beside `entity_id`, and not `device_type` beside `device_id`, which
+    /// may be the device's.
     static func isNumberedType(_ type: String, beside column: String) -> Bool {
-        let (words, column) = (Words(type).all, Words(column).all)
-        guard column.count == 2, marks.contains(column[1]), others.contains(column[0]) || column[0].hasSuffix("able")
-        else {
-            return false
-        }
-        return words.count == 1
-            ? ["type", "kind"].contains(words[0]) : isType(type, beside: column.joined(separator: "_"))
+        let words = Words(type).all
+        return words.count == 1 ? ["type", "kind"].contains(words[0]) : isType(type, beside: column)
+    }
+
+    /// Whether a column says that it is a row, and of which table another may say: `entity_id`, `taggable_id`.
+    static func isOfAnyTable(_ column: String) -> Bool {
+        let words = Words(column).all
+        return words.count == 2 && marks.contains(words[1])
+            && (others.contains(words[0]) || words[0].hasSuffix("able"))
     }
 
     /// What a row of any table is called in one that says something of it.

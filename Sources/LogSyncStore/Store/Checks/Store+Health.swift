@@ -112,7 +112,7 @@ extension Store {
         let settled = try ["skip", "local"].flatMap { try settings.values($0).keys.map { $0.folded } }
         let left = try AppSchema.Left.allCases.reduce(into: Set(settled)) {
             try $0.formUnion($1.tables(on: store.connection))
-        }
+        }.union(try UnfinishedRebuild(store: store).leftAlone())
         let isBehind = try SchemaReconciliation.isNeeded(store)
         let held = try HeldReferences(store.connection).tables()
         return try TableSchema.tableNames(on: store.connection).filter { name in
