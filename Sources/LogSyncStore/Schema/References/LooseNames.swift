@@ -82,6 +82,10 @@ extension ReferringName {
 }
 
 extension UndeclaredReferences {
+    /// Whether a name that says that it is a reference, and no table's, has to be decided for what the column holds. A
+    /// recipe's author has looked at the columns.
+    func mayBeUnnamed(_ name: ReferringName) -> Bool { name.saysOurs && !hasRecipe }
+
     /// The reports without tables whose own integers are those of another that is offered for the same column, as far as
     /// names say so, too: that one says it all.
     func withoutShares(

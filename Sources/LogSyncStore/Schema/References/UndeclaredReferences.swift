@@ -396,8 +396,4 @@ struct UndeclaredReferences {
         }
         return nil
     }
-
-    /// Whether a name that says that it is a reference, and no table's, has to be decided for what the column holds. A
-    /// recipe's author has looked at the columns.
-    func mayBeUnnamed(_ name: ReferringName) -> Bool { name.saysOurs && !hasRecipe }
 }
