@@ -39,9 +39,11 @@ struct UnfinishedRebuild {
     }
 
     /// Remembers since when copies have been there.
-    func note() throws {
+    func note() throws { try note(found()) }
+
+    private func note(_ found: [Copy]) throws {
         store.hasCopies = nil
-        for copy in try found() where try store.facts.value(Self.prefix + copy.name) == nil {
+        for copy in found where try store.facts.value(Self.prefix + copy.name) == nil {
             try store.facts.set(Self.prefix + copy.name, .integer(store.configuration.clock.now()))
         }
     }
@@ -70,8 +72,8 @@ struct UnfinishedRebuild {
     ///
     /// - Throws: `locked` where the rows of one that is being made anew are nowhere else.
     func copies() throws -> Set<String> {
-        try note()
         let found = try found()
+        try note(found)
         for (name, _) in try store.facts.values(under: Self.prefix) where !found.contains(where: { $0.name == name }) {
             try store.facts.remove(Self.prefix + name)
         }
@@ -176,12 +178,13 @@ struct UnfinishedRebuild {
             // Others say that it is another table: they have archived theirs.
             try Renames(connection).toldLogName(ofTable: schema.name).map({ $0.folded == table.name.folded }) ?? true
         else { return nil }
-        let records = try FormerRows(of: table, on: connection)
-        if try records.areMost(in: schema) {
-            return Copy(name: name.folded, original: schema.name, isOriginalHere: false)
+        // This is asked at every look until there is something in it.
+        if try FormerRows.isEmpty(schema, on: connection) {
+            let hasRecords = try !connection.rows("SELECT 1 FROM \(table.clock) LIMIT 1").isEmpty
+            return hasRecords ? Copy(name: schema.name.folded, original: name, isOriginalHere: true) : nil
         }
-        guard records.count > 0, try FormerRows.isEmpty(schema, on: connection) else { return nil }
-        return Copy(name: schema.name.folded, original: name, isOriginalHere: true)
+        guard try FormerRows(of: table, on: connection).areMost(in: schema) else { return nil }
+        return Copy(name: name.folded, original: schema.name, isOriginalHere: false)
     }
 
     private func isRegistered(_ name: String, besides id: Int64) throws -> Bool {
