@@ -95,6 +95,18 @@ enum Capture {
             """)
     }
 
+    /// The rows of a table which is not here any more that were deleted and not inserted again, and of which nothing is
+    /// recorded yet.
+    static func deletedRows(of table: TrackedTable, on connection: Connection) throws -> Set<Int64> {
+        let recorded = try TableExtent.all(on: connection)[table.id]?.recorded ?? 0
+        return Set(
+            try connection.rows(
+                """
+                SELECT row, kind, max(number) FROM \(table.pending) WHERE number > ? AND row IS NOT NULL GROUP BY row
+                """, .integer(recorded)
+            ).filter { $0[1].asInteger == Kind.delete.rawValue }.map(\.[0].asInteger))
+    }
+
     /// Notes one row as possibly changed.
     static func note(at position: Int64, identity: RowIdentity?, in table: TrackedTable, _ store: OpenStore) throws {
         let keys = table.capturesKey ? table.keyColumnNames.map { ", \(SQL.name($0))" }.joined() : ""

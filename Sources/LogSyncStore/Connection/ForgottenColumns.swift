@@ -6,8 +6,9 @@ import LogSyncState
 /// The columns of which entries may be here whose values are not: their app dropped them, or the table, or they came in
 /// a snapshot whose author had lost them.
 ///
-/// It is remembered for good, as a fact of the store: what is lost once and written again later stays on the list, which
-/// costs no more than that another peer takes the snapshots.
+/// It is remembered as a fact of the store: what is lost once and written again later stays on the list, which costs no more
+/// than that another peer takes the snapshots. Only where all rows of a dropped table have come back as they were
+/// (``DroppedRows``) nothing of it was lost.
 struct ForgottenColumns {
     private let store: OpenStore
     private var connection: Connection { store.connection }
@@ -23,6 +24,13 @@ struct ForgottenColumns {
         let known = try remembered()
         let all = try (known ?? derived()).union(columns)
         if all != known { try Self.set(all, store.facts) }
+    }
+
+    /// Their values are here again. In a write transaction.
+    func remove(_ columns: some Sequence<ColumnName>) throws {
+        guard let known = try remembered() else { return }
+        let left = known.subtracting(columns)
+        if left != known { try Self.set(left, store.facts) }
     }
 
     /// Remembers from now on what a store has lost that was made before it did so: what shows it goes with its rows. In a

@@ -68,6 +68,8 @@ final class OpenStore {
     var isBeingFilled = false
     /// Whether tables seem to be copies that are being made (``UnfinishedRebuild``); nil until it was asked for.
     var hasCopies: Bool?
+    /// Whether a program may be filling a table that it has dropped (``DroppedRows``); nil where it is to be found out.
+    var hasDropped: Bool?
     /// Whether of some columns it is not known what they were called (``UndecidedColumns``); nil until it was asked for.
     var hasUndecided: Bool?
     /// Whether columns or tables are left alone because they seem to refer to other rows (``HeldReferences``); nil until it

@@ -165,6 +165,19 @@ enum StoreSchema {
             PRIMARY KEY(table_id, column, identity)) WITHOUT ROWID;
         """
 
+    /// Made when it is first needed.
+    static let dropped = """
+        -- What rows of tables held that are not here any more.
+        CREATE TABLE IF NOT EXISTS logsync_dropped(
+            table_name TEXT NOT NULL, identity BLOB NOT NULL,
+            integer INTEGER,                       -- NULL where it was not local to this store
+            digests BLOB NOT NULL,                 -- by column, 4 bytes each
+            deleted INTEGER NOT NULL,              -- whether its program had deleted it before the table went
+            PRIMARY KEY(table_name, identity)) WITHOUT ROWID;
+        CREATE INDEX IF NOT EXISTS logsync_dropped_integer ON logsync_dropped(table_name, integer);
+        CREATE INDEX IF NOT EXISTS logsync_dropped_digests ON logsync_dropped(table_name, digests);
+        """
+
     /// The keys under which rows stand whose own keys name a folded row; from format 4 on.
     static let shown = """
         CREATE TABLE logsync_shown(

@@ -114,7 +114,7 @@ struct RowMerge {
         try operate(on: &full)
         store.countFull(1, full)
         if let table { OtherKeys(of: table, in: store)?.note(full.state, of: identity) }
-        guard let table else {
+        guard let table, try !full.isAlive || !isLeft(whereabouts, full) else {
             notes.note(row.tableName, row.group.kind)
             if full.isAlive || full.hasCells { try hide(full, .unknownTable) }
             return
@@ -124,6 +124,10 @@ struct RowMerge {
         } else {
             try delete(full, formerly: former, whereabouts, in: table)
         }
+    }
+
+    private func isLeft(_ whereabouts: Whereabouts, _ full: RowState) throws -> Bool {
+        if case .hidden(let hidden) = whereabouts { try DroppedRows(store).isWaiting(hidden, full) } else { false }
     }
 
     /// The row as it was, with its shares of the state digest taken away; nil where nothing of it was here.

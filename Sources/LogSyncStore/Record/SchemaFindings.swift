@@ -9,7 +9,9 @@ package struct SchemaFindings: Sendable, Equatable {
     var orphans: [Int64: [Int64]] = [:]
     /// Tables, by id, that are recorded for the first time: what they hold counts as found, as at the beginning.
     var newTables: Set<Int64> = []
-    /// Those of them that a migration has made, and whose rows are told apart by what they hold alone (``LaterRows``).
+    /// Tables, by id, that a program has dropped and fills anew, of which rows have their records back (``DroppedRows``).
+    var returnedTables: Set<Int64> = []
+    /// Those of the new tables that a migration has made, and whose rows are told apart by what they hold alone (``LaterRows``).
     var tablesByValues: Set<Int64> = []
     /// Columns, by table and column id, that have just appeared: what they hold counts as a fill.
     var newColumns: [Int64: Set<Int>] = [:]
@@ -56,6 +58,7 @@ package struct SchemaFindings: Sendable, Equatable {
         orphanScans.formUnion(other.orphanScans)
         newTables.formUnion(other.newTables)
         tablesByValues.formUnion(other.tablesByValues)
+        returnedTables.formUnion(other.returnedTables)
         newColumns.merge(other.newColumns) { $0.union($1) }
         releasedColumns.merge(other.releasedColumns) { $0.union($1) }
         retypedColumns.merge(other.retypedColumns) { $0.union($1) }

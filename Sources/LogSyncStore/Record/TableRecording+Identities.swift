@@ -55,10 +55,10 @@ extension TableRecording {
     private func newSurrogate(_ touched: TouchedRow, _ key: RowKey) throws -> RowIdentity {
         if table.localInteger != nil, let rowid = key.rowid,
             let reserved = try identities.reservedIdentity(of: rowid, in: table),
-            try HiddenRows(store).row(table.name, reserved)?.state != .parked,
+            try HiddenRows(store).row(table.name, reserved).map({ $0.state == .dead }) ?? true,
             try !touched.isReturned || clock.row(of: reserved) == nil
         {
-            // A row that is parked is a row already: this one came later.
+            // A row that is parked is a row already: this one came later. So is one of a table that was dropped.
             return reserved
         }
         if let rowid = key.rowid, touched.isReinserted, let former = deletedIdentity(at: rowid),

@@ -89,7 +89,8 @@ final class TableRecording {
         // where rows may have gone unseen, their records are still there.
         guard store.batching(of: table).isSuperset(of: .recording), !findings.orphanScans.contains(table.id),
             findings.newReferences[table.id] == nil, findings.formerReferences[table.id] == nil,
-            table.kind != .surrogate || !findings.newTables.contains(table.id)
+            table.kind != .surrogate || !findings.newTables.contains(table.id),
+            !findings.returnedTables.contains(table.id)
         else { return false }
         return try !store.isContested(table)
     }

@@ -10,6 +10,7 @@ struct SchemaReconciliation {
 
     static func isNeeded(_ store: OpenStore) throws -> Bool {
         try store.connection.integer("PRAGMA schema_version") != store.schemaVersion || UnfinishedRebuild.isOver(store)
+            || DroppedRows.isOver(store)
     }
 
     /// Returns what the next recording needs to know. Hidden rows may be shown from here on: their table is there, or a
@@ -18,6 +19,7 @@ struct SchemaReconciliation {
         var findings = SchemaFindings()
         // A process that has just begun knows the columns that are there; one that has been running goes the same way.
         try store.reloadCatalog()
+        store.hasDropped = nil
         let heldValues = try RenumberedHeldValues(store)
         let copies = try UnfinishedRebuild(store: store).copies()
         if try returnNames() { try store.reloadCatalog() }
@@ -208,7 +210,10 @@ struct SchemaReconciliation {
         }
         let tables = store.catalog.tables.filter { added.contains($0.schema.name) }
         try Capture.equip(tables, on: connection)
-        for table in tables { try Capture.noteEverything(table, on: connection, milliseconds: "0") }
+        for table in tables {
+            try ReturnedRecords(store).prepare(table)
+            try Capture.noteEverything(table, on: connection, milliseconds: "0")
+        }
         return Set(tables.map(\.id))
     }
 
@@ -221,8 +226,11 @@ struct SchemaReconciliation {
         for table in try Catalog.absentTables(on: connection) where !moved.contains(table.id) {
             // A table whose triggers have gone to another name was renamed.
             guard try !Capture.hasTriggers(table.id, on: connection) else { continue }
-            let columns = Array(0..<table.columnCount)
-            try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: columns, in: table))
+            let forgotten = ForgottenColumns(store)
+            let lost = try forgotten.entries(of: Array(0..<table.columnCount), in: table)
+            let known = try forgotten.all()
+            try forgotten.add(lost)
+            try DroppedRows(store).begin(table, forgotten: lost.filter { !known.contains($0) }.map(\.column))
             try hideRows(of: table)
             try KeyNames(store).learn(table.orderedKeyNames, of: table.name)
             for statement in ["DELETE FROM \(table.clock)", "DELETE FROM \(table.pending)"] {
@@ -243,7 +251,8 @@ struct SchemaReconciliation {
     }
 
     private func hideRows(of table: TrackedTable) throws {
-        let shownRows = ShownRows(store)
+        let (shownRows, dropped) = (ShownRows(store), DroppedRows(store))
+        let deleted = try table.localInteger == nil ? [] : Capture.deletedRows(of: table, on: connection)
         let clock = ClockTable(table: table, connection: connection)
         for row in try connection.rows("SELECT row FROM \(table.clock)") {
             let position = row[0].asInteger
@@ -253,6 +262,8 @@ struct SchemaReconciliation {
                     ?? (table.schema.integerKey != nil ? RowIdentity(natural: [.integer(position)]) : nil)
             else { continue }
             let full = try shownRows.expand(record, nil, identity, at: position, in: table, lost: nil)
+            try dropped.keep(
+                identity, at: full.integer, record.digests, isDeleted: deleted.contains(position), of: table)
             try HiddenRows(store).put(
                 HiddenRows.Row(
                     table: table.name, identity: identity, state: .unknownTable, clock: full.state,
@@ -284,9 +295,12 @@ struct SchemaReconciliation {
         let hidden = HiddenRows(store)
         let identities = IdentityMap(store: store)
         let shownRows = ShownRows(store)
+        let dropped = DroppedRows(store)
         for table in store.catalog.tables {
             let rows = try hidden.rows(.unknownTable, of: table.name).filter { row in
-                row.clock.cellsByName.values.allSatisfy { $0.versions.allSatisfy { $0.value != nil } }
+                // Its program is about to put it there.
+                if try dropped.isWaiting(for: row.identity, in: table.name) { return false }
+                return row.clock.cellsByName.values.allSatisfy { $0.versions.allSatisfy { $0.value != nil } }
             }
             for var row in rows.sorted(by: { ($0.integer ?? 0) < ($1.integer ?? 0) }) {
                 if !table.key.isEmpty {

@@ -111,9 +111,11 @@ struct RecordStep {
             }
             store.hasReferenceHistory = true
         }
-        let recorder = Recorder(store, findings: findings, author: author, context: context)
         // A reconciliation tracks tables, and captures rows.
-        let recorded = try recorder.record(reconciles ? PendingRows(store) : pending ?? PendingRows(store))
+        let pending = try reconciles ? PendingRows(store) : pending ?? PendingRows(store)
+        findings.returnedTables = try ReturnedRecords(store).giveBack(pending)
+        let recorder = Recorder(store, findings: findings, author: author, context: context)
+        let recorded = try recorder.record(pending)
         try store.takeOwnSalt()
         return (recorded, adopted)
     }

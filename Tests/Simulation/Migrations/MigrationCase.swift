@@ -10,6 +10,9 @@ struct MigrationCase: Sendable {
     var migration: [String]
     /// What each of the two writes under the new schema.
     var after: [[String]]
+    /// Whether what was not recorded before the migration may be recorded after what others have written: the rows are not there
+    /// for a while. Then it contradicts nothing.
+    var isRecordedLate = false
 
     /// Whether all of it is done, or nothing.
     var isTransaction: Bool { migration.contains("BEGIN") }
@@ -22,9 +25,10 @@ extension MigrationCase {
     private init(
         _ name: String, _ schema: [String], isTransaction: Bool = true, table: String = "t", note: String = "note",
         more: (old: (String, String), new: (String, String)) = (("", ""), ("", "")), rows: [String] = [],
-        _ migration: [String]
+        isRecordedLate: Bool = false, _ migration: [String]
     ) {
         self.name = name
+        self.isRecordedLate = isRecordedLate
         self.schema = schema
         func insert(_ table: String, _ note: String, _ uid: String, _ more: (String, String)) -> String {
             "INSERT INTO \(table)(uid, \(note)\(more.0)) VALUES('\(uid)', 'of \(uid)'\(more.1))"
@@ -174,6 +178,17 @@ extension MigrationCase {
         MigrationCase(
             "a table is set aside and made anew, without a transaction", ["CREATE TABLE t(\(t))"], isTransaction: false,
             renewed("t", as: "\(t), size INT", "id, uid, note")),
+        MigrationCase(
+            "a table is dropped, made again and filled, without a transaction", ["CREATE TABLE t(\(t))"],
+            isTransaction: false, isRecordedLate: true,
+            [
+                "CREATE TABLE kept AS SELECT * FROM t", "DROP TABLE t",
+                // A table that is empty has lost its rows.
+                """
+                BEGIN; CREATE TABLE t(\(t), size INT);
+                INSERT INTO t(id, uid, note) SELECT id, uid, note FROM kept; COMMIT
+                """, "DROP TABLE kept",
+            ]),
         MigrationCase(
             "a parent is set aside and made anew",
             [parents, "CREATE TABLE t(\(t), p_id INTEGER REFERENCES p(id) ON DELETE CASCADE)"],

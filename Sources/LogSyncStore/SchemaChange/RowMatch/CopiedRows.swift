@@ -38,6 +38,14 @@ struct CopiedRows {
         }
     }
 
+    /// - Parameter columns: those that speak.
+    init(_ columns: [TrackedTable.Column], of table: TrackedTable) {
+        self.columns = columns
+        valueDigest = table.valueDigest
+        isRenamed = false
+        tallies = Array(repeating: Tally(), count: columns.count)
+    }
+
     init(_ table: TrackedTable, on connection: Connection) throws {
         columns = table.columns
         valueDigest = table.valueDigest
