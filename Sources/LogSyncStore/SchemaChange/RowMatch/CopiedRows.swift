@@ -38,7 +38,7 @@ struct CopiedRows {
         }
     }
 
-    /// - Parameter columns: those that speak.
+    /// - Parameter columns: the ones that speak for or against it.
     init(_ columns: [TrackedTable.Column], of table: TrackedTable) {
         self.columns = columns
         valueDigest = table.valueDigest
