@@ -23,6 +23,21 @@ import Testing
         }
     }
 
+    @Test func `a peer that is called what the id of another begins with is not taken for that one`() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let b = try await world.clone("b")
+        let start = String(try await b.peer().description.prefix(8))
+        let liar = try await world.clone("c")
+        try await liar.with { try await $0.rename(to: start) }
+        for machine in [liar, b, a] { try await machine.sync() }
+        let error = await #expect(throws: LogSyncError.self) {
+            try await a.with { _ = try await $0.peer(named: start) }
+        }
+        let id = try await liar.peer().description
+        #expect(error?.code == .usage && error?.help?.contains(id) ?? false, "\(error as Any)")
+    }
+
     @Test func `a policy that prefers somebody who is not there says so`() async throws {
         let a = try await World().founder("a", rows: ["one"])
         let notes = try await a.with { try await $0.setPolicy("prefer a,b,c", for: "note.body") }

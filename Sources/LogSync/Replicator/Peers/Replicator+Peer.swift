@@ -12,10 +12,10 @@ extension Replicator {
             if store.inbox.folderNames.isEmpty { _ = try? store.scan(.changes) }
             let names = try store.names()
             if let id = PeerID(text) { return names[id] }
-            var found = names.names.filter { $0.value == text }.keys.sorted()
-            if found.isEmpty, text.count >= 4 {
-                found = names.names.keys.filter { $0.description.hasPrefix(text.lowercased()) }.sorted()
-            }
+            // Anybody may call a peer what another's id begins with: then the name says nothing.
+            let found = names.names.filter { id, name in
+                name == text || text.count >= 4 && id.description.hasPrefix(text.lowercased())
+            }.keys.sorted()
             switch found.count {
             case 1: return names[found[0]]
             case 0:
