@@ -59,7 +59,8 @@ final class UndoReversal {
     private(set) var rows: [UndoRow] = []
     /// The integers of the rows that come back, by their identities.
     private(set) var places: [DatabaseValue: Int64] = [:]
-    private var taken: [String: Set<Int64>] = [:]
+    private var given: [String: Set<Int64>] = [:]
+    private var returning: [String: Set<Int64>] = [:]
     /// Rows that are to go, and to which others refer: some of those may go yet.
     var referred: [(row: UndoRow, values: [UndoValue])] = []
 
@@ -72,11 +73,19 @@ final class UndoReversal {
 
     /// Gives a row that comes back an integer that no other one gets.
     func give(_ integer: Int64, to identity: DatabaseValue, of table: UndoTable) {
-        var free = integer
-        while taken[table.name, default: []].contains(free) { free += 1 }
-        taken[table.name, default: []].insert(free)
-        places[identity] = free
+        given[table.name, default: []].insert(integer)
+        places[identity] = integer
     }
+
+    func isGiven(_ integer: Int64, of table: UndoTable) -> Bool { given[table.name]?.contains(integer) ?? false }
+
+    /// Whether a row of the group goes back to an integer.
+    func isReturning(_ integer: Int64, to table: UndoTable) -> Bool {
+        returning[table.name]?.contains(integer) ?? false
+    }
+
+    /// A row does not come back.
+    func takePlace(of identity: DatabaseValue) { places[identity] = nil }
 
     // MARK: What others have written
 
@@ -93,6 +102,9 @@ final class UndoReversal {
         var standing: [Place: UndoRow] = [:]
         let found = try changes.map { number, table, kind -> UndoRow? in
             guard let change = try table.change(number, db) else { return nil }
+            if kind != "insert", let keyIndex = table.keyIndex, let integer = change.before[keyIndex].integer {
+                returning[table.name, default: []].insert(integer)
+            }
             func place(_ values: [UndoValue]) -> Place { Place(table: table.name, key: table.key(of: values)) }
             if kind == "delete" {
                 let row = new(table, table.key(of: change.before))
@@ -195,10 +207,22 @@ final class UndoReversal {
         }
     }
 
+    /// Whether another row has taken a key up again.
+    private func isBack(_ key: [UndoValue], of table: UndoTable) -> Bool {
+        rows.contains { $0.table.name == table.name && $0.key == key && !$0.isRemoved && !$0.targets.isEmpty }
+    }
+
     /// Writes what triggers of the program's have changed while it was restored. A trigger may answer to that once more.
     private func correct(_ db: Database) throws {
         for _ in 0..<2 {
             var isNews = false
+            for row in rows where row.isRemoved {
+                // A trigger has made it again.
+                guard let present = try row.table.present(row.key, db), !isBack(row.key, of: row.table) else {
+                    continue
+                }
+                isNews = try row.table.removeUnlessReferred(present, db) || isNews
+            }
             for row in rows where !row.isRemoved && !row.targets.isEmpty {
                 guard let present = try row.table.present(row.key, db) else { continue }
                 let wrong = row.targets.filter { present[$0.key] != $0.value }

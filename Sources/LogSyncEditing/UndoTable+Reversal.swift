@@ -42,15 +42,19 @@ extension UndoTable {
             // Its deletion is not recorded yet, or another peer has brought it back.
             return reversal.give(standing, to: change.identity, of: self)
         }
-        guard
-            try present([change.before[keyIndex]], db) != nil
-                || returned.isPromised(former, toOtherThan: change.identity, db)
-        else { return reversal.give(former, to: change.identity, of: self) }
-        let highest = try Int64.fetchOne(
-            db, sql: "SELECT max(\(key[0].quotedDatabaseIdentifier)) FROM main.\(quoted)")
-        var free = max(highest ?? 0, former) + 1
-        while try returned.isPromised(free, toOtherThan: change.identity, db) { free += 1 }
-        reversal.give(free, to: change.identity, of: self)
+        func isFree(_ integer: Int64) throws -> Bool {
+            try !reversal.isGiven(integer, of: self) && (integer == former || !reversal.isReturning(integer, to: self))
+                && present([UndoValue(integer)], db) == nil
+                && !returned.isPromised(integer, toOtherThan: change.identity, db)
+        }
+        var place = former
+        if try !isFree(place) {
+            let highest = try Int64.fetchOne(
+                db, sql: "SELECT max(\(key[0].quotedDatabaseIdentifier)) FROM main.\(quoted)")
+            place = max(highest ?? 0, former) + 1
+            while try !isFree(place) { place += 1 }
+        }
+        reversal.give(place, to: change.identity, of: self)
     }
 
     /// What a column that refers to a row has to hold for that: its integer may be another one by now. Nil where the row is
@@ -143,8 +147,10 @@ extension UndoTable {
         if db.changesCount > 0 {
             let integer = key.count == 1 ? key[0].databaseValue : nil
             try returned?.note(after: last, at: integer, as: change.identity, db)
-        } else if try row.isTaken || present(key, db) == nil {
+        } else if try row.isTaken || reversal.places[change.identity] != nil || present(key, db) == nil {
             row.isLeft = true
+            // What refers to it finds nothing at that integer.
+            reversal.takePlace(of: change.identity)
             return reversal.leave(self, key)
         }
         // Else a trigger of the program's has just made it.

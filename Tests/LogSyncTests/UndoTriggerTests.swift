@@ -142,4 +142,42 @@ import Testing
             #expect(try await rows("SELECT id, title FROM item ORDER BY id", peers) == before)
         }
     }
+
+    @Test("A row that a trigger makes again while the group is undone goes again")
+    func madeAgain() async throws {
+        let (peers, undo) = try await make(
+            """
+            CREATE TABLE item(id TEXT PRIMARY KEY NOT NULL, stars INTEGER);
+            CREATE TABLE last(id TEXT PRIMARY KEY NOT NULL, stars INTEGER);
+            CREATE TRIGGER note AFTER UPDATE ON item BEGIN INSERT OR REPLACE INTO last VALUES(NEW.id, NEW.stars); END;
+            INSERT INTO item VALUES('x', 1);
+            """, "item", "last")
+        try await group("UPDATE item SET stars = 2", undo, peers)
+        #expect(try await undo.undo()?.left == [])
+        #expect(try await rows("SELECT * FROM item UNION ALL SELECT * FROM last", peers) == ["x 1"])
+        _ = try await undo.redo()
+        #expect(try await rows("SELECT * FROM item UNION ALL SELECT * FROM last", peers) == ["x 2", "x 2"])
+    }
+
+    @Test("A row that comes back gets no integer to which another one of its group goes back")
+    func integers() async throws {
+        let (peers, undo) = try await make(
+            """
+            CREATE TABLE item(id INTEGER PRIMARY KEY, title TEXT);
+            CREATE TABLE part(id INTEGER PRIMARY KEY, name TEXT,
+                item INTEGER REFERENCES item(id) ON DELETE CASCADE ON UPDATE CASCADE);
+            INSERT INTO item VALUES(1, 'one'), (2, 'two');
+            INSERT INTO part(name, item) VALUES('first', 1), ('second', 2);
+            """, "item", "part")
+        try await peers.settle()
+        let all = "SELECT title, name FROM item LEFT JOIN part ON part.item = item.id ORDER BY title"
+        for isSettled in [false, true] {
+            try await group("UPDATE OR REPLACE item SET id = 1 WHERE id = 2", undo, peers)
+            if isSettled { try await peers.settle() }
+            _ = try await undo.undo()
+            #expect(try await rows(all, peers) == ["one first", "two second"])
+            try await peers.settle()
+            #expect(try await rows(all, peers, "b") == ["one first", "two second"])
+        }
+    }
 }
