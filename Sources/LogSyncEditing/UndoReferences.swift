@@ -44,6 +44,9 @@ struct UndoReferences: Sendable {
         }
     }
 
+    /// The columns that refer to rows, in lower case.
+    var columns: Set<String> { Set(outgoing.flatMap(\.columns).map { $0.lowercased() }) }
+
     private static func values(
         _ names: [String], _ row: [UndoValue], _ columns: [String]
     ) -> [UndoValue]? {

@@ -225,7 +225,8 @@ final class UndoReversal {
             }
             for row in rows where !row.isRemoved && !row.targets.isEmpty {
                 guard let present = try row.table.present(row.key, db) else { continue }
-                let wrong = row.targets.filter { present[$0.key] != $0.value }
+                // What refers to a row follows it by the foreign key's own action.
+                let wrong = row.targets.filter { present[$0.key] != $0.value && !row.table.refers($0.key) }
                 guard !wrong.isEmpty else { continue }
                 isNews = try row.table.set(wrong, row.key, db) || isNews
             }

@@ -198,6 +198,9 @@ extension UndoTable {
 
     func name(of index: Int) -> String { stored[index] }
 
+    /// Whether a column refers to rows.
+    func refers(_ index: Int) -> Bool { references.columns.contains(stored[index].lowercased()) }
+
     private func write(
         _ values: [UndoValue], _ indices: [Int], _ key: [UndoValue], _ db: Database
     ) throws -> Bool {

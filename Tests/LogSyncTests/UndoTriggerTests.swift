@@ -180,4 +180,22 @@ import Testing
             #expect(try await rows(all, peers, "b") == ["one first", "two second"])
         }
     }
+
+    @Test("A row that comes back refers to its parent, also where that goes back to another integer later")
+    func parentMoves() async throws {
+        let (peers, undo) = try await make(
+            """
+            CREATE TABLE item(id INTEGER PRIMARY KEY, title TEXT);
+            CREATE TABLE part(id INTEGER PRIMARY KEY, name TEXT,
+                item INTEGER REFERENCES item(id) ON DELETE CASCADE ON UPDATE CASCADE);
+            INSERT INTO item VALUES(4, 'four');
+            INSERT INTO part(name, item) VALUES('first', 4);
+            """, "item", "part")
+        try await peers.settle()
+        try await group("UPDATE item SET id = 9; DELETE FROM part", undo, peers)
+        try await peers.settle()
+        #expect(try await undo.undo()?.left == [])
+        #expect(
+            try await rows("SELECT * FROM item UNION ALL SELECT item, name FROM part", peers) == ["4 four", "4 first"])
+    }
 }
