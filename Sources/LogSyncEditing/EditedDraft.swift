@@ -14,6 +14,8 @@ struct EditedDraft: Sendable {
     let table: String
     /// The columns of the primary key.
     let keyColumns: [String]
+    /// What the record makes of a row of the store: a date that SQLite has written, say, in the words of the record's coding.
+    let reading: @Sendable (Row) -> [String: DatabaseValue]
     var kind: Kind
     /// nil of a row that is inserted.
     var base: [String: DatabaseValue]?
@@ -59,15 +61,21 @@ struct EditedDraft: Sendable {
 
     // MARK: Against the store
 
-    /// What the store says of the row; nil where it is not there.
+    /// What the store says of the row, as the record would say it; nil where it is not there.
     func stored(_ db: Database) throws -> [String: DatabaseValue]? {
         guard key.count == keyColumns.count else { return nil }
         let columns = (base ?? mine).keys.sorted()
         let list = columns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
-        let row = try Row.fetchOne(
-            db, sql: "SELECT \(list) FROM \(table.quotedDatabaseIdentifier) WHERE \(condition)", arguments: keyArguments
-        )
-        return row.map { row in Dictionary(uniqueKeysWithValues: zip(columns, row.databaseValues)) }
+        let found = try Row.fetchOne(
+            db, sql: "SELECT \(list), * FROM \(table.quotedDatabaseIdentifier) WHERE \(condition)",
+            arguments: keyArguments)
+        guard let found else { return nil }
+        let read = reading(found)
+        var stored: [String: DatabaseValue] = [:]
+        for (column, value) in zip(columns, found.databaseValues) {
+            stored[column] = Optional(value).isSame(as: base?[column]) ? value : read[column] ?? value
+        }
+        return stored
     }
 
     private var condition: String {

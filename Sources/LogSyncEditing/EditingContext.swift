@@ -109,7 +109,7 @@ public import LogSync
         edit {
             let shape = try shape(of: R.databaseTableName)
             let values = shape.values(try record.databaseDictionary)
-            draft(shape, Self.insertion(of: record), base: nil, mine: values)
+            draft(shape, R.self, Self.insertion(of: record), base: nil, mine: values)
         }
     }
 
@@ -128,7 +128,7 @@ public import LogSync
             let values = shape.values(try edited.databaseDictionary)
             guard let index else {
                 try shape.check(read)
-                return draft(shape, .update, base: read, mine: values)
+                return draft(shape, R.self, .update, base: read, mine: values)
             }
             drafts[index].kind = drafts[index].isInsert ? Self.insertion(of: edited) : .update
             drafts[index].mine = values
@@ -142,7 +142,7 @@ public import LogSync
             let read = shape.values(try record.databaseDictionary)
             guard let index = index(of: shape.name, read) else {
                 try shape.check(read)
-                return draft(shape, .delete, base: read, mine: read)
+                return draft(shape, R.self, .delete, base: read, mine: read)
             }
             if drafts[index].isInsert {
                 drafts.remove(at: index)
@@ -159,13 +159,19 @@ public import LogSync
         trouble = nil
     }
 
-    private func draft(
-        _ shape: TableShape, _ kind: EditedDraft.Kind, base: [String: DatabaseValue]?, mine: [String: DatabaseValue]
+    private func draft<R: MutablePersistableRecord & Sendable>(
+        _ shape: TableShape, _ type: R.Type, _ kind: EditedDraft.Kind, base: [String: DatabaseValue]?,
+        mine: [String: DatabaseValue]
     ) {
         drafted += 1
         drafts.append(
             EditedDraft(
-                number: drafted, table: shape.name, keyColumns: shape.key, kind: kind, base: base, mine: mine))
+                number: drafted, table: shape.name, keyColumns: shape.key,
+                reading: { row in
+                    // A row that the record cannot be made of is compared as it stands.
+                    let record = try? (type as? any (FetchableRecord & EncodableRecord).Type)?.init(row: row)
+                    return (try? record?.databaseDictionary).map(shape.values) ?? [:]
+                }, kind: kind, base: base, mine: mine))
     }
 
     private static func insertion(of record: some MutablePersistableRecord & Sendable) -> EditedDraft.Kind {
@@ -259,9 +265,10 @@ public import LogSync
 
     // MARK: Tables
 
-    /// The draft of the row that has the primary key which is among these values.
+    /// The draft of the row that has the primary key which is among these values; the one that is saved last, where a row was
+    /// deleted and another of its key inserted.
     private func index(of table: String, _ values: [String: DatabaseValue]) -> Int? {
-        drafts.firstIndex { draft in
+        drafts.lastIndex { draft in
             draft.table == table && draft.key.count == draft.keyColumns.count
                 && draft.keyColumns.allSatisfy { draft.key[$0].isSame(as: values[$0]) }
         }

@@ -196,21 +196,23 @@ public final class UndoLog: Sendable {
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
         let changes = try Row.fetchAll(
             db, sql: "SELECT number, tbl, kind FROM temp.undo_log_change WHERE group_id = ? ORDER BY number DESC",
-            arguments: [id])
-        var reversal = UndoReversal()
+            arguments: [id]
+        ).map { row in (number: row[0] as Int64, table: tables[row[1] as Int], kind: row[2] as String) }
+        let reversal = UndoReversal()
         // What takes it back can be taken back itself.
         try record(name, isRedo: !isRedo, db) {
+            let rows = try reversal.examine(changes, db)
             // Where rows come back is known before any other one refers to them.
-            for change in changes where change[2] == "delete" {
-                try tables[change[1] as Int].findPlace(of: change[0], db, &reversal)
+            for (number, table, kind) in changes where kind == "delete" {
+                if let change = try table.change(number, db) { try table.findPlace(of: change, db, reversal) }
             }
-            for change in changes {
-                let (number, table, kind): (Int64, Int, String) = (change[0], change[1], change[2])
-                try tables[table].revert(number, kind, db, &reversal)
+            for ((number, table, kind), row) in zip(changes, rows) {
+                guard let row, let change = try table.change(number, db) else { continue }
+                try table.revert(change, kind, of: row, db, reversal)
             }
             try reversal.finish(db)
         }
         try forget("id = \(id)", tables, db)
-        return Undone(name: name, rows: reversal.rows, left: reversal.left)
+        return Undone(name: name, rows: reversal.changedCount, left: reversal.left)
     }
 }

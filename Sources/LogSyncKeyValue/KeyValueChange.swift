@@ -98,7 +98,10 @@ struct KeyValueState: Sendable {
             return Dictionary(rows.map { ($0["name"], $0["value"]) }) { first, _ in first }
         }
         account = kept["account"]
-        hasImported = kept["imported"] != nil
+        // Nobody may have listened when the first keys came. A history that cannot be read has none.
+        let imported = HistoryFilter(tables: ["entry"], isLocal: false, limit: 1)
+        let cameBefore = token == .zero ? nil : try? await replicator.history(imported)
+        hasImported = kept["imported"] != nil || !(cameBefore ?? []).isEmpty
         // A database that waits for its folder is no peer yet.
         guard account == nil, let account = try? await replicator.account() else { return }
         self.account = account

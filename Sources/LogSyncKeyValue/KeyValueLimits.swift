@@ -54,7 +54,7 @@ public struct KeyValueUsage: Sendable, Hashable {
         let rows = try Row.fetchCursor(
             db,
             sql: """
-                SELECT key, length(CAST(key AS BLOB)), coalesce(length(CAST(value AS BLOB)), 0) FROM entry
+                SELECT CAST(key AS BLOB), length(CAST(key AS BLOB)), coalesce(length(CAST(value AS BLOB)), 0) FROM entry
                 WHERE \(KeyValueStore.isKey) ORDER BY key
                 """)
         (keys, bytes, excess) = (0, 0, [])
@@ -63,7 +63,7 @@ public struct KeyValueUsage: Sendable, Hashable {
             keys += 1
             bytes += keyBytes + valueBytes
             if keys > limits.keys ?? .max || bytes > limits.bytes ?? .max || keyBytes > limits.keyBytes ?? .max {
-                excess.append(row[0])
+                excess.append(WholeText.text(row[0]))
             }
         }
     }

@@ -180,7 +180,10 @@ public final class KeyValueStore: Sendable {
     /// The value of a key as SQLite has it; nil where there is none.
     public func databaseValue(for key: String) throws -> DatabaseValue? {
         try database.read { db in
-            try DatabaseValue.fetchOne(db, sql: "SELECT value FROM entry WHERE key = ?", arguments: [key])
+            try Row.fetchOne(
+                db, sql: "SELECT \(WholeText.columns("value")) FROM entry WHERE key = \(WholeText.parameter)",
+                arguments: [WholeText.argument(key)]
+            ).map { WholeText.value($0, at: 0) }
         }
     }
 
@@ -203,8 +206,12 @@ public final class KeyValueStore: Sendable {
     package var entries: [(key: String, value: DatabaseValue)] {
         get throws {
             try database.read { db in
-                try Row.fetchAll(db, sql: "SELECT key, value FROM entry WHERE \(Self.isKey) ORDER BY key")
-                    .map { ($0["key"], $0["value"]) }
+                try Row.fetchAll(
+                    db,
+                    sql: """
+                        SELECT CAST(key AS BLOB), \(WholeText.columns("value")) FROM entry WHERE \(Self.isKey) ORDER BY key
+                        """
+                ).map { (WholeText.text($0[0]), WholeText.value($0, at: 1)) }
             }
         }
     }
@@ -232,9 +239,9 @@ public final class KeyValueStore: Sendable {
             let before = try KeyValueUsage(db, limits)
             try db.execute(
                 sql: """
-                    INSERT INTO entry(key, value) VALUES(?1, ?2) ON CONFLICT(key) DO UPDATE SET value = excluded.value
-                    WHERE value IS NOT excluded.value
-                    """, arguments: [key, value])
+                    INSERT INTO entry(key, value) VALUES(\(WholeText.parameter), \(WholeText.parameter(for: value)))
+                    ON CONFLICT(key) DO UPDATE SET value = excluded.value WHERE value IS NOT excluded.value
+                    """, arguments: [WholeText.argument(key), WholeText.argument(value)])
             try limits.check(key, from: before, to: KeyValueUsage(db, limits))
         }
     }
@@ -254,7 +261,8 @@ public final class KeyValueStore: Sendable {
     @discardableResult
     public func remove(_ key: String) async throws -> Bool {
         try await database.write { db in
-            try db.execute(sql: "DELETE FROM entry WHERE key = ?", arguments: [key])
+            try db.execute(
+                sql: "DELETE FROM entry WHERE key = \(WholeText.parameter)", arguments: [WholeText.argument(key)])
             return db.changesCount > 0
         }
     }

@@ -220,4 +220,54 @@ import Testing
         edits.rollback()
         try await edits.save()
     }
+
+    struct Note: Codable, FetchableRecord, PersistableRecord {
+        static let databaseTableName = "note"
+        var id: String
+        var text: String
+        var made: Date
+    }
+
+    @Test(
+        "What SQLite writes in other words than the record is no change",
+        arguments: [
+            .error, .mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback,
+        ] as [EditingContext.EditPolicy])
+    func otherWords(policy: EditingContext.EditPolicy) async throws {
+        let all = "SELECT id || text || made FROM note ORDER BY id"
+        try await a.pool.write { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE note(id TEXT PRIMARY KEY NOT NULL, text TEXT, made DATETIME DEFAULT CURRENT_TIMESTAMP);
+                    INSERT INTO note VALUES('x', 'one', '2026-01-02 03:04:05'), ('y', 'two', '2026-01-02 03:04:05')
+                    """)
+        }
+        let edits = context(policy)
+        let x = try #require(try await edits.fetchOne(Note.self, key: "x"))
+        let y = try #require(try await edits.fetchOne(Note.self, key: "y"))
+        edits.update(x) { $0.text = "uno" }
+        edits.delete(y)
+        #expect(try await edits.conflicts().isEmpty)
+        if case .overwrite = policy { try await edits.refreshAll() }
+        #expect(try await edits.conflicts().isEmpty && edits.updated.first?.columns == ["text"])
+        try await edits.save()
+        #expect(try await a.pool.read { try String.fetchAll($0, sql: all) } == ["xuno2026-01-02 03:04:05"])
+        // What it says otherwise is one.
+        edits.update(try #require(try await edits.fetchOne(Note.self, key: "x"))) { $0.text = "eins" }
+        try await a.pool.write { try $0.execute(sql: "UPDATE note SET text = 'ein', made = '2026-01-02 03:04:06'") }
+        #expect(try await edits.conflicts().map(\.columns) == [["text"]])
+    }
+
+    @Test("A row that is inserted in the place of a deleted one is edited as what it is")
+    func insertedAgain() async throws {
+        let edits = context(.error)
+        var item = try await item(edits)
+        edits.delete(item)
+        item.title = "two"
+        edits.insert(item)
+        #expect(try await edits.fetchOne(Item.self, key: "x")?.title == "two")
+        edits.update(item) { $0.title = "three" }
+        try await edits.save()
+        #expect(try await items(a) == ["xthree1", "ytwo2"])
+    }
 }

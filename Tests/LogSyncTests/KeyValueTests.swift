@@ -50,6 +50,25 @@ import Testing
         await b.close()
     }
 
+    @Test("Keys and values with a NUL in them are whole, and no other ones")
+    func nul() async throws {
+        let (a, b) = (try await open("a"), try await open("b"))
+        try await a.set(1, for: "page")
+        try await a.set(2, for: "page\0x")
+        try await a.set("one\0two", for: "text")
+        try await settle(a, b)
+        for store in [a, b] {
+            #expect(try store.value(for: "page") == 1 && store.value(for: "page\0x") == 2)
+            #expect(try store.value(for: "text") == "one\0two" && store.dictionaryRepresentation.count == 3)
+        }
+        #expect(try await !a.remove("page\0y"))
+        #expect(try await a.remove("page\0x"))
+        try await settle(a, b)
+        #expect(try Set(b.dictionaryRepresentation.keys) == ["page", "text"])
+        await a.close()
+        await b.close()
+    }
+
     @Test("Keys of the same letters in other bytes are two")
     func letters() async throws {
         let (a, b) = (try await open("a"), try await open("b"))
@@ -90,6 +109,21 @@ import Testing
         try await b.set(1, for: "own")
         try await settle(a, b)
         #expect(await changes.next() == KeyValueChange(reason: .serverChange, keys: ["x", "y"]))
+        await a.close()
+        await b.close()
+    }
+
+    @Test("Keys that come after others have come to a store to which nobody listened are not the first")
+    func heardLate() async throws {
+        let a = try await open("a")
+        try await a.set(1, for: "first")
+        _ = try await a.synchronize()
+        await (try await open("b")).close()
+        let b = try await open("b")
+        var changes = b.changes.makeAsyncIterator()
+        try await a.set(2, for: "second")
+        try await settle(a, b)
+        #expect(await changes.next() == KeyValueChange(reason: .serverChange, keys: ["second"]))
         await a.close()
         await b.close()
     }

@@ -175,7 +175,7 @@ import Testing
         try await group("UPDATE item SET id = 9 WHERE id = 1; DELETE FROM item WHERE id = 9")
         try await peers.settle()
         let undone = try await undo.undo()
-        #expect(undone?.left == [] && undone?.rows == 2)
+        #expect(undone?.left == [] && undone?.rows == 1)
         try await expect("SELECT title FROM item ORDER BY id", ["one", "two"])
     }
 
@@ -199,7 +199,7 @@ import Testing
         let integers = try await rows("SELECT id FROM item WHERE title = 'three'", a)
         #expect(integers == ["2"], "the integer is another row's")
         let left = try await undo.undo()?.left
-        #expect(left?.map(\.column) == ["item", nil])
+        #expect(left.map { Set($0.map(\.column)) } == ["item", nil])
         try await expect("SELECT text || title FROM step JOIN item ON item.id = step.item", ["secondone"])
     }
 

@@ -214,4 +214,42 @@ import Testing
         try await b.with { try await $0.leave() }
         #expect(try b.count("SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%'") == 0)
     }
+
+    @Test("Rows to which a program gives other integers stay within, and leave under these")
+    func renumbered() async throws {
+        try await subscribe(b)
+        try b.execute("UPDATE item SET id = 60 WHERE title = 'five'")
+        try await settle(b, a)
+        #expect(try fired(b).isEmpty)
+        try a.execute("UPDATE item SET title = 'cinq' WHERE title = 'five'")
+        try await settle(a, b)
+        try a.execute("UPDATE item SET priority = 0")
+        try await settle(a, b)
+        #expect(try await told(b, 2) == ["changes 60", "leaves 60"])
+    }
+
+    @Test("A migration that gives the table another key leaves rows within, and they leave under that")
+    func otherKey() async throws {
+        try await subscribe(b)
+        let migration = """
+            CREATE TABLE new(title TEXT PRIMARY KEY NOT NULL, priority INTEGER DEFAULT 0);
+            INSERT INTO new SELECT title, priority FROM item; DROP TABLE item; ALTER TABLE new RENAME TO item;
+            """
+        for machine in [a, b] { try machine.execute(migration) }
+        try await settle(a, b)
+        #expect(try fired(b).isEmpty)
+        try a.execute("UPDATE item SET priority = 4 WHERE title = 'one'; DELETE FROM item WHERE title = 'five'")
+        try await settle(a, b)
+        #expect(try await told(b, 2) == ["enters \"one\"", "leaves \"five\""])
+    }
+
+    @Test("A condition on a table that is not here says so")
+    func tableGone() async throws {
+        try await subscribe(b)
+        try b.execute("DROP TABLE item")
+        try a.execute("UPDATE item SET priority = 9")
+        try await settle(a, b)
+        let trouble = try await b.with { try await $0.subscriptions().map(\.trouble) }
+        #expect(try fired(b).isEmpty && trouble == ["the table item is not in this store"])
+    }
 }

@@ -60,6 +60,8 @@ final class Recorder {
     private let context: String?
     /// The keys of rows that columns name, by column and table id, and by digest.
     private var namedKeys: [Int: [Int64: [UInt32: Value]]] = [:]
+    /// The rows that have got other integers, as this store's programs know them.
+    private var moved: [String: TableChanges] = [:]
     /// What transactions had seen, by one of their stamps at time 0.
     private var coverages: [Stamp: Coverage?] = [:]
 
@@ -127,7 +129,10 @@ final class Recorder {
         // Last, since simple rows were read from them twice.
         for table in tables { try table.clearPending() }
         defer { writer = nil }
-        return try writer?.finish()
+        if let writer { return try writer.finish(moved) }
+        // Nothing that other peers could hear of.
+        try store.keepHistory(moved, cause: .moved, time: milliseconds)
+        return nil
     }
 
     /// The transaction being written, begun with the first change.
@@ -138,6 +143,12 @@ final class Recorder {
             store, milliseconds: milliseconds, schema: fingerprint, author: author, context: context)
         self.writer = writer
         return writer
+    }
+
+    /// Notes that a row has another integer, which says nothing to other peers.
+    func noteMove(of table: TrackedTable, from former: Int64, to integer: Int64) {
+        moved[table.name, default: TableChanges()].note(.delete, [.integer(former)])
+        moved[table.name, default: TableChanges()].note(.insert, [.integer(integer)])
     }
 
     /// Encodes the changes collected so far; a table's changes stay together.

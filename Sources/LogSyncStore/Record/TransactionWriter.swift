@@ -137,14 +137,18 @@ final class TransactionWriter {
     }
 
     /// Closes the transaction: outbox, history and our own place in the vector.
-    func finish() throws -> RecordedTransaction {
+    ///
+    /// - Parameter moved: what the history says beside what the transaction does.
+    func finish(_ moved: [String: TableChanges] = [:]) throws -> RecordedTransaction {
         try flush()
         let (chain, counts) = try encoder.finish()
         try entry.finish(before: chainBefore, chain: chain)
         try store.peers.advance(store.own, to: header.dot.sequence, chain: chain, on: store.connection)
         store.lastTime = header.time
         store.noteTime(header.time)
-        try History.append(header, peer: store.own, chain: chain, counts: counts, rows: rows(counts), store)
+        try History.append(
+            header, peer: store.own, chain: chain, counts: counts,
+            rows: rows(counts).merging(moved) { $0.adding($1) }, store)
         return RecordedTransaction(dot: header.dot, chain: chain, counts: counts)
     }
 

@@ -34,6 +34,7 @@ struct SchemaReconciliation {
         if try holdReferences(&columns) { try store.reloadCatalog() }
         var keys = try reconcileKeys(kinds)
         if !keys.isEmpty { try store.reloadCatalog() }
+        for table in store.catalog.tables where keys[table.id] != nil { try store.noteOtherKey(of: table) }
         findings.newColumns = columns.mapValues { Set($0.added) }
         findings.releasedColumns = columns.mapValues { Set($0.released) }
         findings.retypedColumns = try reconcileTypes()

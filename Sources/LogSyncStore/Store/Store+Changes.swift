@@ -46,6 +46,9 @@ extension Store {
         }
     }
 
+    /// Up to which token the rows of tables went by other keys than these, by the tables' names in logs.
+    package func keysSince() throws -> [String: Int64] { try database.read { try $0.keysSince() } }
+
     /// Of which columns these are; none where the table is not here.
     package func tombstoneColumns(of name: String) throws -> [String] {
         try database.read { store in

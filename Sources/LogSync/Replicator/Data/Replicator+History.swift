@@ -94,6 +94,7 @@ extension ReplicatedStore {
     func history(_ filter: HistoryFilter) throws -> [HistoryTransaction] {
         let (names, tableNames) = (try names(), try store.tableNames())
         let keys = Dictionary(try store.primaryKeyColumns().map { (tableNames[$0.key] ?? $0.key, $0.value) }) { $1 }
+        let since = Dictionary(try store.keysSince().map { (tableNames[$0.key] ?? $0.key, $0.value) }) { $1 }
         var found: [HistoryTransaction] = []
         let start = max(filter.after.value, try store.historyStart() - 1)
         guard filter.limit ?? 1 > 0 else { return [] }
@@ -102,7 +103,7 @@ extension ReplicatedStore {
                 token: token(entry.token), cause: cause(of: entry), dot: entry.dot, peer: names[entry.dot.peer],
                 author: entry.author, context: entry.context, time: Timestamp(milliseconds: entry.time.milliseconds),
                 tables: (entry.rows ?? entry.counts.mapValues(TableChanges.init(unlisted:))).named(tableNames),
-                keys: keys)
+                keys: since.isEmpty ? keys : keys.filter { since[$0.key, default: -1] < entry.token })
             if filter.contains(transaction) { found.append(transaction) }
             return found.count < filter.limit ?? .max
         }
@@ -114,6 +115,7 @@ extension ReplicatedStore {
         case .transaction: entry.dot.peer == peer ? .recorded : .imported
         case .snapshot: .joinedSnapshot
         case .settled: .settled
+        case .moved: .recorded
         }
     }
 }

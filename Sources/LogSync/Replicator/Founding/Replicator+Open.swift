@@ -175,7 +175,7 @@ extension Replicator {
         }
     }
 
-    /// Has the observations of the program's connection notice what it does not write itself, until ``close()``.
+    /// Has the observations of the program's connection notice what is imported or settled, until ``close()``.
     private func notify(_ writer: any DatabaseWriter) {
         let (changes, logger, path) = (changes, configuration.logger, path)
         notifying = Task { [weak self] in

@@ -4,7 +4,8 @@ public import LogSyncModel
 
 /// A row's primary key in this store: the value that GRDB's `fetchOne(db, key:)` takes.
 public struct RowKey: Hashable, Sendable {
-    /// The names of the key's columns, in key order; fewer than ``values`` where the table is not here any more.
+    /// The names of the key's columns, in key order; fewer than ``values`` where the table is not here any more,
+    /// or its rows went by another key then.
     public var columns: [String]
     public var values: [Value]
 

@@ -21,4 +21,9 @@ package enum HistoryCause: String, Sendable {
     case snapshot
     /// Rows changed on this machine without one, as a parked row that has room now.
     case settled
+    /// A program at this store gave rows other integers, of which other peers hear nothing.
+    case moved
+
+    /// Whether a program at this store did it, where it is nobody's transaction.
+    var isOwn: Bool { self == .moved }
 }

@@ -85,6 +85,21 @@ extension OpenStore {
         ORDER BY 1
         """
 
+    // MARK: Keys
+
+    /// Up to which token the rows of tables went by other keys than today, by the tables' names in logs.
+    func keysSince() throws -> [String: Int64] {
+        try facts.values(under: Self.keySince).reduce(into: [:]) { $0[$1.name] = $1.value.asInteger }
+    }
+
+    /// From here on the rows of a table go by another key.
+    func noteOtherKey(of table: TrackedTable) throws {
+        try facts.set(Self.keySince + table.name, .integer(try lastHistoryToken()))
+        try Subscriptions.noteOtherKey(of: table, self)
+    }
+
+    private static let keySince = "key_since "
+
     // MARK: Tombstones
 
     /// The positions of the columns of which a deleted row's values are kept.
@@ -92,7 +107,9 @@ extension OpenStore {
         if let known = tombstones[table.id] { return known }
         let positions: [Int]
         if let names = try facts.text(Self.tombstone + table.name) {
-            positions = try KeyList.decode(names).compactMap { table.localPositions[$0.folded] }
+            positions = try KeyList.decode(names).compactMap { name in
+                table.columns.firstIndex { $0.name.folded == name.folded } ?? table.localPositions[name.folded]
+            }
         } else {
             positions = []
         }
@@ -101,7 +118,10 @@ extension OpenStore {
     }
 
     /// From now on these columns' values are kept of rows that imports delete; none for an empty list.
+    ///
+    /// - Parameter names: as the database has them. They are kept as logs have them, which stay where one is renamed.
     func setTombstoneColumns(_ names: [String], of table: TrackedTable) throws {
+        let names = names.compactMap { table.localPositions[$0.folded].map { table.columns[$0].name } }
         try facts.set(Self.tombstone + table.name, names.isEmpty ? .null : .text(KeyList.encode(names)))
         tombstones = [:]
     }

@@ -133,15 +133,17 @@ struct Subscriptions {
     /// Tells of what the history has beyond what each subscription was served.
     func serve() throws {
         let last = try store.lastHistoryToken()
-        let waiting = try all().filter { $0.served < last }
+        let waiting = try renewed(all()).filter { $0.served < last }
         guard let first = waiting.map(\.served).min() else { return }
         var changes: [String: Changes] = [:]
+        let keysSince = try store.keysSince()
         try store.forEachHistoryEntry(after: first) { entry in
-            for subscription in waiting where subscription.served < entry.token {
+            for subscription in waiting
+            where max(subscription.served, keysSince[subscription.table] ?? 0) < entry.token {
                 guard let rows = entry.rows.map({ $0[subscription.table] }) ?? entry.unlisted(subscription.table) else {
                     continue
                 }
-                if entry.cause == .transaction, entry.dot.peer == store.ownID {
+                if entry.cause.isOwn || entry.cause == .transaction && entry.dot.peer == store.ownID {
                     let known = changes[subscription.name, default: Changes()].local
                     changes[subscription.name, default: Changes()].local = known.adding(rows)
                 } else {
@@ -153,14 +155,49 @@ struct Subscriptions {
         }
         for subscription in waiting {
             try servingWhole(subscription) {
-                if let changes = changes[subscription.name], let table = store.catalog[subscription.table] {
-                    try serve(subscription, changes, table, upTo: last)
-                }
+                guard let table = store.catalog[subscription.table] else { throw isNotHere(subscription.table) }
+                if let changes = changes[subscription.name] { try serve(subscription, changes, table, upTo: last) }
                 try connection.run(
                     "UPDATE logsync_subscription SET served = ?, trouble = NULL WHERE name = ?", .integer(last),
                     .text(subscription.name))
             }
         }
+    }
+
+    private func isNotHere(_ table: String) -> LogSyncError {
+        LogSyncError(.usage, "the table \(table) is not in this store", subject: .table(table))
+    }
+
+    // MARK: Other keys
+
+    private static let formerKey = "members_by_former_key "
+
+    /// Notes that the rows of a table go by another key from here on. Which of them are members is looked up when
+    /// subscriptions are served next: within a program's own connection no condition is looked at.
+    static func noteOtherKey(of table: TrackedTable, _ store: OpenStore) throws {
+        guard try store.has("logsync_subscription") else { return }
+        for row in try store.connection.rows(
+            "SELECT name FROM logsync_subscription WHERE table_name = ?", .text(table.name))
+        {
+            try store.facts.set(formerKey + String(text: row[0]), .integer(1))
+        }
+    }
+
+    /// Has the members of subscriptions go by the keys that rows have. What is within a condition by now is no news.
+    private func renewed(_ subscriptions: [StoredSubscription]) throws -> [StoredSubscription] {
+        for subscription in subscriptions {
+            guard try store.facts.value(Self.formerKey + subscription.name) == .integer(1) else { continue }
+            try servingWhole(subscription) {
+                guard let table = store.catalog[subscription.table] else { throw isNotHere(subscription.table) }
+                let rows = try prepare(table.selectMembers(subscription.condition), subscription)
+                try connection.run("DELETE FROM logsync_member WHERE subscription = ?", .text(subscription.name))
+                while try rows.step() {
+                    try insert((0..<rows.columnCount).map { rows.value($0) }, subscription.name, table)
+                }
+                try store.facts.set(Self.formerKey + subscription.name, .null)
+            }
+        }
+        return subscriptions
     }
 
     /// Serves a subscription, or leaves it as it was: a condition that fails, as one that names a column which is gone, is
