@@ -39,10 +39,15 @@ final class UndoRow {
     /// What the columns held before the group, as far as they were restored, and before the undo.
     var targets: [Int: UndoValue] = [:]
     var formers: [Int: UndoValue] = [:]
+    /// The keys that it had when the undo began, and before the group.
+    let start: [UndoValue]
+    var origin: [UndoValue]
 
     init(_ table: UndoTable, _ key: [UndoValue]) {
         self.table = table
         self.key = key
+        start = key
+        origin = key
     }
 
     /// Whether the group left nothing of it, and found nothing.
@@ -84,6 +89,14 @@ final class UndoReversal {
         returning[table.name]?.contains(integer) ?? false
     }
 
+    /// The integer to which a row of the group goes back that had another one when the undo began.
+    func origin(of integer: Int64, in table: String) -> UndoValue? {
+        rows.first { row in
+            row.table.name.lowercased() == table.lowercased() && !row.isLeft && row.start == [UndoValue(integer)]
+                && row.table.keyIndex.map(row.own.contains) ?? false
+        }?.origin.first
+    }
+
     /// A row does not come back.
     func takePlace(of identity: DatabaseValue) { places[identity] = nil }
 
@@ -118,6 +131,7 @@ final class UndoReversal {
                 row.isInserted = true
             } else {
                 standing[place(change.before)] = row
+                row.origin = table.key(of: change.before)
             }
             guard !row.isDeleted else { return row }
             let columns = kind == "insert" ? Array(change.after.indices) : change.changed

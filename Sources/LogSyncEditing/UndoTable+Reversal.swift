@@ -66,7 +66,10 @@ extension UndoTable {
         guard !identity.isNull else { return integer }
         if let place = reversal.places[identity] { return UndoValue(place) }
         guard let rows = try ReturnedRows(parent, db) else { return integer }
-        if let place = try rows.integer(of: identity, db) { return UndoValue(place) }
+        if let place = try rows.integer(of: identity, db) {
+            // It goes back with the group, unless that is not recorded yet.
+            return UndoValue(place) == integer ? integer : reversal.origin(of: place, in: parent) ?? UndoValue(place)
+        }
         return try rows.identity(at: integer.databaseValue, db) == nil ? integer : nil
     }
 

@@ -228,11 +228,16 @@ public final class KeyValueStore: Sendable {
 
     /// Sets a value; nil removes the key.
     ///
-    /// - Throws: `LogSyncError`: `quota` where the limits would be exceeded, and nothing is written; GRDB's `DatabaseError`.
+    /// - Throws: `LogSyncError`: `quota` where the limits would be exceeded, `usage` for a number that is none (NaN), which SQLite
+    ///   does not keep, and nothing is written; GRDB's `DatabaseError`.
     public func set<T: DatabaseValueConvertible & Sendable>(_ value: T?, for key: String) async throws {
         guard let value = value?.databaseValue, !value.isNull else {
             _ = try await remove(key)
             return
+        }
+        if case .double(let number) = value.storage, number.isNaN {
+            throw LogSyncError(
+                .usage, "\(key.debugDescription) was not set: SQLite keeps no NaN", help: "Remove the key in its place")
         }
         let limits = limits
         try await database.write { db in

@@ -176,6 +176,17 @@ import Testing
         await copy.close()
     }
 
+    @Test("A number that is none is refused, and what the key had stays")
+    func notANumber() async throws {
+        let store = try await open("a")
+        try await store.set(1.5, for: "size")
+        let error = await #expect(throws: LogSyncError.self) { try await store.set(Double.nan, for: "size") }
+        #expect(error?.code == .usage && error?.message.contains("size") == true)
+        #expect(try store.value(Double.self, for: "size") == 1.5)
+        try await store.set(Double.infinity, for: "size")
+        #expect(try store.value(Double.self, for: "size") == .infinity)
+    }
+
     @Test("What exceeds the limits is refused, and what does not grow is taken")
     func quota() async throws {
         let a = try await open("a", KeyValueLimits(keys: 2, keyBytes: 4, bytes: 20))

@@ -198,4 +198,39 @@ import Testing
         #expect(
             try await rows("SELECT * FROM item UNION ALL SELECT item, name FROM part", peers) == ["4 four", "4 first"])
     }
+
+    @Test(
+        "Rows go back to their integers with what refers to them, though others know these by now",
+        arguments: [true, false])
+    func renumbered(isSwap: Bool) async throws {
+        let schema = """
+            CREATE TABLE p(id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE c(id INTEGER PRIMARY KEY, p INTEGER REFERENCES p(id), name TEXT);
+            INSERT INTO p VALUES(1, 'a'), (2, 'b'); INSERT INTO c VALUES(1, 1, 'of a'), (2, 2, 'of b');
+            """
+        let (peers, undo) = try await make(schema, "p", "c")
+        let rows = "SELECT p.id, c.id, c.name FROM c JOIN p ON p.id = c.p ORDER BY c.name"
+        let (before, after) = (
+            ["1 1 of a", "2 2 of b"], isSwap ? ["2 1 of a", "1 2 of b"] : ["11 1 of a", "12 2 of b"]
+        )
+        let move =
+            isSwap
+            ? "UPDATE p SET id = id + 2; UPDATE p SET id = 5 - id; UPDATE c SET p = 3 - p"
+            : "UPDATE p SET id = id + 10; UPDATE c SET p = p + 10"
+        for isSettled in [true, false] {
+            try await group("PRAGMA defer_foreign_keys = ON; \(move)", undo, peers)
+            #expect(try await self.rows(rows, peers) == after)
+            if isSettled { try await peers.settle() }
+            #expect(try await undo.undo()?.left == [])
+            #expect(try await self.rows(rows, peers) == before)
+            if isSettled { try await peers.settle() }
+            #expect(try await undo.redo()?.left == [])
+            #expect(try await self.rows(rows, peers) == after)
+            if isSettled { try await peers.settle() }
+            #expect(try await undo.undo()?.left == [])
+            #expect(try await self.rows(rows, peers) == before)
+            try await peers.settle()
+            try await peers.expectSame()
+        }
+    }
 }

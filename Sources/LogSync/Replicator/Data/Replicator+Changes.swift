@@ -6,11 +6,11 @@ import LogSyncStore
 extension Replicator {
     /// Rows that change from now on without the program's doing: by imports, also those of other processes at this store
     /// as far as this replicator is running or syncs, and by what is settled on this machine. Each access is a stream of
-    /// its own.
+    /// its own, which keeps the last 10,000 changes for a loop that has not come to them.
     public nonisolated var changes: AsyncStream<StoreChange> { changeHub.stream() }
 
     /// What changed since a moment that the program remembers, without its doing, and then as it happens: one loop, and
-    /// nothing falls between.
+    /// nothing falls between. A loop that is more than 10,000 changes behind misses the oldest; begun anew it has them.
     ///
     /// ```swift
     /// for await change in try await replicator.changes(after: lastSeen) {

@@ -59,7 +59,7 @@ public struct SubscriptionEvent: Sendable {
 
     /// The store's path.
     public var store: String
-    /// Grows with each event of the store. One that is told again, because a process ended over it, has the same.
+    /// Grows with each event of the store, and begins again where a backup of the store takes its place. One that is told again, because a process ended over it, has the same.
     public var id: Int64
     /// The subscription's name.
     public var subscription: String
