@@ -58,6 +58,21 @@ struct UndecidedColumnTests {
         #expect(try self.rows(Self.shown, try await world.clone("c")) == expected)
     }
 
+    @Test("leave nothing behind when the store leaves, and neither do tables that were dropped")
+    func left() async throws {
+        let world = try World()
+        let (a, _) = try await pair(
+            world,
+            "INSERT INTO t VALUES(1,'same','same'); CREATE TABLE u(id INTEGER PRIMARY KEY, v TEXT); INSERT INTO u(v) VALUES('v')"
+        )
+        try a.execute(Self.exchange + "DROP TABLE u")
+        try await a.sync()
+        let own = "SELECT name FROM sqlite_master WHERE name LIKE 'logsync%'"
+        #expect(try Set(["logsync_undecided", "logsync_dropped"]).isSubset(of: a.strings(own)))
+        try await a.with { _ = try await $0.leave() }
+        #expect(try a.strings(own) == [])
+    }
+
     @Test("are what they are called where the command says so")
     func madeAnew() async throws {
         let world = try World()

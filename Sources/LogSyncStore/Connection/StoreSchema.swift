@@ -157,7 +157,9 @@ enum StoreSchema {
         CREATE TABLE IF NOT EXISTS logsync_receipt(peer BLOB PRIMARY KEY NOT NULL, counter INTEGER NOT NULL);
         """
 
-    /// Made when it is first needed.
+    /// What is made when it is first needed.
+    static let later = [undecided, dropped]
+
     static let undecided = """
         -- What rows held in columns of which it is to be decided what they are, as digests.
         CREATE TABLE IF NOT EXISTS logsync_undecided(
@@ -165,7 +167,6 @@ enum StoreSchema {
             PRIMARY KEY(table_id, column, identity)) WITHOUT ROWID;
         """
 
-    /// Made when it is first needed.
     static let dropped = """
         -- What rows of tables held that are not here any more.
         CREATE TABLE IF NOT EXISTS logsync_dropped(

@@ -184,7 +184,7 @@ struct OwnObjects {
     /// The tables that every store has.
     private static func tables() throws -> Set<String> {
         try Connection.inMemory { connection in
-            try connection.execute(StoreSchema.sql)
+            for sql in [StoreSchema.sql] + StoreSchema.later { try connection.execute(sql) }
             return Set(try OwnObjects(connection: connection).named().filter { $0.type == "table" }.map(\.name))
         }
     }
