@@ -161,6 +161,24 @@ struct TablesFilledAnewTests {
         try await expectAgreement(world, [a, b], ["Cy 0", "Di 4"], Self.names)
     }
 
+    @Test("keeps a row that its program inserts later, though others have deleted one that held the same")
+    func insertedLater() async throws {
+        let (world, a, b) = try await pair(hasChild: false)
+        try a.execute("DROP TABLE p")
+        try await a.sync()
+        try b.execute("DELETE FROM p WHERE name = 'Bob'")
+        try await settle(b, a)
+        try a.execute(Self.table + "INSERT INTO p VALUES(1, 'Ann', 0), (3, 'Di', 0), (4, 'Cy', 0)")
+        try await settle(a, b)
+        var later = a
+        later.configuration.clock = FixedClock(SystemClock().now() + 61_000)
+        try await later.sync()
+        try a.execute("INSERT INTO p VALUES(2, 'Bob', 0)")
+        try await settle(later, b)
+        for machine in [a, b] { #expect(try machine.strings(Self.names) == ["Ann 0", "Bob 0", "Cy 0", "Di 0"]) }
+        _ = world
+    }
+
     @Test("shows what others have written to it when its program has had a minute")
     func unfilled() async throws {
         let (_, a, b) = try await pair(hasChild: false)

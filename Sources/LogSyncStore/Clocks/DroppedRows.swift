@@ -141,7 +141,8 @@ struct DroppedRows {
     /// - Parameter hidden: as it was kept.
     func isWaiting(_ hidden: HiddenRows.Row, _ full: RowState) throws -> Bool {
         guard hidden.state == .unknownTable else { return false }
-        return try !full.state.cellsByName.lostColumns.isEmpty || isWaiting(for: hidden.identity, in: hidden.table)
+        if !full.state.cellsByName.lostColumns.isEmpty { return true }
+        return try isWaiting(hidden.table) && row(hidden.identity, in: hidden.table) != nil
     }
 
     /// Whether some table's program has had the time to fill it.
@@ -151,11 +152,6 @@ struct DroppedRows {
         store.hasDropped = !waiting.isEmpty
         let now = store.configuration.clock.now()
         return !waiting.allSatisfy { 0..<patience ~= now - $0 }
-    }
-
-    /// Whether a row is left to the program that may be about to put it into its table.
-    func isWaiting(for identity: RowIdentity, in table: String) throws -> Bool {
-        try isWaiting(table) && row(identity, in: table) != nil
     }
 
     /// Whether a table's rows are left to its program for the time being.

@@ -298,9 +298,10 @@ struct SchemaReconciliation {
         let shownRows = ShownRows(store)
         let dropped = DroppedRows(store)
         for table in store.catalog.tables {
+            let isLeft = try dropped.isWaiting(table.name)
             let rows = try hidden.rows(.unknownTable, of: table.name).filter { row in
                 // Its program is about to put it there.
-                if try dropped.isWaiting(for: row.identity, in: table.name) { return false }
+                if isLeft, try dropped.row(row.identity, in: table.name) != nil { return false }
                 return row.clock.cellsByName.values.allSatisfy { $0.versions.allSatisfy { $0.value != nil } }
             }
             for var row in rows.sorted(by: { ($0.integer ?? 0) < ($1.integer ?? 0) }) {

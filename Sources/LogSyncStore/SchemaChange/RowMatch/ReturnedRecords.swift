@@ -98,14 +98,19 @@ struct ReturnedRecords {
         ).map(\.[0].asInteger)
         // As long as all of them are kept.
         var copies = CopiedRows(columns.known, of: table)
-        for found in try places.prefix(Self.enough).compactMap({ try mayBe(at: $0, in: table) }) {
-            copies.add(columns.known(found.row.values), found.dropped.digests)
+        let reader = shownRows.reader(table)
+        if table.localInteger != nil {
+            for place in places.prefix(Self.enough) {
+                guard let row = try reader.row(at: place), let before = try dropped.row(at: place, in: table.name)
+                else { continue }
+                copies.add(columns.known(row.values), before.digests)
+            }
         }
         let areLikely = !copies.isEmpty && copies.areLikely
         var isAny = false
         var left: [Int64] = []
         for place in places {
-            guard let row = try shownRows.reader(table).row(at: place) else { continue }
+            guard let row = try reader.row(at: place) else { continue }
             if let dropped = try sure(row, at: place, columns) {
                 isAny = try giveBack((row, dropped), at: place, columns) || isAny
             } else if areLikely {
@@ -113,8 +118,9 @@ struct ReturnedRecords {
             }
         }
         for place in left {
-            guard let found = try mayBe(at: place, in: table) else { continue }
-            isAny = try giveBack(found, at: place, columns) || isAny
+            guard let row = try reader.row(at: place), let before = try dropped.row(at: place, in: table.name)
+            else { continue }
+            isAny = try giveBack((row, before), at: place, columns) || isAny
         }
         return isAny
     }
@@ -125,21 +131,17 @@ struct ReturnedRecords {
         if table.localInteger == nil && !table.key.isEmpty {
             return try shownRows.spelledIdentity(row, in: table).flatMap { try dropped.row($0, in: table.name) }
         }
-        if let found = try mayBe(at: place, in: table), isSame(found, columns) { return found.dropped }
+        if table.localInteger != nil, let found = try dropped.row(at: place, in: table.name),
+            isSame((row, found), columns)
+        {
+            return found
+        }
         guard let digests = columns.digests(of: row) else { return nil }
         let found = try dropped.rows(holding: digests, in: table.name)
         if table.localInteger == nil { return found.first }
         // Under another integer: it alone held that, and no row names it by the former one.
         let tells = row.values.contains(where: \.tellsRows)
         return found.count == 1 && tells && !store.catalog.hasReferrers(table) ? found[0] : nil
-    }
-
-    /// A row and the one that had its integer, where that is local to this store.
-    private func mayBe(at place: Int64, in table: TrackedTable) throws -> Found? {
-        guard table.localInteger != nil, let row = try shownRows.reader(table).row(at: place),
-            let dropped = try dropped.row(at: place, in: table.name)
-        else { return nil }
-        return (row, dropped)
     }
 
     /// - Returns: false where the row is not hidden any more because its table was gone.
@@ -201,11 +203,12 @@ struct ReturnedRecords {
         try hidden.row(table.name, identity).flatMap { $0.state == .unknownTable && $0.clock.isAlive ? $0 : nil }
     }
 
-    /// Others have deleted a row while it was not there: the program has put it back as it was, and means nothing by it.
+    /// Others have deleted a row while it was not there: the program has put it back as it was, and means nothing by it, as long
+    /// as it fills the table. Later it is a row that is inserted.
     private func removeDeleted(_ found: Found, at place: Int64, _ columns: Columns) throws {
         let (table, identity) = (columns.table, found.dropped.identity)
         let state = try hidden.row(table.name, identity)?.state
-        guard state == nil || state == .dead,
+        guard state == nil || state == .dead, try dropped.isWaiting(table.name),
             try ClockTable(table: table, connection: connection).row(of: identity) == nil,
             isSame(found, columns),
             // A program's own connection would take what refers to it along.
@@ -254,7 +257,7 @@ struct ReturnedRecords {
     /// Whether a row shows what others have written to it while it was not there.
     private func isShown(_ full: RowState, as row: TableReader.Row, in table: TrackedTable) throws -> Bool {
         try table.columns.enumerated().allSatisfy { position, column in
-            guard let cell = full.state.cellsByName[column.name],
+            guard let cell = full.state.cellsByName.first(where: { $0.key.folded == column.name.folded })?.value,
                 let shown = store.shown(cell, table.name, column.name)
             else { return true }
             return try shown == shownRows.identityValue(row.values[position], position, in: table)
