@@ -168,14 +168,15 @@ struct TablesFilledAnewTests {
         try await a.sync()
         try b.execute("DELETE FROM p WHERE name = 'Bob'")
         try await settle(b, a)
-        try a.execute(Self.table + "INSERT INTO p VALUES(1, 'Ann', 0), (3, 'Di', 0), (4, 'Cy', 0)")
+        try a.execute(Self.table + "INSERT INTO p VALUES(3, 'Di', 0), (4, 'Cy', 0)")
         try await settle(a, b)
         var later = a
         later.configuration.clock = FixedClock(SystemClock().now() + 61_000)
         try await later.sync()
         try a.execute("INSERT INTO p VALUES(2, 'Bob', 0)")
         try await settle(later, b)
-        for machine in [a, b] { #expect(try machine.strings(Self.names) == ["Ann 0", "Bob 0", "Cy 0", "Di 0"]) }
+        #expect(try a.strings(Self.names) == ["Bob 0", "Cy 0", "Di 0"])
+        #expect(try b.strings(Self.names) == ["Ann 0", "Bob 0", "Cy 0", "Di 0"])
         _ = world
     }
 
@@ -186,6 +187,7 @@ struct TablesFilledAnewTests {
         try await a.sync()
         try b.execute("UPDATE p SET name = 'Rob', n = 3 WHERE name = 'Bob'")
         try await b.sync()
+        try await a.sync()
         try a.execute(Self.table)
         try await a.sync()
         let x = try a.strings("SELECT quote(id) || quote(name) || quote(n) FROM p")
