@@ -130,6 +130,9 @@ let package = Package(
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             path: "Tests/Support/Trials", swiftSettings: settings),
+        // What a process of tests sets before it uses SQLite.
+        .target(
+            name: "TestProcess", path: "Tests/Support/TestProcess", linkerSettings: [.linkedLibrary("sqlite3")]),
         .testTarget(name: "LogSyncModelTests", dependencies: ["LogSyncModel"], swiftSettings: settings),
         .testTarget(
             name: "LogSyncFormatTests",
@@ -144,7 +147,7 @@ let package = Package(
         .testTarget(
             name: "LogSyncStoreTests",
             dependencies: [
-                "LogSyncStore", "LogSyncState", "LogSyncSQLite", "Forgery", "Trials",
+                "LogSyncStore", "LogSyncState", "LogSyncSQLite", "Forgery", "Trials", "TestProcess",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -153,7 +156,7 @@ let package = Package(
             name: "LogSyncTests",
             dependencies: [
                 "LogSync", "LogSyncEditing", "LogSyncKeyValue", "LogSyncTesting", "LogSyncSQLite", "Forgery",
-                "InotifyEvents",
+                "InotifyEvents", "TestProcess",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

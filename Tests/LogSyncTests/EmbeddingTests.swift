@@ -179,6 +179,8 @@ import Testing
         try await settle(a, b)
         for round in 0..<2 {
             try a.execute("UPDATE note SET body = 'A\(round)'")
+            // Later by the clock, whose times are milliseconds.
+            try await Task.sleep(for: .milliseconds(2))
             try b.execute("UPDATE note SET body = 'B\(round)'")
             try await b.sync()
             // As the command line does, beside the program.

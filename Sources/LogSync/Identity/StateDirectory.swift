@@ -69,8 +69,20 @@ struct StateDirectory: Equatable {
         return geteuid() == 0 && stat(stores, &status) == 0 && status.st_uid != 0
     }
 
-    /// Whether it is there, with all that ``create()`` makes.
-    var isWhole: Bool { [stores, locks, staging].allSatisfy { FileManager.default.fileExists(atPath: $0) } }
+    /// The inodes of the directories that ``create()`` makes; nil for one that is not there.
+    var inodes: [UInt64?] {
+        [stores, locks, staging].map { directory in
+            var status = stat()
+            return stat(directory, &status) == 0 ? UInt64(status.st_ino) : nil
+        }
+    }
+
+    /// Whether one of the directories is not there, or is another than it was, made again by what needed it first.
+    ///
+    /// - Parameter before: what ``inodes`` were.
+    func isRemoved(since before: [UInt64?]) -> Bool {
+        zip(before, inodes).contains { before, now in now == nil || before != nil && now != before }
+    }
 
     /// Makes the directories.
     ///

@@ -110,6 +110,7 @@ extension Replicator {
                 state.trouble = .locked
                 wake.reasons.insert(.full)
             }
+            let (directory, inodes) = (stateDirectory, stateDirectory.inodes)
             var isAtWork = false
             defer {
                 if isAtWork { endWork() }
@@ -152,9 +153,11 @@ extension Replicator {
                     announceHolder(error, &state)
                 } else if storeReturn?.isWaiting ?? false {
                     announceReturn(error, &state)
-                } else if !stateDirectory.isWhole, (try? stateDirectory.create()) != nil {
+                } else if directory == stateDirectory, directory.isRemoved(since: inodes),
+                    (try? directory.create()) != nil
+                {
                     configuration.logger.notice(
-                        "\(stateDirectory.path) was removed, and is made again: \(error.message)")
+                        "\(directory.path) was removed, and is made again: \(error.message)")
                     state.retrySoon()
                 } else {
                     announce(error, &state)
