@@ -1,4 +1,4 @@
-package import LogSyncModel
+import LogSyncModel
 
 /// What the main database declares as tables, read at once: SQLite has no index by which to find one declaration, so to
 /// ask for each of many would take the square of their number.

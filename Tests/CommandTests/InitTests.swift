@@ -130,7 +130,7 @@ import Testing
             CREATE TRIGGER x AFTER INSERT ON t WHEN NEW.kind = "a" BEGIN INSERT INTO f VALUES ("new"); END;
             INSERT INTO t VALUES (1, 'a', 1); INSERT INTO doc(j) VALUES ('{"of": "it"}');
             """)
-        try await tool.succeed(arguments(tool, "--peer", "here"))
+        _ = try await tool.succeed(arguments(tool, "--peer", "here"))
         let cloned = try await tool.succeed(
             "clone", "--container", tool.path("shared"), "--content", "books", tool.path("b.db"), "--peer", "there")
         #expect(!cloned.output.contains("left out"), "\(cloned)")

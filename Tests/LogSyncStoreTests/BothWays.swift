@@ -101,7 +101,7 @@ extension Store {
         var changes: [String] = []
         for group in try groups(of: entry) {
             for row in 0..<group.rowCount {
-                let integer = group.integers.isEmpty ? "" : " at \(group.integers[row])"
+                let integer = group.integers.isEmpty ? "" : " at \(group.integers[row].map(String.init) ?? "none")"
                 let cells = group.columns.map { column in
                     let time = column.times.isEmpty ? "" : " at \(column.times[row])"
                     let base = column.bases.isEmpty ? "" : " on \(column.bases[row])"

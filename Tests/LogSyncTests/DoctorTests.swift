@@ -24,11 +24,8 @@ private struct MessageHandler: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    func log(
-        level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String,
-        function: String, line: UInt
-    ) {
-        messages.all.withLock { $0.append(message.description) }
+    func log(event: LogEvent) {
+        messages.all.withLock { $0.append(event.message.description) }
     }
 }
 

@@ -175,7 +175,7 @@ import Testing
         let plain = a
         a.configuration.policies["joined"] = Self.joined
         b.configuration.policies["joined"] = Self.joined
-        try await a.with { try await $0.setPolicy("joined", for: "note.body") }
+        _ = try await a.with { try await $0.setPolicy("joined", for: "note.body") }
         try await settle(a, b)
         for round in 0..<2 {
             try a.execute("UPDATE note SET body = 'A\(round)'")
@@ -246,7 +246,7 @@ import Testing
         try await b.pool.write { try $0.execute(sql: "INSERT INTO tag(name) VALUES('play'), ('work')") }
         _ = try await b.replicator.sync()
         func table() async throws -> [Int64: String] {
-            let rows = try await b.pool.read { try Row.fetchAll($0, sql: "SELECT id, name FROM tag") }
+            let rows = try b.pool.read { try Row.fetchAll($0, sql: "SELECT id, name FROM tag") }
             return Dictionary(uniqueKeysWithValues: rows.map { ($0[0], $0[1]) })
         }
         var view = try await table()

@@ -80,7 +80,7 @@ struct InUseTests {
         let fileSystem = BusyFileSystem { count in
             try writing.insert("meanwhile-\(count)")
             let store = try Store.open(writing.path, configuration: StoreConfiguration())
-            try store.record()
+            _ = try store.record()
             try store.close()
         }
         let report = try await verify(a.path, as: machine(on: fileSystem))
@@ -182,7 +182,7 @@ struct InUseTests {
         let writing = a
         try a.insert("recorded")
         let store = try Store.open(a.path, configuration: StoreConfiguration())
-        try store.record()
+        _ = try store.record()
         let dots = try store.outbox(unpublishedOnly: true).map(\.dot)
         try store.close()
         #expect(dots.count == 1)

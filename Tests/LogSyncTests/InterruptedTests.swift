@@ -59,7 +59,7 @@ struct InterruptedTests {
         try await killed.initialize()
         #expect(try killed.ids() == ["one", "two"])
         for machine in [b, killed] {
-            try await machine.with { try await $0.leave() }
+            _ = try await machine.with { try await $0.leave() }
             #expect(try journal(machine) == "delete")
             #expect(try own(machine) == 0)
         }

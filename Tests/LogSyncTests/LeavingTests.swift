@@ -107,7 +107,7 @@ struct LeavingTests {
     func leave() async throws {
         let gone = try await c.peer()
         try c.insert("the last of c")
-        try await c.with { try await $0.leave() }
+        _ = try await c.with { try await $0.leave() }
         try await settle(a, b)
         #expect(try a.ids().contains("the last of c"))
         try await expectCollected(without: gone)

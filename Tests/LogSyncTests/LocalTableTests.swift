@@ -45,7 +45,7 @@ struct LocalTableTests {
         try await a.sync()
         #expect(try await schemas().count == 2)
         #expect(try await world.clone("c").count("SELECT count(*) FROM cache") == 4)
-        try await a.with { try await $0.sync() }
+        _ = try await a.with { try await $0.sync() }
         #expect(try await schemas().count == 2)
     }
 

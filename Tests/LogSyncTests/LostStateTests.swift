@@ -32,7 +32,7 @@ struct LostStateTests {
     func removed(part: String) async throws {
         let daemon = try a.replicator()
         let peer = try await daemon.status().peer.id
-        try await daemon.sync()
+        _ = try await daemon.sync()
         for round in 0..<3 {
             try remove(part)
             try a.insert("a \(round)")
@@ -65,6 +65,7 @@ struct LostStateTests {
         watched.configuration.fileSystem = InterruptedFileSystem { path in
             guard path.hasPrefix(a.configuration.stateDirectory), removal.isDue() else { return }
             try? remove("")
+        } hasFailed: {
             if moment == .inTheMiddleAndMadeAgain { try? StateDirectory(a.configuration.stateDirectory).create() }
         }
         let daemon = try watched.replicator()
@@ -100,7 +101,7 @@ struct LostStateTests {
     func publishedBeside() async throws {
         let daemon = try a.replicator()
         let peer = try await daemon.status().peer.id
-        try await daemon.sync()
+        _ = try await daemon.sync()
         // Its receipt is of a run of which this process has not heard.
         try a.insert("two")
         #expect(try await a.sync().published == 1)
@@ -118,7 +119,7 @@ struct LostStateTests {
     func away() async throws {
         let daemon = try a.replicator()
         let peer = try await daemon.status().peer.id
-        try await daemon.sync()
+        _ = try await daemon.sync()
         try FileManager.default.moveItem(atPath: world.container, toPath: world.container + "-away")
         try remove("/stores")
         try a.insert("two")
@@ -139,7 +140,7 @@ struct LostStateTests {
         try a.insert("two")
         let daemon = try a.replicator()
         let peer = try await daemon.status().peer.id
-        try await daemon.sync()
+        _ = try await daemon.sync()
         await daemon.close()
         try remove("")
         try backup.write(to: URL(fileURLWithPath: a.path))
@@ -153,7 +154,7 @@ struct LostStateTests {
         var impatient = a
         impatient.configuration.wait = .milliseconds(100)
         let daemon = try impatient.replicator()
-        try await daemon.sync()
+        _ = try await daemon.sync()
         try remove("/locks")
         let directory = StateDirectory(a.configuration.stateDirectory)
         try directory.create()
@@ -162,7 +163,7 @@ struct LostStateTests {
         let refused = await #expect(throws: LogSyncError.self) { try await daemon.sync() }
         #expect(refused?.code == .locked)
         other.step.release()
-        try await daemon.sync()
+        _ = try await daemon.sync()
         await daemon.close()
     }
 
@@ -180,14 +181,20 @@ struct LostStateTests {
     }
 }
 
-/// A file system in which something happens before a file is made.
+/// A file system in which something happens before a file is made, and where that fails.
 private struct InterruptedFileSystem: ForwardingFileSystem {
     let base = PosixFileSystem()
     let willCreate: @Sendable (String) -> Void
+    let hasFailed: @Sendable () -> Void
 
     func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
         willCreate(path)
-        return try base.create(path, permissions: permissions)
+        do throws(FileSystemError) {
+            return try base.create(path, permissions: permissions)
+        } catch {
+            hasFailed()
+            throw error
+        }
     }
 }
 

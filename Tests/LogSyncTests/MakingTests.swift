@@ -138,7 +138,7 @@ struct MakingTests {
         let a = try await world.founder("a", rows: ["one"])
         let b = try await world.clone("b")
         try a.insert("two")
-        try await a.with { try await $0.leave() }
+        _ = try await a.with { try await $0.leave() }
         #expect(await code { try await a.sync() } == .notReplicated)
         #expect(try a.ids() == ["one", "two"])
         #expect(try a.count("SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%'") == 0)

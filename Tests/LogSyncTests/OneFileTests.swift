@@ -38,7 +38,7 @@ struct OneFileTests {
 
     @Test("Soon after a program has closed it, all rows are in the file itself, and nobody writes it again")
     func closed() async throws {
-        let replicator = try await a.replicator()
+        let replicator = try a.replicator()
         await replicator.start()
         for number in 1...3 {
             try a.execute("INSERT INTO t(x) VALUES('\(number)')")
@@ -60,7 +60,7 @@ struct OneFileTests {
 
     @Test("A program that keeps it open goes on with its log")
     func open() async throws {
-        let replicator = try await a.replicator()
+        let replicator = try a.replicator()
         await replicator.start()
         try a.execute("INSERT INTO t(x) VALUES('one')")
         var configuration = Configuration()
@@ -78,7 +78,7 @@ struct OneFileTests {
 
     @Test("A program that opens it meanwhile and waits for nobody is never told that it is locked")
     func neverLocked() async throws {
-        let replicator = try await a.replicator()
+        let replicator = try a.replicator()
         await replicator.start()
         for number in 1...3 {
             try a.execute("INSERT INTO t(x) VALUES('\(number)')")
@@ -115,7 +115,7 @@ struct OneFileTests {
 
     @Test("Another database that takes its place has nothing of the log", arguments: [false, true])
     func replaced(isCopy: Bool) async throws {
-        let replicator = try await a.replicator()
+        let replicator = try a.replicator()
         await replicator.start()
         var number = 0
         for _ in 1...2 {

@@ -233,7 +233,7 @@ struct SameLettersTests {
     @Test("A union has both")
     func union() async throws {
         try await begin("CREATE TABLE t(id TEXT PRIMARY KEY NOT NULL, tags TEXT); INSERT INTO t VALUES('x', '[]')")
-        try await a.with { try await $0.setPolicy("union", for: "t.tags") }
+        _ = try await a.with { try await $0.setPolicy("union", for: "t.tags") }
         try await settle(a, b)
         try a.execute("UPDATE t SET tags = '[\"\(Self.composed)\"]'")
         try b.execute("UPDATE t SET tags = '[\"\(Self.decomposed)\"]'")

@@ -190,7 +190,7 @@ struct SchemaInMotionTests {
             try machine.execute("ALTER TABLE t RENAME TO tt; ALTER TABLE tt RENAME COLUMN n TO total")
             try await machine.sync()
         }
-        try await a.with { try await $0.setPolicy("sum", for: "tt.total") }
+        _ = try await a.with { try await $0.setPolicy("sum", for: "tt.total") }
         try await settle(a, b)
         try a.execute("UPDATE tt SET total=total+1")
         try b.execute("UPDATE tt SET total=total+5")

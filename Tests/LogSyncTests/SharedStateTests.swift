@@ -28,7 +28,7 @@ struct SharedStateTests {
         #expect(now.nonces == noted.nonces && now.receiptCounter == noted.receiptCounter)
         #expect(now.sequence == noted.sequence)
         // Else its receipt would be another store's, and this one another peer.
-        try await daemon.sync()
+        _ = try await daemon.sync()
         #expect(try await daemon.status().identity == nil)
         #expect(try await daemon.step { $0.peer } == peer)
         await daemon.close()
@@ -49,7 +49,7 @@ struct SharedStateTests {
                 for (number, replicator) in replicators.enumerated() {
                     group.addTask {
                         try a.insert("a \(round) \(number)")
-                        try await replicator.sync()
+                        _ = try await replicator.sync()
                     }
                 }
                 try await group.waitForAll()

@@ -29,7 +29,7 @@ struct StagedFileTests {
         #expect(leftBehind > 0)
         // Of a snapshot that was on its way: nothing else is left to do.
         let name = ".logsync-\(try await a.peer())-0123456789abcdef.tmp"
-        FileManager.default.createFile(atPath: "\(staging)/\(name)", contents: Data(count: 1000))
+        _ = FileManager.default.createFile(atPath: "\(staging)/\(name)", contents: Data(count: 1000))
         try await a.sync()
         #expect(try staged(in: staging) == [])
     }
@@ -40,7 +40,7 @@ struct StagedFileTests {
         let a = try await world.founder("a")
         let peer = try await a.peer()
         let path = "\(world.contentPath)/peers/\(peer)/snapshots/.logsync-\(peer)-0123456789abcdef.tmp"
-        FileManager.default.createFile(atPath: path, contents: Data(count: 1000))
+        _ = FileManager.default.createFile(atPath: path, contents: Data(count: 1000))
         try await a.sync()
         #expect(FileManager.default.fileExists(atPath: path))
         try FileManager.default.setAttributes(

@@ -211,7 +211,7 @@ import Testing
         let error = await #expect(throws: LogSyncError.self) { try await b.with { try await $0.unsubscribe("urgent") } }
         #expect(error?.code == .usage)
         try await subscribe(b)
-        try await b.with { try await $0.leave() }
+        _ = try await b.with { try await $0.leave() }
         #expect(try b.count("SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%'") == 0)
     }
 

@@ -211,7 +211,7 @@ struct WatchTests {
         try await eventually("it is ready") { ear.names == ["ready"] }
         try a.insert("two")
         try await a.sync()
-        try await a.with { try await $0.leave() }
+        _ = try await a.with { try await $0.leave() }
         try await eventually("the watch says so") { ear.names.contains("error") }
         #expect(try a.ids() == ["one", "two"])
         await x.stop()

@@ -142,7 +142,7 @@ final class StoreConnection: Sendable {
         do {
             try queue.close()
         } catch {
-            try? queue.inDatabase { _ in box.connection?.unlockAlone() }
+            queue.inDatabase { _ in box.connection?.unlockAlone() }
             throw error
         }
         (box.queue, box.connection) = (nil, nil)

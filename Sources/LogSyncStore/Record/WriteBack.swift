@@ -45,7 +45,7 @@ struct WriteBack {
         for child in store.catalog.tables {
             for reference in child.schema.foreignKeys
             where reference.from.count == 1 && reference.parent.folded == table.schema.name.folded
-                && reference.to.map { $0.folded } == [column.local.folded]
+                && reference.to.map(\.folded) == [column.local.folded]
             {
                 if let place = child.localPositions[reference.from[0].folded], let columns = followed[child.id],
                     FormerReferences.changes(child.columns[place], columns)

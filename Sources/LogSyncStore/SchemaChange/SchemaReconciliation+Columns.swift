@@ -118,7 +118,7 @@ extension SchemaReconciliation {
                 }
                 added.remove(at: index)
             } else if let found = try moved(column, among: added, in: table, schema),
-                try !found.isDoubtful || !isKey(column, of: table)
+                !found.isDoubtful || !isKey(column, of: table)
             {
                 let new = added.remove(at: found.index).element
                 if found.isDoubtful {

@@ -39,7 +39,7 @@ extension SchemaReconciliation {
             !known.contains { $0.name.folded == new.element.name.folded }
         }
         var undecided: [UndecidedColumns.Column] = []
-        for column in known where try !isKey(column, of: table) {
+        for column in known where !isKey(column, of: table) {
             guard let (place, bearer) = present.first(where: { $0.element.name.folded == column.name.folded }) else {
                 continue
             }

@@ -77,7 +77,7 @@ extension Store {
         if !manifest.branches.allSatisfy(known.contains) {
             do {
                 try database.write { store in
-                    guard try !manifest.branches.contains(where: { $0.origin == store.ownID }),
+                    guard !manifest.branches.contains(where: { $0.origin == store.ownID }),
                         try store.adoptBranches(of: manifest)
                     else { throw UnknownBranch() }
                 }

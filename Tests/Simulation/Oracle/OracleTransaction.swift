@@ -17,7 +17,7 @@ extension OracleTransaction: CustomStringConvertible {
                     let operation = column.operation == .set ? "" : "\(column.operation) "
                     return "\(operation)\(column.name)=\(Spelling.value(column.values[index]))"
                 }
-                let integer = group.integers.isEmpty ? "" : " #\(group.integers[index])"
+                let integer = group.integers.isEmpty ? "" : " #\(group.integers[index].map(String.init) ?? "none")"
                 lines.append(
                     "\(group.kind) \(group.table) \(group.identities[index])\(integer) (\(cells.joined(separator: " ")))"
                 )

@@ -1,5 +1,5 @@
 package import LogSyncContainer
-package import LogSyncFormat
+import LogSyncFormat
 package import LogSyncModel
 
 /// A snapshot of which nothing is checked but what hashes say.

@@ -84,7 +84,7 @@ package struct ForgedTransaction {
         sha.update(data: Array("logsync chain 1\0".utf8) + previous.bytes + dot.peer.bytes)
         sha.update(data: Forge.littleEndian(dot.sequence))
         var bytes: [UInt8] = []
-        for (type, payload) in [(Forge.header, header)] + frames.map { (Forge.frame, $0) } + [(Forge.end, end)] {
+        for (type, payload) in [(Forge.header, header)] + frames.map({ (Forge.frame, $0) }) + [(Forge.end, end)] {
             bytes += Forge.blocks(type: type, payload, compresses: compresses)
             for start in stride(from: 0, to: max(payload.count, 1), by: 1 << 20) {
                 let end = min(start + 1 << 20, payload.count)

@@ -1,4 +1,4 @@
-package import Foundation
+import Foundation
 import Forgery
 import GRDBSQLite
 import LogSyncFormat

@@ -1,4 +1,4 @@
-package import LogSyncModel
+import LogSyncModel
 import LogSyncSQLite
 
 /// A setting of the content's that gives a table or columns other names in logs (``Renames``), and that no published schema

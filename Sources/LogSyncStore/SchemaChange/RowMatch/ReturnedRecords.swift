@@ -189,7 +189,7 @@ struct ReturnedRecords {
         if let reserved = try identities.reservedInteger(of: hiddenRow.identity, in: table) {
             try identities.release(reserved, in: table)
         }
-        try ClockTable(table: table, connection: connection).insert(record, at: place)
+        _ = try ClockTable(table: table, connection: connection).insert(record, at: place)
         try dropped.forget(hiddenRow.identity, of: table.name)
         if record.isReplaced {
             store.hasReplaced = true
@@ -245,7 +245,7 @@ struct ReturnedRecords {
             guard let hiddenRow = try lost(identity, in: table) else { continue }
             let full = RowState(table: table.name, identity: identity, state: hiddenRow.clock, integer: integer)
             try hidden.take(table.name, identity)
-            try ClockTable(table: table, connection: connection)
+            _ = try ClockTable(table: table, connection: connection)
                 .insert(shownRows.compress(full, shownAs: row, in: table), at: integer)
             try connection.run(
                 "INSERT INTO \(table.pending)(kind, row, ms) VALUES (?, ?, ?)", .integer(Capture.Kind.delete.rawValue),

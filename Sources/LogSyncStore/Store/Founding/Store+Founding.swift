@@ -25,7 +25,7 @@ extension Store {
                 } + Store.leftReports(left)
             for table in report.tables where table.rows > 0 {
                 guard let tracked = store.catalog[local: table.table],
-                    try !store.policies.saysOfUniqueKeys(tracked.name)
+                    !store.policies.saysOfUniqueKeys(tracked.name)
                 else { continue }
                 let keys = try UniqueKey.others(of: tracked, on: store.connection)
                 if !keys.isEmpty { report.contestable[table.table] = keys }
