@@ -33,6 +33,7 @@ extension Store {
             guard withReferences else { return report }
             report.references = try registering.references(store.catalog)
             report.warnings += registering.warnings(report.references)
+            report.warnings += try registering.foreignDefaults(store.catalog)
             report.undecidedKeys = try registering.undecidedKeys(store.catalog, report.references)
             report.undecided = registering.undecided(report.references, keys: report.undecidedKeys)
             return report
