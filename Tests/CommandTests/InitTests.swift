@@ -106,6 +106,8 @@ import Testing
         ["--reference", "comments.book=books", "--no-reference", "comments.book"],
         ["--no-reference", "comments.book", "--reference", "comments.book=books"],
         ["--identity", "books=natural", "--identity", "books=surrogate"],
+        ["--skip", "comments", "--local", "Comments"], ["--skip", "comments", "--identity", "comments=natural"],
+        ["--identity", "Comments=natural", "--local", "comments"],
     ])
     func `options that cannot both be meant are refused`(options: [String]) async throws {
         let tool = try Tool()
@@ -114,6 +116,33 @@ import Testing
         #expect(refused.code == 64, "\(refused)")
         #expect(try await tool.sql("a.db", "SELECT count(*) FROM sqlite_master WHERE name LIKE 'logsync%'") == "0\n")
         #expect(try await tool.run(arguments(tool) + options.prefix(2) + options.prefix(2) + ["--dry-run"]).code != 64)
+    }
+
+    @Test func `a default that calls a program's function keeps a table from clones, and init says so`() async throws {
+        let tool = try Tool()
+        _ = try await tool.sql(
+            "a.db",
+            """
+            CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, v DEFAULT (title_sort('The x')));
+            INSERT INTO t(name, v) VALUES('a', 1);
+            CREATE TRIGGER other AFTER INSERT ON t WHEN NEW.v = 'no' BEGIN SELECT unknown(NEW.v); END;
+            """)
+        let founded = try await tool.run(arguments(tool, "--json"))
+        #expect(founded.code == 0, "\(founded)")
+        let warnings = try JSON(founded.output)["warnings"]?.array.compactMap(\.string) ?? []
+        #expect(warnings.contains { $0.contains("--function title_sort") }, "\(warnings)")
+        #expect(!warnings.contains { $0.contains("a default") && $0.contains("unknown") }, "\(warnings)")
+        let place = ["--container", tool.path("shared"), "--content", "books"]
+        let cloned = try await tool.run(["clone", "b.db", "--json"] + place)
+        #expect(cloned.code == 0, "\(cloned)")
+        let unmade = try JSON(cloned.output)["unmade"]?.array.first { $0["object"]?.string == "t" }
+        #expect(unmade?["reason"]?.string?.contains("it calls title_sort") == true, "\(cloned)")
+        #expect(try await tool.run(["clone", "c.db", "--function", "title_sort"] + place).code == 0)
+        #expect(try await tool.sql("c.db", "SELECT name, v FROM t") == "a|1\n")
+        for store in ["a.db", "b.db", "c.db"] {
+            #expect(try await tool.run("verify", store).code == 0)
+            #expect(try await tool.run("doctor", store).code == 0)
+        }
     }
 
     @Test func `texts in double quotes are taken as SQLite takes them`() async throws {

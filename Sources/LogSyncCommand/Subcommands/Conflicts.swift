@@ -77,9 +77,10 @@ private struct SettledReport: Encodable {
     var store: String
     var table: String
     var key: [JSONValue]
+    var dryRun: Bool
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, table, key
+        case format, store, table, key, dryRun
     }
 }
 
@@ -95,18 +96,26 @@ struct RowArguments: ParsableArguments {
     @Option(help: ArgumentHelp("Which row it is, where several have this key, as `conflicts list --json` says it."))
     var identity: String?
 
+    @Flag(help: "Only say whether it can be done.")
+    var dryRun = false
+
     /// Settles the row, and reports that.
     ///
-    /// - Parameter body: gives what is to be said besides.
+    /// - Parameters:
+    ///   - done: what is said of it.
+    ///   - intended: the same of a dry run.
+    ///   - body: gives what is to be said besides.
     func settle(
-        _ common: CommonOptions, _ says: String,
+        _ common: CommonOptions, done: String, intended: String,
         by body: @escaping @Sendable (Replicator, [Value]) async throws -> String?
     ) async throws {
         let key = try LiteralArgument.key(key)
         try await common.run { session in
             let replicator = try await session.open(store)
             let note = try await body(replicator, key)
-            let report = SettledReport(store: replicator.path, table: table, key: key.map { JSONValue($0) })
+            let report = SettledReport(
+                store: replicator.path, table: table, key: key.map { JSONValue($0) }, dryRun: dryRun)
+            let says = dryRun ? "\(intended); nothing was done." : done
             try session.report(report) { ([says] + (note.map { [$0] } ?? [])).map(Terminal.printable) }
             return .done
         }
@@ -137,11 +146,14 @@ struct ConflictsTake: AsyncParsableCommand {
         guard let colon = version.lastIndex(of: ":"), let sequence = UInt64(version[version.index(after: colon)...])
         else { throw ValidationError("\(version.debugDescription) is not PEER:SEQUENCE") }
         let name = String(version[..<colon])
-        let says = "\(row.table).\(column) is settled; other peers learn of it with the next sync."
-        try await row.settle(common, says) { replicator, key in
+        try await row.settle(
+            common, done: "\(row.table).\(column) is settled; other peers learn of it with the next sync.",
+            intended: "\(row.table).\(column) would be settled"
+        ) { replicator, key in
             let peer = try await replicator.peer(named: name)
             try await replicator.takeVersion(
-                Dot(peer.id, sequence), table: row.table, key: key, identity: row.identity, column: column)
+                Dot(peer.id, sequence), table: row.table, key: key, identity: row.identity, column: column,
+                dryRun: row.dryRun)
             return nil
         }
     }
@@ -171,9 +183,13 @@ struct ConflictsSet: AsyncParsableCommand {
 
     func run() async throws {
         let value = try LiteralArgument.value(value)
-        try await row.settle(common, "The row of \(row.table) has its new \(column).") { replicator, key in
+        try await row.settle(
+            common, done: "The row of \(row.table) has its new \(column).",
+            intended: "The row of \(row.table) would have its new \(column)"
+        ) { replicator, key in
             try await replicator.setParked(
-                table: row.table, key: key, identity: row.identity, column: column, value: value)
+                table: row.table, key: key, identity: row.identity, column: column, value: value, dryRun: row.dryRun)
+            if row.dryRun { return nil }
             let parked = try await replicator.conflicts(table: row.table).parked
             let still = parked.first { $0.key.map(\.value) == key && $0.reason != "check" }
             return still.map { "It is still parked (\($0.reason)): something else is in its way, too." }
@@ -196,15 +212,13 @@ struct ConflictsDrop: AsyncParsableCommand {
 
     @OptionGroup var row: RowArguments
 
-    @Flag(help: "Only say whether there is such a row.")
-    var dryRun = false
-
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
-        let says = dryRun ? "would be deleted; nothing was done" : "is deleted"
-        try await row.settle(common, "What there was of the row of \(row.table) \(says).") { replicator, key in
-            try await replicator.dropParked(table: row.table, key: key, identity: row.identity, dryRun: dryRun)
+        let what = "What there was of the row of \(row.table)"
+        try await row.settle(common, done: "\(what) is deleted.", intended: "\(what) would be deleted") {
+            replicator, key in
+            try await replicator.dropParked(table: row.table, key: key, identity: row.identity, dryRun: row.dryRun)
             return nil
         }
     }

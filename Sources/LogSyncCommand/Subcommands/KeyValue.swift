@@ -95,9 +95,11 @@ private struct KeyValueAnswer: Encodable {
     var store: String
     var key: String
     var value: JSONValue?
+    /// Of what removes.
+    var dryRun: Bool?
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, key, value
+        case format, store, key, value, dryRun
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -106,6 +108,7 @@ private struct KeyValueAnswer: Encodable {
         try container.encode(store, forKey: .store)
         try container.encode(key, forKey: .key)
         try container.encode(value, forKey: .value)
+        try container.encodeIfPresent(dryRun, forKey: .dryRun)
     }
 }
 
@@ -234,18 +237,24 @@ struct KeyValueDelete: AsyncParsableCommand {
     @Argument(help: "The key.", transform: LiteralArgument.text)
     var key: String
 
+    @Flag(help: "Only say whether there is such a key.")
+    var dryRun = false
+
     @OptionGroup var common: CommonOptions
 
     func run() async throws {
         try await common.run { [self] session in
             let store = try await KeyValueStore.open(file, configuration: session.configuration())
-            guard try await store.remove(key) else {
+            let isThere = try await dryRun ? store.entries.contains { $0.key == key } : store.remove(key)
+            guard isThere else {
                 throw LogSyncError(
                     .noKey, "\(store.path) has no key \(key.debugDescription)",
                     help: "logsync kv list \(file) lists them")
             }
-            try await store.publish(session)
-            try session.report(KeyValueAnswer(store: store.path, key: key, value: nil)) { [] }
+            if dryRun { await store.close() } else { try await store.publish(session) }
+            try session.report(KeyValueAnswer(store: store.path, key: key, value: nil, dryRun: dryRun)) {
+                dryRun ? [Terminal.printable("\(key) would be removed; nothing was done.")] : []
+            }
             return .done
         }
     }

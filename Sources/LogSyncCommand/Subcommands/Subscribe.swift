@@ -52,9 +52,13 @@ struct Subscribe: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Forget the subscription of this name.", valueName: "name"))
     var remove: String?
 
+    @Flag(help: "Of --remove: only say whether there is one of this name.")
+    var dryRun = false
+
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
+        if dryRun, remove == nil { throw ValidationError("--dry-run is about --remove NAME.") }
         let isNew = name != nil || table != nil || condition != nil || on != nil || run != nil || local
         if list || remove != nil {
             if isNew || list && remove != nil {
@@ -85,9 +89,12 @@ struct Subscribe: AsyncParsableCommand {
         try await common.run { [self] session in
             let replicator = try await session.open(store)
             if let remove {
-                try await replicator.unsubscribe(remove)
-                try session.report(RemovalReport(store: replicator.path, removed: remove)) {
-                    [Terminal.printable("\(remove) is forgotten.")]
+                try await replicator.unsubscribe(remove, dryRun: dryRun)
+                try session.report(RemovalReport(store: replicator.path, removed: remove, dryRun: dryRun)) {
+                    [
+                        Terminal.printable(
+                            remove + (dryRun ? " would be forgotten; nothing was done." : " is forgotten."))
+                    ]
                 }
             } else if list {
                 try await answer(replicator, session)
@@ -152,8 +159,9 @@ private struct RemovalReport: Encodable {
     let format = 1
     var store: String
     var removed: String
+    var dryRun: Bool
 
     private enum CodingKeys: String, CodingKey {
-        case format, store, removed
+        case format, store, removed, dryRun
     }
 }

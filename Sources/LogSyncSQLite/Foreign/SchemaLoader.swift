@@ -48,7 +48,9 @@ struct SchemaLoader {
             unmade.append(UnmadeObject(object: "rows of \(table)", reason: reason))
         }
         let wanted = statements.contains { $0.kind == .table }
-        if wanted, tables.isEmpty, let first = unmade.first {
+        // A default that calls a function which is not here is sound SQL: its table waits for that.
+        let waits = unmade.contains { $0.reason.hasSuffix(Self.isForeign) }
+        if wanted, tables.isEmpty, !waits, let first = unmade.first {
             throw ForeignSchema.refusal("makes no table that SQLite understands (\(first.reason))")
         }
         // Those of a view go with it.
@@ -252,13 +254,12 @@ struct SchemaLoader {
         return Self.explanation(message)
     }
 
+    private static let isForeign = "which is not one of SQLite's harmless functions"
+
     private static func explanation(_ message: String) -> String {
-        for prefix in ["not authorized to use function: ", "no such function: ", "unsafe use of "]
-        where message.hasPrefix(prefix) {
-            let name = message.dropFirst(prefix.count).filter { $0 != "(" && $0 != ")" }
-            return "it calls \(name), which is not one of SQLite's harmless functions"
-        }
-        return message
+        let lacks = ["not authorized to use function: ", "no such function: ", "unknown function: ", "unsafe use of "]
+        guard let lack = lacks.first(where: message.hasPrefix) else { return message }
+        return "it calls \(message.dropFirst(lack.count).filter { $0 != "(" && $0 != ")" }), \(isForeign)"
     }
 
     private struct SchemaObject {

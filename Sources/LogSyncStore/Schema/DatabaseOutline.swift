@@ -1,4 +1,4 @@
-import LogSyncModel
+package import LogSyncModel
 import LogSyncSQLite
 
 /// A database's tables as far as a recipe names them: by names in lower case.
@@ -19,6 +19,10 @@ package struct DatabaseOutline: Sendable {
     package var entityReferences: [(table: String, column: String, parent: String)]
 
     package subscript(table: String) -> Table? { tables[table.folded] }
+
+    package func has(_ column: ColumnName) -> Bool {
+        self[column.table]?.columns.contains(column.column.folded) ?? false
+    }
 
     init(_ connection: Connection) throws {
         applicationID = try connection.integer("PRAGMA application_id") ?? 0

@@ -75,10 +75,10 @@ extension InitializePlan {
                 default: break
                 }
             case "reference":
-                if let dot = setting.target.lastIndex(of: ".") {
-                    let table = String(setting.target[..<dot])
-                    let column = String(setting.target[setting.target.index(after: dot)...])
-                    plan.references.append((table, column, setting.value))
+                let readings = ColumnName.readings(of: setting.target)
+                let known = readings.filter { replicated.contains($0.table.folded) }
+                for name in known.isEmpty ? readings.suffix(1) : known {
+                    plan.references.append((name.table, name.column, setting.value))
                 }
             case KeyHistory.setting: plan.firstKeys[setting.target.folded] = try? KeyList.decode(setting.value)
             case "skip" where !replicated.contains(setting.target.folded): plan.skip.append(setting.target)

@@ -313,6 +313,25 @@ struct TableRegistration {
         }
     }
 
+    /// Which tables' defaults call functions that only their own program has, as sentences without their end: each row that is
+    /// recorded has all its values, but nobody else's store can have such a table.
+    func foreignDefaults(_ catalog: Catalog) throws -> [String] {
+        try catalog.programTables.compactMap { table in
+            let name = table.schema.name
+            do {
+                _ = try Statement("INSERT INTO \(SQL.name(name)) DEFAULT VALUES", on: connection)
+                return nil
+            } catch let error as LogSyncError where error.code == .invalidStore {
+                let functions = Self.lacks.filter { $0.1 == "function" }
+                guard let function = functions.compactMap({ Self.named(after: $0.0, in: error.message) }).first else {
+                    return nil
+                }
+                return "a default of \(name) calls \(function), which only its own program has: a clone is without the "
+                    + "table, unless logsync clone is told of the function with --function \(function)"
+            }
+        }
+    }
+
     // MARK: Registering
 
     /// Registers a table: its row and its columns' ids.

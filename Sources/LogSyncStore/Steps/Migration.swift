@@ -10,7 +10,6 @@ struct Migration {
     func run(
         _ sql: String, _ renamings: [Renaming], _ references: ReferenceDecisions
     ) throws -> MigrationResult {
-        var renamings = renamings
         var result = MigrationResult()
         // What came before is not the migration's doing.
         result.pending = try RecordStep(store).run()
@@ -26,6 +25,7 @@ struct Migration {
                     + "(\(Set(now).sorted().joined(separator: ", "))); nothing was changed",
                 help: "Let the script delete those rows or give them other parents")
         }
+        var renamings = try renamings.map(reading)
         let hasTakenOver = try takeOver(&renamings)
         try rename(renamings)
         try references.settle(in: store)
@@ -88,6 +88,29 @@ struct Migration {
             }
         }
         return renamed
+    }
+
+    /// What is meant where dots stand in the names: the store knows the column, or a table of the whole name.
+    private func reading(_ renaming: Renaming) throws -> Renaming {
+        guard let column = renaming.column else { return renaming }
+        let name = ColumnName(renaming.table, column)
+        let found = try name.reading { name in
+            guard let row = try registered(name.table) ?? byTriggers(name.table) else { return false }
+            let isKnown = try connection.rows(
+                "SELECT 1 FROM logsync_column WHERE table_id = ? AND name = ? COLLATE NOCASE AND NOT dropped",
+                .integer(row.id), .text(name.column))
+            return try !isKnown.isEmpty
+                || UndecidedColumns(connection).of(row.id).contains {
+                    [$0.former.folded, $0.name.folded].contains(name.column.folded)
+                }
+        }
+        if let found { return Renaming(table: found.table, column: found.column, to: renaming.to) }
+        let others = try Renames(connection, absent: HiddenRows.absentNames(on: connection)).otherTables(store.catalog)
+        guard
+            try registered(name.description) != nil
+                || others.contains(where: { $0.there.folded == name.description.folded })
+        else { return renaming }
+        return Renaming(table: name.description, column: nil, to: renaming.to)
     }
 
     /// Makes tables the ones that other peers have under the same names (``Renames/otherTables(_:)``): what stands in them is

@@ -32,7 +32,7 @@ package struct ReferenceDecisions: Sendable {
             }
             try Settings(store).set(LaterKeys.declined, table.name, "1")
         }
-        for (table, column) in notReferences {
+        for (table, column) in try notReferences.map({ try reading($0.table, $0.column, in: store) }) {
             if let held = try held(column, of: table, in: store) {
                 try Settings(store).set(LaterColumns.declined, held.target, "1")
                 continue
@@ -41,6 +41,7 @@ package struct ReferenceDecisions: Sendable {
             try Settings(store).set(LaterColumns.declined, "\(found.table.name).\(found.column.name)", "1")
         }
         for (table, column, parent) in references {
+            let (table, column) = try reading(table, column, in: store)
             if let held = try held(column, of: table, in: store) {
                 try settle(held, refersTo: parent, in: store)
                 continue
@@ -52,6 +53,19 @@ package struct ReferenceDecisions: Sendable {
             }
             try Settings(store).set("reference", "\(found.table.name).\(found.column.name)", parent.name)
         }
+    }
+
+    /// What is meant where dots stand in the column's name or its table's.
+    private func reading(
+        _ table: String, _ column: String, in store: OpenStore
+    ) throws -> (table: String, column: String) {
+        let name = ColumnName(table, column)
+        let found =
+            try name.reading {
+                if try held($0.column, of: $0.table, in: store) != nil { return true }
+                return store.catalog[local: $0.table]?.localPositions[$0.column.folded] != nil
+            } ?? name.reading { store.catalog[local: $0.table] != nil } ?? name
+        return (found.table, found.column)
     }
 
     /// A column that is left alone until this is said.

@@ -35,25 +35,39 @@ extension Store {
 
     /// Settles a cell by an ordinary write of one of its versions.
     ///
-    /// - Parameter identity: which row it is, in hex, where several have this key; the version may say so as well.
+    /// - Parameters:
+    ///   - identity: which row it is, in hex, where several have this key; the version may say so as well.
+    ///   - isDry: whether to undo it, and only see that it can be done.
     /// - Throws: `usage` where there is no such row, column or version, or where several rows have it.
     package func takeVersion(
-        table: String, key: [Value], identity: String? = nil, column: String, dot: Dot
+        table: String, key: [Value], identity: String? = nil, column: String, dot: Dot, isDry: Bool = false
     ) throws {
         let name = ListedName(key: key, identity: identity)
-        try database.write { try ConflictResolution($0).take(dot, of: name, column: column, in: table) }
+        try settle(isDry) { try $0.take(dot, of: name, column: column, in: table) }
     }
 
     /// Gives a parked row another value, upon which it may stand, or a row that stands though it breaks a CHECK one that
     /// keeps it.
     ///
-    /// - Parameter identity: which row it is, in hex, where several have this key.
+    /// - Parameters:
+    ///   - identity: which row it is, in hex, where several have this key.
+    ///   - isDry: whether to undo it, and only see that it can be done.
     /// - Throws: `usage` where there is no such row or column, or several rows, or where the value breaks a constraint.
     package func setParked(
-        table: String, key: [Value], identity: String? = nil, column: String, value: Value
+        table: String, key: [Value], identity: String? = nil, column: String, value: Value, isDry: Bool = false
     ) throws {
         let name = ListedName(key: key, identity: identity)
-        try database.write { try ConflictResolution($0).setParked(column, value, of: name, in: table) }
+        try settle(isDry) { try $0.setParked(column, value, of: name, in: table) }
+    }
+
+    private func settle(_ isDry: Bool, by body: (ConflictResolution) throws -> Void) throws {
+        struct Undo: Error {}
+        do {
+            try database.write { store in
+                try body(ConflictResolution(store))
+                if isDry { throw Undo() }
+            }
+        } catch is Undo {}
     }
 
     /// Deletes a parked row, or one that stands though it breaks a CHECK; or says of a row that is deleted already that the

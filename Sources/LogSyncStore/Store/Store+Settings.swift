@@ -59,10 +59,10 @@ extension Store {
     /// A table or column by its name in logs, which the content's settings have.
     private static func logTarget(_ target: String, _ store: OpenStore) -> String {
         if let table = store.catalog[local: target] { return table.name }
-        for (name, column) in Policies.splits(target) {
-            guard let table = store.catalog[local: name], let place = table.localPositions[column.folded] else {
-                continue
-            }
+        for name in ColumnName.readings(of: target) {
+            guard let table = store.catalog[local: name.table],
+                let place = table.localPositions[name.column.folded]
+            else { continue }
             return "\(table.name).\(table.columns[place].name)"
         }
         return target

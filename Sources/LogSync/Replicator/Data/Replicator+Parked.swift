@@ -6,13 +6,16 @@ extension Replicator {
     /// Gives a parked row another value, upon which it may stand, or a row that stands though it breaks a CHECK one that
     /// keeps it.
     ///
-    /// - Parameter identity: which row it is, as ``ConflictReport`` has it, where several have this key.
+    /// - Parameters:
+    ///   - identity: which row it is, as ``ConflictReport`` has it, where several have this key.
+    ///   - dryRun: whether to only see that it can be done.
     /// - Throws: `usage` where there is no such row or column, or several rows, or where the value breaks a constraint.
     public func setParked(
-        table: String, key: [Value], identity: String? = nil, column: String, value: Value
+        table: String, key: [Value], identity: String? = nil, column: String, value: Value, dryRun: Bool = false
     ) async throws {
         try await settledStep {
-            try $0.store.setParked(table: table, key: key, identity: identity, column: column, value: value)
+            try $0.store.setParked(
+                table: table, key: key, identity: identity, column: column, value: value, isDry: dryRun)
         }
     }
 

@@ -26,14 +26,19 @@ extension Replicator {
 
     /// Forgets a subscription, and what it had still to tell.
     ///
+    /// - Parameter dryRun: whether to only see whether there is one.
     /// - Throws: `usage` where there is none of that name.
-    public func unsubscribe(_ name: String) async throws {
-        try await settledStep { store in
-            guard try store.store.unsubscribe(name) else {
-                throw LogSyncError(
-                    .usage, "\(store.place.path) has no subscription \(name.debugDescription); nothing was changed",
-                    help: "logsync subscribe \(store.place.path) --list names them")
+    public func unsubscribe(_ name: String, dryRun: Bool = false) async throws {
+        let isThere =
+            if dryRun {
+                try subscriptions().contains { $0.name == name }
+            } else {
+                try await settledStep { try $0.store.unsubscribe(name) }
             }
+        guard isThere else {
+            throw LogSyncError(
+                .usage, "\(path) has no subscription \(name.debugDescription); nothing was changed",
+                help: "logsync subscribe \(path) --list names them")
         }
     }
 

@@ -20,14 +20,15 @@ struct FittedRecipe {
         self.given = given
         self.outline = outline
         options = given
-        fitLeftTables(recipe.options)
-        fitIdentities(recipe.options)
-        fitReferences(recipe.options)
+        let said = recipe.options.read(in: outline)
+        fitLeftTables(said)
+        fitIdentities(said)
+        fitReferences(said)
         if recipe.readsEntities {
             for (table, column, parent) in outline.entityReferences { add(table, column, parent) }
         }
-        fitPolicies(recipe.options)
-        fitAllocators(recipe.options)
+        fitPolicies(said)
+        fitAllocators(said)
     }
 
     // MARK: Tables
@@ -122,11 +123,10 @@ struct FittedRecipe {
 
     private mutating func fitPolicies(_ recipe: InitializeOptions) {
         for (target, policy) in recipe.policies {
-            let dot = outline[target] == nil ? target.firstIndex(of: ".") : nil
-            let table = dot.map { String(target[..<$0]) } ?? target
-            guard has(table), dot.map({ has(table, String(target[target.index(after: $0)...])) }) ?? true,
-                !isLeft(table)
-            else { continue }
+            let readings = outline[target] == nil ? ColumnName.readings(of: target) : []
+            let column = readings.first { outline.has($0) } ?? readings.first
+            let table = column?.table ?? target
+            guard has(table), column.map({ has($0.table, $0.column) }) ?? true, !isLeft(table) else { continue }
             let kind = Store.settingKind(ofPolicy: policy)
             let isGiven = given.policies.contains {
                 $0.target.folded == target.folded && Store.settingKind(ofPolicy: $0.policy) == kind

@@ -143,6 +143,8 @@ extension Founder {
     ) throws -> InitializePlan {
         let isJoining = settings?.rows.isEmpty == false
         let outline = try Store.outline(place.path, configuration: configuration.storeConfiguration)
+        let options = options.read(in: outline)
+        try options.checkAgreement()
         let settled = settings?.value(Store.recipeSetting, "content")
         guard let recipe = try options.recipe.recipe(for: outline, place.path, isJoining: isJoining) else {
             report.recipe = settled

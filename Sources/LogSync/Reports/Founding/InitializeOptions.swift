@@ -97,6 +97,17 @@ public struct InitializeOptions: Sendable {
         notReferences.append((table, column))
     }
 
+    /// - Throws: `usage` where a table is said to be treated in two ways.
+    func checkAgreement() throws {
+        let local = Set(local.map(\.folded))
+        for table in skip where local.contains(table.folded) {
+            throw Self.contradiction("that \(table) is copied by clone, and that it is left alone")
+        }
+        for table in identities.keys.sorted() where (self.local + skip).contains(where: { $0.folded == table.folded }) {
+            throw Self.contradiction("how rows of \(table) are identified, and that it is not replicated")
+        }
+    }
+
     private static func isSame(_ a: (table: String, column: String), _ b: (table: String, column: String)) -> Bool {
         a.table.folded == b.table.folded && a.column.folded == b.column.folded
     }

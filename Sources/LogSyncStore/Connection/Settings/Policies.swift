@@ -91,13 +91,6 @@ struct Policies {
         }
     }
 
-    /// What a target may mean by its table and its column: either's name may have a dot in it.
-    static func splits(_ target: String) -> [(table: String, column: String)] {
-        target.indices.filter { target[$0] == "." }.map { dot in
-            (String(target[..<dot]), String(target[target.index(after: dot)...]))
-        }
-    }
-
     /// The settings of single columns that are passed over.
     var unfollowed: [(target: String, policy: String)] {
         rows.filter { String(text: $0[0]) == "policy" && passedOver.contains(String(text: $0[1]).folded) }

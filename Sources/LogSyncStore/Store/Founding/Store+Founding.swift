@@ -33,6 +33,7 @@ extension Store {
             guard withReferences else { return report }
             report.references = try registering.references(store.catalog)
             report.warnings += registering.warnings(report.references)
+            report.warnings += try registering.foreignDefaults(store.catalog)
             report.undecidedKeys = try registering.undecidedKeys(store.catalog, report.references)
             report.undecided = registering.undecided(report.references, keys: report.undecidedKeys)
             return report
@@ -261,9 +262,9 @@ extension Store {
             guard let (schema, column) = try policyPlace(target, on: connection) else {
                 throw LogSyncError(
                     .usage,
-                    "there is no table \(Policies.splits(target).first?.table ?? target) to set a policy for; nothing was changed",
+                    "there is no table \(ColumnName.readings(of: target).first?.table ?? target) to set a policy for; nothing was changed",
                     help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database",
-                    subject: .table(Policies.splits(target).first?.table ?? target))
+                    subject: .table(ColumnName.readings(of: target).first?.table ?? target))
             }
             guard let column else { continue }
             if schema.column(column) == nil {
@@ -295,7 +296,7 @@ extension Store {
         _ target: String, on connection: Connection
     ) throws -> (schema: TableSchema, column: String?)? {
         if let schema = try TableSchema.read(target, on: connection) { return (schema, nil) }
-        let places = try Policies.splits(target).compactMap { split in
+        let places = try ColumnName.readings(of: target).compactMap { split in
             try TableSchema.read(split.table, on: connection).map { (schema: $0, column: Optional(split.column)) }
         }
         return places.first { $0.schema.column($0.column ?? "") != nil } ?? places.first
