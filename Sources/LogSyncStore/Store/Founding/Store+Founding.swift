@@ -260,11 +260,11 @@ extension Store {
                         + "delete-wins, delete-loses, unique-park and unique-merge.")
             }
             guard let (schema, column) = try policyPlace(target, on: connection) else {
+                let table = ColumnName.readings(of: target).first?.table ?? target
                 throw LogSyncError(
-                    .usage,
-                    "there is no table \(ColumnName.readings(of: target).first?.table ?? target) to set a policy for; nothing was changed",
+                    .usage, "there is no table \(table) to set a policy for; nothing was changed",
                     help: "Write TABLE=POLICY or TABLE.COLUMN=POLICY, with names as in the database",
-                    subject: .table(ColumnName.readings(of: target).first?.table ?? target))
+                    subject: .table(table))
             }
             guard let column else { continue }
             if schema.column(column) == nil {
