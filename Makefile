@@ -75,7 +75,7 @@ test: deps
 	@disk="$${TMPDIR:-/tmp}"; memory="$$disk"; \
 	free=$$(df --output=avail --block-size=1G /dev/shm 2> /dev/null | tail --lines 1); \
 	if test -z "$$TMPDIR" && test "$${free:-0}" -ge 4; then \
-	    memory=$$(mktemp --directory /dev/shm/logsync-XXXXXX); \
+	    memory=$$(mktemp --directory /dev/shm/logsync-XXXXXX); chmod 1777 "$$memory"; \
 	    trap 'rm --recursive --force "$$memory"' EXIT; \
 	    trap 'exit 130' INT; trap 'exit 143' TERM; \
 	fi; \

@@ -48,12 +48,33 @@ package struct ContentFolder: Sendable {
 
     /// Whether the folder already has its marker, so that `init` would join.
     ///
-    /// - Throws: as ``checkAvailable()``, except where only the folder or its marker is missing.
+    /// - Throws: as ``checkAvailable()``, except where only the folder or its marker is missing;
+    ///   ``LogSyncError/Code/configuration`` where it would lie within another content's folder.
     package func exists() throws(LogSyncError) -> Bool {
         try checkContainer()
-        guard try markerState() != .missing else { return false }
+        guard try markerState() != .missing else {
+            try checkIsNoContent()
+            return false
+        }
         try checkAvailable()
         return true
+    }
+
+    /// The advice where the container is a content's folder, and the one around it was meant; nil where it is none.
+    private var containerAround: String? {
+        let marker = try? fileSystem.status("\(container)/\(Self.markerName)", followingLinks: false)
+        guard marker?.isFile ?? false else { return nil }
+        let around = container.dropLast(container.lastComponent.count + 1)
+        return "\(container) is the folder of a content itself, not the shared folder around it: give "
+            + "--container \(around.isEmpty ? "." : around) --content \(container.lastComponent)"
+    }
+
+    /// A content within another's folder is one that nobody looks for.
+    private func checkIsNoContent() throws(LogSyncError) {
+        guard let containerAround else { return }
+        throw LogSyncError(
+            .configuration, "\(path) would lie within the folder of another content; \(purpose.kept)",
+            help: containerAround, subject: .container(container))
     }
 
     /// Makes the folder and its marker within an existing container, or finds them made.
@@ -61,9 +82,11 @@ package struct ContentFolder: Sendable {
     /// - Parameter rewritingMarker: whether a marker that cannot be read is written anew; for `rebuild` only.
     /// - Throws: ``LogSyncError/Code/containerUnavailable`` where the container is not there or the marker cannot be
     ///   read; ``LogSyncError/Code/newerFormat``; ``LogSyncError/Code/configuration`` where the marker names another
-    ///   content; ``LogSyncError/Code/noPermission``; ``LogSyncError/Code/ioError``.
+    ///   content, or where it would lie within another content's folder; ``LogSyncError/Code/noPermission``;
+    ///   ``LogSyncError/Code/ioError``.
     package func create(rewritingMarker: Bool = false) throws(LogSyncError) {
         try checkContainer()
+        if (try? fileSystem.status(path, followingLinks: false)) == nil { try checkIsNoContent() }
         do throws(FileSystemError) {
             try fileSystem.ensureDirectory(path, in: container, permissions: permissions)
             let state = try readMarker()
@@ -134,8 +157,10 @@ package struct ContentFolder: Sendable {
         }
     }
 
-    /// The contents that are in the container, where this one is not; empty where there are none.
+    /// The contents that are in the container, where this one is not, or the container that was meant; empty where there
+    /// are none.
     private var contentsHint: String {
+        if let containerAround { return containerAround + ". " }
         let limit = 10
         // A container that cannot be listed has been looked at before, and says nothing of its contents.
         let entries = (try? fileSystem.list(container, statuses: false)) ?? []
