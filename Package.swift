@@ -132,7 +132,7 @@ let package = Package(
             path: "Tests/Support/Trials", swiftSettings: settings),
         // What a process of tests sets before it uses SQLite.
         .target(
-            name: "TestProcess", path: "Tests/Support/TestProcess", linkerSettings: [.linkedLibrary("sqlite3")]),
+            name: "TestProcess", dependencies: ["CLogSyncSQLite"], path: "Tests/Support/TestProcess"),
         .testTarget(name: "LogSyncModelTests", dependencies: ["LogSyncModel"], swiftSettings: settings),
         .testTarget(
             name: "LogSyncFormatTests",
