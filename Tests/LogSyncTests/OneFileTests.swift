@@ -50,8 +50,10 @@ struct OneFileTests {
             #expect(try rows(copy) == (1...number).map(String.init))
             let resting = RestingFiles(a.path)
             try await Task.sleep(for: .seconds(1))
-            #expect(RestingFiles(a.path) == resting)
-            #expect(await replicator.rests)
+            // It may be looked into meanwhile, as for what the folder brings late: that writes nothing, and ends.
+            try await eventually(within: .seconds(120), "it rests as it was") {
+                await replicator.rests && RestingFiles(a.path) == resting
+            }
         }
         await replicator.stop()
         await replicator.close()
