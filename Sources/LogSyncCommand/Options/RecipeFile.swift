@@ -36,7 +36,7 @@ struct RecipeFile {
     }
 
     private enum Key: String, CaseIterable {
-        case name, title, note, match, identity, reference, policy, local, skip, allocator, framework
+        case name, title, note, match, identity, reference, policy, local, skip, allocator, function, framework
         case noReference = "no-reference"
         case coreDataEntities = "core-data-entities"
     }
@@ -54,6 +54,7 @@ struct RecipeFile {
             name: name, title: table[Key.title.rawValue]?.string ?? name,
             note: (table[Key.note.rawValue]?.string ?? "").trimmingCharacters(in: .whitespacesAndNewlines),
             mark: try mark(), options: try options())
+        recipe.functions = try texts(.function)
         recipe.readsEntities = table[Key.coreDataEntities.rawValue]?.bool ?? false
         recipe.isOfFramework = table[Key.framework.rawValue]?.bool ?? false
         return recipe

@@ -8,7 +8,8 @@ struct Clone: AsyncParsableCommand {
         abstract: "Make a new store from the container.",
         discussion: """
             Never overwrites a file. Makes no trigger, view or index that calls a function which SQLite itself does not hold
-            harmless, because the schema comes from the shared folder: it says which, and --function lets a function in.
+            harmless, because the schema comes from the shared folder: it says which, and --function lets a function in. Those
+            of applications that it knows (logsync recipes list) are let in for their databases.
 
             EXAMPLE
               logsync clone --container ~/Sync --content music music.db
@@ -35,7 +36,8 @@ struct Clone: AsyncParsableCommand {
             let report = try await Progress.show("Importing", in: session) { progress in
                 try await Replicator.clone(
                     to: store, container: container, content: content, peerName: place.peer(in: session),
-                    functions: Set(functions), configuration: session.configuration(), progress: progress.update)
+                    functions: Set(functions), recipes: BuiltInRecipes.all(), configuration: session.configuration(),
+                    progress: progress.update)
             }
             for warning in report.warnings { session.logger.warning("\(warning)") }
             try session.report(report) {

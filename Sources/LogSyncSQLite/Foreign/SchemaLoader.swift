@@ -49,7 +49,7 @@ struct SchemaLoader {
         }
         let wanted = statements.contains { $0.kind == .table }
         // A default that calls a function which is not here is sound SQL: its table waits for that.
-        let waits = unmade.contains { $0.reason.hasSuffix(Self.isForeign) }
+        let waits = unmade.contains { $0.reason.contains(Self.isForeign) }
         if wanted, tables.isEmpty, !waits, let first = unmade.first {
             throw ForeignSchema.refusal("makes no table that SQLite understands (\(first.reason))")
         }
@@ -259,7 +259,9 @@ struct SchemaLoader {
     private static func explanation(_ message: String) -> String {
         let lacks = ["not authorized to use function: ", "no such function: ", "unknown function: ", "unsafe use of "]
         guard let lack = lacks.first(where: message.hasPrefix) else { return message }
-        return "it calls \(message.dropFirst(lack.count).filter { $0 != "(" && $0 != ")" }), \(isForeign)"
+        let function = message.dropFirst(lack.count).filter { $0 != "(" && $0 != ")" }
+        return
+            "it calls \(function), \(isForeign); a clone with --function \(function) has it, for a program that defines it"
     }
 
     private struct SchemaObject {

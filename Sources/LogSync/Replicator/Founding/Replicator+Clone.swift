@@ -17,16 +17,18 @@ extension Replicator {
     ///
     /// - Parameters:
     ///   - functions: functions of this user's own programs that they may call all the same.
+    ///   - recipes: what is known here of applications: those of the one that the content goes by may be called, too.
     ///   - progress: is told after each step.
     /// - Throws: `invalidStore` where the schema in the folder is none; `cannotCreate` where the file exists; `containerUnavailable` where the content is not there or no
     ///   peer has published its schema yet; `configuration` where the place is in a shared folder or on a network file
     ///   system.
     public static func clone(
         to store: String, container: String, content: String, peerName: String? = nil, functions: Set<String> = [],
-        configuration: SyncConfiguration, progress: @escaping @Sendable (SyncProgress) -> Void = { _ in }
+        recipes: [Recipe] = [], configuration: SyncConfiguration,
+        progress: @escaping @Sendable (SyncProgress) -> Void = { _ in }
     ) async throws -> CloneReport {
         let founder = Founder(configuration: configuration, container: container, content: content)
-        var report = try await founder.clone(to: store, peerName: peerName, functions, progress)
+        var report = try await founder.clone(to: store, peerName: peerName, functions, recipes, progress)
         let peer = report.peer.id
         // Tells the others that there is one more, and takes what has come meanwhile.
         let replicator = try await Replicator.open(store: report.store, configuration: configuration)
@@ -47,7 +49,8 @@ extension Replicator {
 
 extension Founder {
     fileprivate func clone(
-        to path: String, peerName: String?, _ functions: Set<String>, _ progress: @Sendable (SyncProgress) -> Void
+        to path: String, peerName: String?, _ functions: Set<String>, _ recipes: [Recipe],
+        _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> CloneReport {
         let target = StorePlace.absolute(path)
         let folder = ContentFolder(
@@ -68,6 +71,9 @@ extension Founder {
         let name = try self.peerName(peerName, scan)
         let settings = try contentSettings(scan, folder)
         let plan = try plan(InitializeOptions(), name: name, settings)
+        let recipe = settings?.value(Store.recipeSetting, "content")
+        // The folder says which application it is, and only this machine what that defines.
+        let functions = functions.union(recipes.first { $0.name == recipe }?.functions ?? [])
         let temporary = Self.temporary(target)
         // From the newest whole snapshot that proves sound, else from the logs alone. What only a partial one has, the new
         // store waits for like any other; whether one is, shows when there is a store to ask.

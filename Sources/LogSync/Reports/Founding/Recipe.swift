@@ -22,6 +22,8 @@ public struct Recipe: Sendable {
     public var mark: Mark
     /// What ``InitializeOptions`` say of tables and columns; a name of a `local` or `skip` table may end in `*`.
     public var options: InitializeOptions
+    /// Functions that the application defines: what the content's schema has a trigger, view or index call is made with them.
+    public var functions: [String] = []
     /// Whether columns refer to the rows that Core Data's names and `Z_PRIMARYKEY` say.
     public var readsEntities = false
     /// Whether it is for what applications are made with, and not for one: then it does not say of all columns to which rows
