@@ -250,8 +250,7 @@ struct SchemaLoader {
 
     private func inspect(_ sql: String) throws -> String? {
         authorizer.purpose = .inspection
-        guard let message = try perform(sql, runs: false) else { return nil }
-        return Self.explanation(message)
+        return try perform(sql, runs: false).map(Self.explanation)
     }
 
     private static let isForeign = "which is not one of SQLite's harmless functions"
@@ -259,9 +258,8 @@ struct SchemaLoader {
     private static func explanation(_ message: String) -> String {
         let lacks = ["not authorized to use function: ", "no such function: ", "unknown function: ", "unsafe use of "]
         guard let lack = lacks.first(where: message.hasPrefix) else { return message }
-        let function = message.dropFirst(lack.count).filter { $0 != "(" && $0 != ")" }
-        return
-            "it calls \(function), \(isForeign); a clone with --function \(function) has it, for a program that defines it"
+        let name = message.dropFirst(lack.count).filter { $0 != "(" && $0 != ")" }
+        return "it calls \(name), \(isForeign); a clone with --function \(name) has it, for a program that defines it"
     }
 
     private struct SchemaObject {

@@ -41,42 +41,50 @@ CREATE TRIGGER fkc_data_insert BEFORE INSERT ON data BEGIN
 CREATE TABLE custom_column_1(id INTEGER PRIMARY KEY AUTOINCREMENT, value TEXT NOT NULL COLLATE NOCASE, UNIQUE(value));
 CREATE TABLE books_custom_column_1_link(id INTEGER PRIMARY KEY AUTOINCREMENT, book INTEGER NOT NULL,
     value INTEGER NOT NULL, UNIQUE(book, value));
-DROP TRIGGER books_insert_trg;
+CREATE VIEW meta AS SELECT id, title, (SELECT sortconcat(l.id, a.name) FROM books_authors_link AS l
+    JOIN authors AS a ON a.id = l.author WHERE l.book = books.id) AS authors FROM books;
 INSERT INTO library_id VALUES(1, 'u-1');
 INSERT INTO custom_columns VALUES(1, 'mood', 'Mood', 'text', 0, 1);
-INSERT INTO books(id, title, author_sort, path, uuid) VALUES(1, 'Dune', 'Herbert', 'Herbert/Dune', 'b-1');
+INSERT INTO books(id, title, author_sort, path) VALUES(1, 'Dune', 'Herbert', 'Herbert/Dune');
 INSERT INTO authors VALUES(1, 'Herbert', 'Herbert', '');
 INSERT INTO books_authors_link VALUES(1, 1, 1);
 INSERT INTO data VALUES(1, 1, 'EPUB', 100, 'Dune');
 INSERT INTO comments VALUES(1, 1, 'about Dune');
 -- [here]
-INSERT INTO books(id, title, author_sort, path, uuid) VALUES(2, 'Emma', 'Austen', 'Austen/Emma', 'b-2');
+INSERT INTO books(id, title, author_sort, path) VALUES(2, 'Emma', 'Austen', 'Austen/Emma');
 INSERT INTO authors VALUES(2, 'Austen', 'Austen', '');
 INSERT INTO books_authors_link VALUES(2, 2, 2);
-INSERT INTO tags VALUES(1, 'Classic'); INSERT INTO books_tags_link VALUES(1, 2, 1);
+INSERT INTO tags VALUES(1, 'Classic');
+INSERT INTO books_tags_link VALUES(1, 2, 1);
 INSERT INTO data VALUES(2, 2, 'EPUB', 200, 'Emma');
 INSERT INTO comments VALUES(2, 2, 'about Emma');
-INSERT INTO custom_column_1 VALUES(1, 'calm'); INSERT INTO books_custom_column_1_link VALUES(1, 2, 1);
+INSERT INTO custom_column_1 VALUES(1, 'calm');
+INSERT INTO books_custom_column_1_link VALUES(1, 2, 1);
 INSERT INTO metadata_dirtied VALUES(1, 2);
+INSERT INTO custom_columns VALUES(2, 'only here', 'Only here', 'int', 0, 0);
 -- [there]
-INSERT INTO books(id, title, author_sort, path, uuid) VALUES(2, 'Solaris', 'Lem', 'Lem/Solaris', 'b-3');
+INSERT INTO books(id, title, author_sort, path) VALUES(2, 'Solaris', 'Lem', 'Lem/Solaris');
 INSERT INTO authors VALUES(2, 'Lem', 'Lem', '');
 INSERT INTO books_authors_link VALUES(2, 2, 2);
-INSERT INTO tags VALUES(1, 'classic'); INSERT INTO books_tags_link VALUES(1, 2, 1);
+INSERT INTO tags VALUES(1, 'classic');
+INSERT INTO books_tags_link VALUES(1, 2, 1);
 INSERT INTO data VALUES(2, 2, 'EPUB', 300, 'Solaris');
 INSERT INTO comments VALUES(2, 2, 'about Solaris');
-INSERT INTO custom_column_1 VALUES(1, 'strange'); INSERT INTO books_custom_column_1_link VALUES(1, 2, 1);
+INSERT INTO custom_column_1 VALUES(1, 'strange');
+INSERT INTO books_custom_column_1_link VALUES(1, 2, 1);
 -- [shows]
-SELECT b.title, a.name, d.name, c.text, (SELECT lower(t.name) FROM books_tags_link AS l JOIN tags AS t ON t.id = l.tag
-        WHERE l.book = b.id), (SELECT v.value FROM books_custom_column_1_link AS l JOIN custom_column_1 AS v
+SELECT m.title, m.authors, b.sort, length(b.uuid), a.name, d.name, c.text,
+    (SELECT lower(t.name) FROM books_tags_link AS l JOIN tags AS t ON t.id = l.tag WHERE l.book = b.id), (SELECT v.value FROM books_custom_column_1_link AS l JOIN custom_column_1 AS v
         ON v.id = l.value WHERE l.book = b.id)
-    FROM books AS b JOIN books_authors_link AS l ON l.book = b.id JOIN authors AS a ON a.id = l.author
+    FROM books AS b JOIN meta AS m ON m.id = b.id
+    JOIN books_authors_link AS l ON l.book = b.id JOIN authors AS a ON a.id = l.author
     JOIN data AS d ON d.book = b.id JOIN comments AS c ON c.book = b.id ORDER BY 1;
 SELECT count(*) FROM tags;
 -- [expected]
-Dune|Herbert|Dune|about Dune||
-Emma|Austen|Emma|about Emma|classic|calm
-Solaris|Lem|Solaris|about Solaris|classic|strange
+Dune|Herbert|dune|36|Herbert|Dune|about Dune||
+Emma|Austen|emma|36|Austen|Emma|about Emma|classic|calm
+Solaris|Lem|solaris|36|Lem|Solaris|about Solaris|classic|strange
 1
 -- [apart]
 SELECT count(*) FROM metadata_dirtied;
+SELECT count(*) FROM custom_columns;
