@@ -84,8 +84,13 @@ package enum Limits {
     /// zstd makes a mebibyte of zeros out of some fifty bytes, and a value that stands once may be that of a million rows;
     /// what people write shrinks a hundredfold at most.
     package static func expansion(ofFile bytes: Int) -> Int {
+        min(expansion(ofBytes: bytes), .max - expansionAllowance) + expansionAllowance
+    }
+
+    /// How much more a file may come to for so many of its bytes, or of those in the blobs that it names.
+    package static func expansion(ofBytes bytes: Int) -> Int {
         let (product, overflows) = max(bytes, 0).multipliedReportingOverflow(by: 1000)
-        return overflows ? .max : min(product, .max - expansionAllowance) + expansionAllowance
+        return overflows ? .max : product
     }
 
     private static let expansionAllowance = 64 << 20
