@@ -43,6 +43,9 @@ package enum Limits {
     package static let columns = 1998
     /// How many seconds of a processor it may take to make it.
     package static let schemaTime = 2.0
+    /// How many seconds of a processor all those may take of which an import, or a verification, wants the names of keys.
+    /// There is no bound to how many the folder has.
+    package static let schemasTime = 5.0
     /// How deep an expression in it may be, and how many SELECTs one view may join by UNION.
     package static let schemaExpressionDepth = 200
     package static let schemaCompound = 50
