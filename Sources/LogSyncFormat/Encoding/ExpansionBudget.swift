@@ -6,6 +6,8 @@ final class ExpansionBudget {
     private let whole: Int
     private var unpacked: Int
     private var repeated: Int
+    /// How many bytes of repeated values the file has room for, by the blobs that it has named.
+    private var room: Int
     /// The blobs that count as bytes of the file.
     private var blobs: Set<BlobID> = []
 
@@ -13,17 +15,18 @@ final class ExpansionBudget {
         self.whole = whole
         unpacked = whole
         repeated = whole
+        room = whole
     }
 
     /// Takes the bytes that a block says it has, before it is unpacked.
     func unpack(_ count: Int, offset: Int) throws {
-        guard count <= unpacked else { throw exceeded("blocks", offset) }
+        guard count <= unpacked else { throw exceeded("blocks", whole, offset) }
         unpacked -= count
     }
 
     /// Takes the bytes that a frame's values have beyond those in its payload.
     func `repeat`(_ count: Int, offset: Int) throws {
-        guard count <= repeated else { throw exceeded("repeated values", offset) }
+        guard count <= repeated else { throw exceeded("repeated values", room, offset) }
         repeated -= count
     }
 
@@ -37,12 +40,13 @@ final class ExpansionBudget {
         guard !named.isEmpty else { return }
         var fresh = 0
         for blob in named where blobs.insert(blob).inserted { fresh += blob.length }
-        let (room, overflows) = repeated.addingReportingOverflow(Limits.expansion(ofBytes: fresh))
-        repeated = overflows ? .max : room
+        let further = Limits.expansion(ofBytes: fresh)
+        repeated += min(further, .max - repeated)
+        room += min(further, .max - room)
         try `repeat`(count - fresh, offset: offset)
     }
 
-    private func exceeded(_ what: String, _ offset: Int) -> LogFileError {
-        .tooLarge("\(what) of more than \(whole) bytes, which is much for a file of this length", offset: offset)
+    private func exceeded(_ what: String, _ bytes: Int, _ offset: Int) -> LogFileError {
+        .tooLarge("\(what) of more than \(bytes) bytes, which is much for a file of this length", offset: offset)
     }
 }
