@@ -43,6 +43,9 @@ package enum Limits {
     package static let columns = 1998
     /// How many seconds of a processor it may take to make it.
     package static let schemaTime = 2.0
+    /// How many seconds of a processor all those may take of which an import, or a verification, wants the names of keys.
+    /// There is no bound to how many the folder has.
+    package static let schemasTime = 5.0
     /// How deep an expression in it may be, and how many SELECTs one view may join by UNION.
     package static let schemaExpressionDepth = 200
     package static let schemaCompound = 50
@@ -84,8 +87,13 @@ package enum Limits {
     /// zstd makes a mebibyte of zeros out of some fifty bytes, and a value that stands once may be that of a million rows;
     /// what people write shrinks a hundredfold at most.
     package static func expansion(ofFile bytes: Int) -> Int {
+        min(expansion(ofBytes: bytes), .max - expansionAllowance) + expansionAllowance
+    }
+
+    /// How much more a file may come to for so many of its bytes, or of those in the blobs that it names.
+    package static func expansion(ofBytes bytes: Int) -> Int {
         let (product, overflows) = max(bytes, 0).multipliedReportingOverflow(by: 1000)
-        return overflows ? .max : min(product, .max - expansionAllowance) + expansionAllowance
+        return overflows ? .max : product
     }
 
     private static let expansionAllowance = 64 << 20

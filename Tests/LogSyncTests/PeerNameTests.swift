@@ -1,4 +1,6 @@
+import Forgery
 import Foundation
+import LogSyncFormat
 import LogSyncModel
 import Testing
 
@@ -36,6 +38,29 @@ import Testing
         }
         let id = try await liar.peer().description
         #expect(error?.code == .usage && error?.help?.contains(id) ?? false, "\(error as Any)")
+    }
+
+    @Test func `a peer without a name is found by what its id begins with, also beside one that is called so`()
+        async throws
+    {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let stranger = PeerID(high: 0x5747_0000_0000_0000, low: 1)
+        let column = ForgedGroup.Column("body", ForgedValues.texts(["x"]))
+        let transaction = ForgedTransaction(
+            Dot(stranger, 1), groups: [ForgedGroup(.insert, "note", key: "two", columns: [column])])
+        try ForgedFolder(world.contentPath).put(ForgedLogFile([transaction]), of: stranger)
+        func found(_ text: String) async throws -> PeerID { try await a.with { try await $0.peer(named: text).id } }
+        // Before anything was imported from it, and afterwards.
+        for _ in 0..<2 {
+            for text in ["57470000", "5747"] { #expect(try await found(text) == stranger) }
+            try await a.sync()
+        }
+        let liar = try await world.clone("c")
+        try await liar.with { try await $0.rename(to: "57470000") }
+        for machine in [liar, a] { try await machine.sync() }
+        let error = await #expect(throws: LogSyncError.self) { try await found("57470000") }
+        #expect(error?.code == .usage && error?.help?.contains(stranger.description) ?? false, "\(error as Any)")
     }
 
     @Test func `a policy that prefers somebody who is not there says so`() async throws {

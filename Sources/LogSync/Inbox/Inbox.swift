@@ -16,6 +16,8 @@ final class Inbox {
     let branches: BranchSearch
     /// The names that peers give themselves in the folder.
     private(set) var folderNames: [PeerID: String] = [:]
+    /// The peers that have a folder, whether or not it says what they are called.
+    private(set) var folderPeers: Set<PeerID> = []
     /// How often the folder was scanned: a listing that began before the last time is older.
     private(set) var scanCount = 0
     /// What the last import left; nil before the first.
@@ -66,6 +68,7 @@ final class Inbox {
         library.blobs.update(scan, forgetsDoubts: isFull)
         for failure in scan.failures { logger.warning("\(failure)") }
         folderNames = scan.peers.compactMapValues { $0.description.value?.name }
+        folderPeers = Set(scan.peers.keys)
     }
 
     private func scan(_ extent: ScanExtent, isFull: Bool) throws -> ContainerScan {

@@ -10,6 +10,8 @@ struct ByteReader {
     let offset: Int
     /// The blobs that were named in what was read so far.
     var blobs: Set<BlobID> = []
+    /// The bytes of the values that are in them, each as often as it is a row's.
+    var blobBytes = 0
     /// The bytes that values have beyond those in the payload, because they stand there once for many rows.
     var repeatedBytes = 0
 

@@ -47,7 +47,11 @@ struct ColumnDecoder {
         case .constant:
             let value = try mixed(1, &reader)[0]
             // Neither is more than 2³⁰.
-            reader.repeatedBytes += (count - 1) * value.byteCount
+            if case .external(let reference) = value {
+                reader.blobBytes += (count - 1) * reference.id.length
+            } else {
+                reader.repeatedBytes += (count - 1) * value.byteCount
+            }
             return [Value](repeating: value, count: count)
         }
     }
@@ -115,7 +119,11 @@ struct ColumnDecoder {
         guard count <= reader.remaining / BlobID.encodedSize else { throw reader.damaged("the payload ends early") }
         var blobs: [BlobID] = []
         blobs.reserveCapacity(count)
-        for _ in 0..<count { blobs.append(try reader.blob()) }
+        for _ in 0..<count {
+            let blob = try reader.blob()
+            blobs.append(blob)
+            reader.blobBytes += blob.length
+        }
         reader.blobs.formUnion(blobs)
         return blobs
     }

@@ -20,6 +20,8 @@ struct GroupDecoder {
         var groups: [RowGroup] = []
         /// The blobs that it names.
         var blobs: Set<BlobID> = []
+        /// The bytes of the values that are in them, each as often as it is a row's.
+        var blobBytes = 0
         /// The bytes that its values have beyond those in the payload.
         var repeatedBytes = 0
     }
@@ -38,7 +40,8 @@ struct GroupDecoder {
             guard payload.count <= Limits.sharedFrameLength || groups.count == 1 && groups[0].rowCount == 1 else {
                 throw reader.damaged("several rows in a frame of more than \(Limits.sharedFrameLength) bytes")
             }
-            return Frame(groups: groups, blobs: reader.blobs, repeatedBytes: reader.repeatedBytes)
+            return Frame(
+                groups: groups, blobs: reader.blobs, blobBytes: reader.blobBytes, repeatedBytes: reader.repeatedBytes)
         }
     }
 

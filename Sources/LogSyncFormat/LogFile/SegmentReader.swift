@@ -87,6 +87,7 @@ package final class SegmentReader {
         guard let payload = try nextPayload() else { return nil }
         let frame = try GroupDecoder.frame(payload.bytes, of: header, offset: payload.offset)
         try budget?.repeat(frame.repeatedBytes, offset: payload.offset)
+        try budget?.name(frame.blobs, bytes: frame.blobBytes, offset: payload.offset)
         if !frame.blobs.isEmpty { blobs.formUnion(frame.blobs) }
         for group in frame.groups { counts[group.table, default: ChangeCounts()] += group.counts }
         return frame.groups

@@ -94,6 +94,7 @@ package final class SnapshotReader {
             var reader = ByteReader(bytes, offset: payload.offset)
             let rows = try SnapshotRowsDecoder(payload: payload.bytes, peers: manifest.peers).decode(from: &reader)
             try budget.repeat(reader.repeatedBytes, offset: payload.offset)
+            try budget.name(reader.blobs, bytes: reader.blobBytes, offset: payload.offset)
             if !reader.blobs.isEmpty { named.formUnion(reader.blobs) }
             return rows
         }

@@ -16,6 +16,8 @@ package struct ForgedTransaction {
     package var frames: [[UInt8]]
     /// What its end says of each table.
     package var counts: [(table: String, inserted: UInt64, updated: UInt64, deleted: UInt64)]
+    /// What its end says of blobs: their number, and each as hash and length.
+    package var blobs: [UInt8] = []
     package var compresses = false
 
     package init(
@@ -75,7 +77,7 @@ package struct ForgedTransaction {
         for (table, inserted, updated, deleted) in counts {
             bytes += Forge.text(table) + [inserted, updated, deleted].flatMap(Forge.varint)
         }
-        return bytes
+        return bytes + blobs
     }
 
     /// Its segment, and the chain hash after it.
