@@ -30,6 +30,13 @@ extension ByteReader {
         return blob
     }
 
+    /// Counts a blob that is a value of so many rows; of more bytes than there are, as many as there are.
+    mutating func name(_ blob: BlobID, times: Int) {
+        let (bytes, isBeyond) = blob.length.multipliedReportingOverflow(by: times)
+        let (sum, overflows) = blobBytes.addingReportingOverflow(bytes)
+        blobBytes = isBeyond || overflows ? .max : sum
+    }
+
     /// The rest of the payload: a list as ``ByteWriter/append(sorted:)`` makes it.
     mutating func sortedBlobs() throws -> [BlobID] {
         guard !isAtEnd else { return [] }

@@ -46,10 +46,10 @@ struct ColumnDecoder {
             return try keyPart(of: identities, &reader)
         case .constant:
             let value = try mixed(1, &reader)[0]
-            // Neither is more than 2³⁰.
             if case .external(let reference) = value {
-                reader.blobBytes += (count - 1) * reference.id.length
+                reader.name(reference.id, times: count - 1)
             } else {
+                // Neither is more than 2³⁰.
                 reader.repeatedBytes += (count - 1) * value.byteCount
             }
             return [Value](repeating: value, count: count)
@@ -122,7 +122,7 @@ struct ColumnDecoder {
         for _ in 0..<count {
             let blob = try reader.blob()
             blobs.append(blob)
-            reader.blobBytes += blob.length
+            reader.name(blob, times: 1)
         }
         reader.blobs.formUnion(blobs)
         return blobs
