@@ -117,7 +117,7 @@ soak: deps
 	$(SWIFT) build --configuration release --product logsync --scratch-path .build-soak
 	Tests/Soak/run .build-soak/release/logsync --minutes $(MINUTES) $(ARGS)
 
-# Real applications between two machines: Django, newsboat, beets and others, which apt-get installs. Not part of `test`.
+# Real applications between two machines: Django, Anki, Calibre and others, which apt-get and pip install. Not part of `test`.
 # ARGS="django buku" for some of them.
 test-apps: deps
 	$(SWIFT) build --product logsync

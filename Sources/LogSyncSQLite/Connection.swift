@@ -149,6 +149,7 @@ package final class Connection {
             }
         }
         try addCollations(handle)
+        try GeoPackageFunctions.add(to: handle)
     }
 
     /// Brings the collations that are known and not SQLite's: only a connection that has them may write their indexes.
