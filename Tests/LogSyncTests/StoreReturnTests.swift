@@ -122,6 +122,23 @@ struct StoreReturnTests {
         #expect(found == nil)
     }
 
+    @Test("A machine that was asleep has given what restores it no time")
+    func asleep() throws {
+        let start = ContinuousClock.now
+        defer { try? FileManager.default.removeItem(atPath: root) }
+        var coming = StoreReturn(path, now: start)
+        try append(65536, "")
+        let first = coming.observe(now: start, isInUse: { _ in false })
+        let awake = coming.observe(now: start + .seconds(3600), isInUse: { _ in false })
+        #expect(!first && !awake)
+        try append(4096, "-journal")
+        var looks = 0
+        while !coming.observe(now: start + .seconds(3600) + StoreReturn.pause * looks, isInUse: { _ in false }) {
+            looks += 1
+        }
+        #expect(StoreReturn.pause * looks == .seconds(2))
+    }
+
     @Test("That it is waited for is said at once, then from fifteen seconds on, and ever more rarely")
     func said() throws {
         let start = ContinuousClock.now

@@ -55,6 +55,10 @@ struct StoreReturn {
     private var directoryChange: [Int] = []
     /// When the store's file was first seen to be there; nil while it is not.
     private var arrival: ContinuousClock.Instant?
+    /// The time up to the last look. What passed between two looks counts for no more than ``longestInterval``: a machine that
+    /// was asleep meanwhile has given nobody the time to go on.
+    private var time: ContinuousClock.Instant
+    private var lastObservation: ContinuousClock.Instant
     private var lastChange: ContinuousClock.Instant
     /// When last a file changed that is none of SQLite's, or the database became another file.
     private var lastReplacement: ContinuousClock.Instant
@@ -73,6 +77,7 @@ struct StoreReturn {
     private static let necessarySigns = 3
     /// Looks come in bursts; signs are of different writes.
     private static let signSpacing = Duration.milliseconds(300)
+    private static let longestInterval = Duration.seconds(1)
     static let firstWarning = Duration.seconds(15)
     private static let rarestWarning = Duration.seconds(3600)
     /// How long to wait until the next look.
@@ -80,6 +85,7 @@ struct StoreReturn {
 
     init(_ path: String, now: ContinuousClock.Instant = .now) {
         self.path = path
+        (time, lastObservation) = (now, now)
         (lastChange, lastReplacement, lastDatabaseChange, lastSign) = (now, now, now, now)
     }
 
@@ -93,24 +99,26 @@ struct StoreReturn {
     mutating func observe(
         now: ContinuousClock.Instant = .now, isInUse: (String) -> Bool = KernelLocks.shared.isInUse
     ) -> Bool {
+        time += min(now - lastObservation, Self.longestInterval)
+        lastObservation = now
         let known = files
         files = Self.files(beside: path)
         let change = Self.change(of: URL(fileURLWithPath: path).deletingLastPathComponent().path)
         defer { directoryChange = change }
         if files != known {
-            lastChange = now
-            judge(known, directoryChange: change == directoryChange ? nil : change, now, isInUse)
+            lastChange = time
+            judge(known, directoryChange: change == directoryChange ? nil : change, isInUse)
         }
         guard files[path] != nil else {
             arrival = nil
             return true
         }
         arrival = arrival ?? now
-        if now - lastChange >= (isLogWhole ? Self.quiet : Self.patience) { return true }
+        if time - lastChange >= (isLogWhole ? Self.quiet : Self.patience) { return true }
         guard isLogWhole else { return false }
-        return signs >= Self.necessarySigns && now - lastReplacement >= Self.patience
-            || wholeCount >= Self.necessarySigns && now - lastDatabaseChange >= Self.longPatience
-                && now - lastReplacement >= Self.longPatience
+        return signs >= Self.necessarySigns && time - lastReplacement >= Self.patience
+            || wholeCount >= Self.necessarySigns && time - lastDatabaseChange >= Self.longPatience
+                && time - lastReplacement >= Self.longPatience
     }
 
     /// How long the store has been waited for, where that is to be said: at once, after a while, and ever more rarely.
@@ -122,17 +130,16 @@ struct StoreReturn {
 
     /// What changed since the last look: whether programs did it, or what restores the database.
     private mutating func judge(
-        _ known: [String: FileState], directoryChange: [Int]?, _ now: ContinuousClock.Instant,
-        _ isInUse: (String) -> Bool
+        _ known: [String: FileState], directoryChange: [Int]?, _ isInUse: (String) -> Bool
     ) {
         isLogWhole = Self.isWholeLog(path + "-wal")
         let (database, before) = (files[path], known[path])
-        if database != before { lastDatabaseChange = now }
+        if database != before { lastDatabaseChange = time }
         let own = Set(["", "-wal", "-shm", "-journal"].map { path + $0 })
         let isReplaced =
             !(database?.isSameFile(as: before) ?? (before == nil))
             || files.filter { !own.contains($0.key) } != known.filter { !own.contains($0.key) }
-        if isReplaced { lastReplacement = now }
+        if isReplaced { lastReplacement = time }
         guard isLogWhole, !isReplaced, let database else {
             (signs, wholeCount) = (0, 0)
             return
@@ -144,8 +151,8 @@ struct StoreReturn {
             ? isInUse(path)
             : directoryChange.map { !$0.lexicographicallyPrecedes(database.modified.prefix(2)) } ?? false
         if isProgram {
-            guard signs == 0 || now - lastSign >= Self.signSpacing else { return }
-            (signs, lastSign) = (signs + 1, now)
+            guard signs == 0 || time - lastSign >= Self.signSpacing else { return }
+            (signs, lastSign) = (signs + 1, time)
         } else if database != before {
             signs = 0
         }
