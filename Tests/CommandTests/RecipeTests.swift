@@ -29,7 +29,7 @@ import Testing
             guard FileManager.default.fileExists(atPath: program) else { return try await tool.sql(store, sql) }
             let script = tool.path("script.sql")
             try sql.write(toFile: script, atomically: true, encoding: .utf8)
-            let ended = try await tool.program("/usr/bin/env", ["python3", program, tool.path(store), script])
+            let ended = try await tool.program("/usr/bin/env", ["python3", "-B", program, tool.path(store), script])
             guard ended.code == 0 else { throw Tool.Failure(description: ended.errors) }
             return ended.output
         }
