@@ -1,5 +1,5 @@
 public import CLogSyncSQLite
-import GRDBSQLite
+public import GRDBSQLite
 package import LogSyncModel
 
 /// Rows that are given to one statement: it reads them `FROM logsync_rows_N(?)`, where N is their width.

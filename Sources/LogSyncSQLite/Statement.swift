@@ -1,5 +1,5 @@
 public import CLogSyncSQLite
-import GRDBSQLite
+public import GRDBSQLite
 public import LogSyncModel
 
 /// `SQLITE_CONSTRAINT_CHECK`, a macro that Swift does not import. Source: <https://www.sqlite.org/rescode.html>.
