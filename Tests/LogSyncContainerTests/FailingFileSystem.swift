@@ -43,6 +43,7 @@ struct FailingFileSystem: FileSystem {
         return true
     }
 
+    func beneath(_ root: String) -> any FileSystem { self }
     func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
         _ = try step("list", directory)
         return try base.list(directory, statuses: statuses)

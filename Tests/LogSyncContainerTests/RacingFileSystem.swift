@@ -21,6 +21,7 @@ struct RacingFileSystem: FileSystem {
         try base.rename(path, to: newPath)
     }
 
+    func beneath(_ root: String) -> any FileSystem { self }
     func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
         try base.list(directory, statuses: statuses)
     }

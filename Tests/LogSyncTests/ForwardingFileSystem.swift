@@ -6,6 +6,7 @@ protocol ForwardingFileSystem: FileSystem {
 }
 
 extension ForwardingFileSystem {
+    func beneath(_ root: String) -> any FileSystem { self }
     func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
         try base.list(directory, statuses: statuses)
     }

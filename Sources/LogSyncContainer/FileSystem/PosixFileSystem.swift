@@ -3,10 +3,20 @@ import Glibc
 
 /// The machine's own file system, by plain POSIX calls. A call that a signal interrupts is made again.
 package struct PosixFileSystem: FileSystem {
-    package init() {}
+    private let root: String?
+
+    package init() { root = nil }
+
+    private init(root: String) { self.root = root }
+
+    package func beneath(_ root: String) -> any FileSystem { PosixFileSystem(root: root) }
+
+    private func place(of path: String, _ operation: String) throws(FileSystemError) -> PosixPlace {
+        try PosixPlace(path, beneath: root, operation)
+    }
 
     package func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
-        let descriptor = try Posix.open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, "list")
+        let descriptor = try place(of: directory, "list").open(O_RDONLY | O_DIRECTORY | O_NOFOLLOW, "list")
         guard let stream = fdopendir(descriptor) else {
             let number = errno
             _ = close(descriptor)
@@ -36,15 +46,16 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
+        let place = try place(of: path, "look at")
         var raw = stat()
-        guard (followingLinks ? stat(path, &raw) : lstat(path, &raw)) == 0 else {
+        guard fstatat(place.directory, place.name, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) == 0 else {
             throw FileSystemError("look at", path, number: errno)
         }
         return FileStatus(raw)
     }
 
     package func open(_ path: String) throws(FileSystemError) -> any ReadableFile {
-        let file = PosixFile(try Posix.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, "read"), path)
+        let file = PosixFile(try place(of: path, "read").open(O_RDONLY | O_NOFOLLOW | O_NONBLOCK, "read"), path)
         let kind = try file.status().kind
         guard kind == .file else {
             throw FileSystemError("read", path, number: EINVAL, found: "\(kind.name) is in its place")
@@ -54,27 +65,33 @@ package struct PosixFileSystem: FileSystem {
 
     package func create(_ path: String, permissions: FilePermissions) throws(FileSystemError) -> any WritableFile {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
-        return PosixFile(try Posix.open(path, flags, "create", mode: permissions.file), path)
+        return PosixFile(try place(of: path, "create").open(flags, "create", mode: permissions.file), path)
     }
 
     package func rename(_ path: String, to newPath: String) throws(FileSystemError) {
-        try Posix.check("rename \(path) to", newPath) { Glibc.rename(path, newPath) }
+        let operation = "rename \(path) to"
+        let old = try place(of: path, operation)
+        let new = try place(of: newPath, operation)
+        try Posix.check(operation, newPath) { renameat(old.directory, old.name, new.directory, new.name) }
     }
 
     package func remove(_ path: String) throws(FileSystemError) {
-        try Posix.check("remove", path) { unlink(path) }
+        let place = try place(of: path, "remove")
+        try Posix.check("remove", path) { unlinkat(place.directory, place.name, 0) }
     }
 
     package func makeDirectory(_ path: String, permissions: FilePermissions) throws(FileSystemError) {
-        try Posix.check("create", path) { mkdir(path, permissions.directory) }
+        let place = try place(of: path, "create")
+        try Posix.check("create", path) { mkdirat(place.directory, place.name, permissions.directory) }
     }
 
     package func removeDirectory(_ path: String) throws(FileSystemError) {
-        try Posix.check("remove", path) { rmdir(path) }
+        let place = try place(of: path, "remove")
+        try Posix.check("remove", path) { unlinkat(place.directory, place.name, AT_REMOVEDIR) }
     }
 
     package func synchronizeDirectory(_ path: String) throws(FileSystemError) {
-        let descriptor = try Posix.open(path, O_RDONLY | O_DIRECTORY, "synchronize")
+        let descriptor = try place(of: path, "synchronize").open(O_RDONLY | O_DIRECTORY, "synchronize")
         defer { _ = close(descriptor) }
         do throws(FileSystemError) {
             try Posix.check("synchronize", path) { fsync(descriptor) }
@@ -84,17 +101,24 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func kind(_ path: String) throws(FileSystemError) -> FileSystemKind {
+        let operation = "look at the file system of"
+        let descriptor = try place(of: path, operation).open(Posix.justThePlace, operation)
+        defer { _ = close(descriptor) }
         var raw = statfs()
-        try Posix.check("look at the file system of", path) { statfs(path, &raw) }
+        try Posix.check(operation, path) { fstatfs(descriptor, &raw) }
         return FileSystemKind(magic: UInt64(UInt32(truncatingIfNeeded: raw.f_type)))
     }
 
     package func checkWritable(_ directory: String, room: UInt64) throws(FileSystemError) {
+        let operation = "look at the file system of"
+        let place = try place(of: directory, operation)
+        let descriptor = try place.open(Posix.justThePlace, operation)
+        defer { _ = close(descriptor) }
         var raw = statvfs()
-        try Posix.check("look at the file system of", directory) { statvfs(directory, &raw) }
+        try Posix.check(operation, directory) { fstatvfs(descriptor, &raw) }
         // Some FUSE mounts let access(2) allow everything.
         if raw.f_flag & UInt(ST_RDONLY) != 0 { throw FileSystemError("write to", directory, number: EROFS) }
-        try Posix.check("write to", directory) { faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) }
+        try Posix.check("write to", directory) { faccessat(place.directory, place.name, W_OK | X_OK, AT_EACCESS) }
         // rclone and other FUSE mounts say that they have no file free, and make one all the same.
         let countsFiles = (try? kind(directory))?.reportsRemoteChanges ?? true
         guard !Posix.isFull(raw, countsFiles: countsFiles, for: room) else {
@@ -182,52 +206,6 @@ private final class PosixFile: ReadableFile, WritableFile {
         descriptor = -1
         // On Linux the descriptor is gone even when close was interrupted, so it is not closed again.
         if result != 0, errno != EINTR { throw FileSystemError("close", path, number: errno) }
-    }
-}
-
-enum Posix {
-    static let nameOffset = MemoryLayout<dirent>.offset(of: \.d_name) ?? 19
-
-    static func isDotOrDotDot(_ name: UnsafePointer<CChar>) -> Bool {
-        let dot = CChar(UInt8(ascii: "."))
-        return name[0] == dot && (name[1] == 0 || (name[1] == dot && name[2] == 0))
-    }
-
-    /// With less than this left, the next log file or receipt will hardly fit, nor the shared memory of a database's log,
-    /// without which that is not even read: 32 KiB.
-    private static let leastRoom: UInt64 = 40 << 10
-
-    /// - Parameters:
-    ///   - countsFiles: whether the file system's count of free files is to be believed.
-    ///   - wanted: for how many bytes there is to be room.
-    static func isFull(_ raw: statvfs, countsFiles: Bool, for wanted: UInt64 = 0) -> Bool {
-        // Some blocks are kept for the superuser.
-        let isRoot = geteuid() == 0
-        // And ext4 keeps a fiftieth, and no more than 4096 of them, for itself.
-        let (free, forEveryone) = (UInt64(raw.f_bfree), UInt64(raw.f_bavail))
-        let blocks = isRoot ? max(forEveryone, free - min(free, UInt64(raw.f_blocks) / 50, 4096)) : forEveryone
-        let files = isRoot ? raw.f_ffree : raw.f_favail
-        let (room, isHuge) = blocks.multipliedReportingOverflow(by: UInt64(raw.f_frsize))
-        // A file system that has none at all does not count them.
-        return raw.f_blocks > 0 && !isHuge && room < max(leastRoom, wanted)
-            || countsFiles && raw.f_files > 0 && files == 0
-    }
-
-    /// - Parameter mode: of a file that is made.
-    static func open(
-        _ path: String, _ flags: CInt, _ operation: String, mode: mode_t = 0
-    ) throws(FileSystemError) -> CInt {
-        while true {
-            let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
-            if descriptor >= 0 { return descriptor }
-            if errno != EINTR { throw FileSystemError(operation, path, number: errno) }
-        }
-    }
-
-    static func check(_ operation: String, _ path: String, _ call: () -> CInt) throws(FileSystemError) {
-        while call() != 0 {
-            if errno != EINTR { throw FileSystemError(operation, path, number: errno) }
-        }
     }
 }
 

@@ -51,6 +51,10 @@ package struct TimedFileSystem: FileSystem {
         self.onChange = onChange
     }
 
+    package func beneath(_ root: String) -> any FileSystem {
+        TimedFileSystem(base.beneath(root), calls: calls, onChange: onChange)
+    }
+
     package func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
         try calls.during("list", directory) { () throws(FileSystemError) in
             try base.list(directory, statuses: statuses)

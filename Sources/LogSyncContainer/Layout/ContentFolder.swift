@@ -32,7 +32,7 @@ package struct ContentFolder: Sendable {
     ) {
         self.container = container
         self.name = name
-        self.fileSystem = fileSystem
+        self.fileSystem = fileSystem.beneath(container)
         self.purpose = purpose
         self.permissions = permissions
     }

@@ -77,6 +77,8 @@ final class SimulatedFileSystem: FileSystem {
         FileTimes.set(path, milliseconds: clock.now())
     }
 
+    func beneath(_ root: String) -> any FileSystem { self }
+
     func list(_ directory: String, statuses: Bool) throws(FileSystemError) -> [DirectoryEntry] {
         try look(directory) { () throws(FileSystemError) in try base.list(directory, statuses: statuses) }
     }

@@ -19,12 +19,13 @@ extension Replicator {
         var report = try await doctor(path, configuration: configuration)
         let isStore = !FolderTarget.isDirectory(path)
         let own = isStore ? try? await ownFolder(path, configuration) : nil
-        var repairs = plan(report, isStore: isStore, own: own)
+        var repairs = plan(report, isStore: isStore, own: own?.path)
+        let fileSystem = own?.content.fileSystem ?? configuration.fileSystem.beneath(path)
         for index in repairs.indices {
             try willRepair(repairs[index])
             guard !dryRun else { continue }
             do {
-                try await perform(repairs[index], configuration)
+                try await perform(repairs[index], fileSystem, configuration)
                 repairs[index].done = true
             } catch is CancellationError {
                 throw CancellationError()
@@ -39,11 +40,11 @@ extension Replicator {
         return report
     }
 
-    private static func ownFolder(_ path: String, _ configuration: SyncConfiguration) async throws -> String {
-        try await with(path, configuration) { try await $0.ownFolderPath() }
+    private static func ownFolder(_ path: String, _ configuration: SyncConfiguration) async throws -> PeerFolder {
+        try await with(path, configuration) { try await $0.ownFolder() }
     }
 
-    private func ownFolderPath() throws -> String { try inspect { $0.content.peer($0.peer).path } }
+    private func ownFolder() throws -> PeerFolder { try inspect { $0.content.peer($0.peer) } }
 
     /// In the order in which they are done: what is recorded is published afterwards.
     private static func plan(_ report: DoctorReport, isStore: Bool, own: String?) -> [DoctorReport.Repair] {
@@ -74,13 +75,15 @@ extension Replicator {
         return repairs
     }
 
-    private static func perform(_ repair: DoctorReport.Repair, _ configuration: SyncConfiguration) async throws {
+    private static func perform(
+        _ repair: DoctorReport.Repair, _ fileSystem: any FileSystem, _ configuration: SyncConfiguration
+    ) async throws {
         switch repair.action {
         case .rescan: try await with(repair.place, configuration) { _ = try await $0.rescan() }
         case .sync: try await with(repair.place, configuration) { _ = try await $0.sync() }
         case .remove:
             do throws(FileSystemError) {
-                try configuration.fileSystem.remove(repair.place)
+                try fileSystem.remove(repair.place)
             } catch {
                 throw error.explained(kept: "it was left as it is")
             }
