@@ -79,13 +79,13 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "LogSyncEditing",
-            dependencies: ["LogSync", "LogSyncStore", .product(name: "GRDB", package: "GRDB.swift")],
+            dependencies: ["LogSync", "LogSyncSQLite", "LogSyncStore", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         // For the tests of programs that embed the library.
         .target(
             name: "LogSyncTesting",
             dependencies: [
-                "LogSync", "LogSyncModel", .product(name: "GRDB", package: "GRDB.swift"),
+                "LogSync", "LogSyncModel", "LogSyncSQLite", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),

@@ -65,9 +65,9 @@ struct EditedDraft: Sendable {
     func stored(_ db: Database) throws -> [String: DatabaseValue]? {
         guard key.count == keyColumns.count else { return nil }
         let columns = (base ?? mine).keys.sorted()
-        let list = columns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        let list = columns.map(\.quotedName).joined(separator: ", ")
         let found = try Row.fetchOne(
-            db, sql: "SELECT \(list), * FROM \(table.quotedDatabaseIdentifier) WHERE \(condition)",
+            db, sql: "SELECT \(list), * FROM \(table.quotedName) WHERE \(condition)",
             arguments: keyArguments)
         guard let found else { return nil }
         let read = reading(found)
@@ -79,7 +79,7 @@ struct EditedDraft: Sendable {
     }
 
     private var condition: String {
-        keyColumns.map { "\($0.quotedDatabaseIdentifier) = ?" }.joined(separator: " AND ")
+        keyColumns.map { "\($0.quotedName) = ?" }.joined(separator: " AND ")
     }
 
     private var keyArguments: StatementArguments { StatementArguments(keyColumns.map { key[$0] ?? .null }) }
@@ -128,7 +128,7 @@ struct EditedDraft: Sendable {
                 if !values.isEmpty { return try update(db, values, in: theirs) }
             }
             try db.execute(
-                sql: "DELETE FROM \(table.quotedDatabaseIdentifier) WHERE \(condition)", arguments: keyArguments)
+                sql: "DELETE FROM \(table.quotedName) WHERE \(condition)", arguments: keyArguments)
         }
     }
 
@@ -138,18 +138,18 @@ struct EditedDraft: Sendable {
         // What is there already is not written: that would be a change to every other peer.
         let columns = values.keys.filter { !values[$0].isSame(as: stored?[$0]) }.sorted()
         guard !columns.isEmpty else { return }
-        let list = columns.map { "\($0.quotedDatabaseIdentifier) = ?" }.joined(separator: ", ")
+        let list = columns.map { "\($0.quotedName) = ?" }.joined(separator: ", ")
         try db.execute(
-            sql: "UPDATE \(table.quotedDatabaseIdentifier) SET \(list) WHERE \(condition)",
+            sql: "UPDATE \(table.quotedName) SET \(list) WHERE \(condition)",
             arguments: StatementArguments(columns.map { values[$0] ?? .null }) + keyArguments)
     }
 
     private func insert(_ db: Database, _ values: [String: DatabaseValue]) throws {
         let columns = values.keys.sorted()
-        let list = columns.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        let list = columns.map(\.quotedName).joined(separator: ", ")
         try db.execute(
             sql: """
-                INSERT INTO \(table.quotedDatabaseIdentifier)(\(list)) VALUES(\(columns.map { _ in "?" }.joined(separator: ", ")))
+                INSERT INTO \(table.quotedName)(\(list)) VALUES(\(columns.map { _ in "?" }.joined(separator: ", ")))
                 """,
             arguments: StatementArguments(columns.map { values[$0] ?? .null }))
     }

@@ -59,10 +59,10 @@ struct UndoReferences: Sendable {
     private static func isThere(
         _ table: String, _ columns: [String], _ values: [UndoValue], _ db: Database
     ) throws -> Bool {
-        let condition = zip(columns, values).map { "\($0.quotedDatabaseIdentifier) = \($1.parameter)" }
+        let condition = zip(columns, values).map { "\($0.quotedName) = \($1.parameter)" }
             .joined(separator: " AND ")
         return try Int.fetchOne(
-            db, sql: "SELECT 1 FROM main.\(table.quotedDatabaseIdentifier) WHERE \(condition)",
+            db, sql: "SELECT 1 FROM main.\(table.quotedName) WHERE \(condition)",
             arguments: values.arguments) != nil
     }
 

@@ -50,7 +50,7 @@ extension UndoTable {
         var place = former
         if try !isFree(place) {
             let highest = try Int64.fetchOne(
-                db, sql: "SELECT max(\(key[0].quotedDatabaseIdentifier)) FROM main.\(quoted)")
+                db, sql: "SELECT max(\(key[0].quotedName)) FROM main.\(quoted)")
             place = max(highest ?? 0, former) + 1
             while try !isFree(place) { place += 1 }
         }
@@ -104,11 +104,11 @@ extension UndoTable {
     }
 
     private func condition(_ key: [UndoValue]) -> String {
-        zip(self.key, key).map { "\($0.quotedDatabaseIdentifier) IS \($1.parameter)" }.joined(separator: " AND ")
+        zip(self.key, key).map { "\($0.quotedName) IS \($1.parameter)" }.joined(separator: " AND ")
     }
 
     func present(_ key: [UndoValue], _ db: Database) throws -> [UndoValue]? {
-        let list = stored.map { UndoValue.columns($0.quotedDatabaseIdentifier) }.joined(separator: ", ")
+        let list = stored.map { UndoValue.columns($0.quotedName) }.joined(separator: ", ")
         let row = try Row.fetchOne(
             db, sql: "SELECT \(list) FROM main.\(quoted) WHERE \(condition(key))", arguments: key.arguments)
         return row.map { row in stored.indices.map { UndoValue(row, at: 2 * $0) } }
@@ -140,7 +140,7 @@ extension UndoTable {
         let key = key(of: deleted)
         let returned = try ReturnedRows(name, db)
         let last = try returned?.lastNumber(db) ?? 0
-        let list = stored.map(\.quotedDatabaseIdentifier).joined(separator: ", ")
+        let list = stored.map(\.quotedName).joined(separator: ", ")
         // Another row may have its key, or a unique value of it.
         try db.execute(
             sql: """
@@ -214,7 +214,7 @@ extension UndoTable {
     @discardableResult
     func set(_ values: [Int: UndoValue], _ key: [UndoValue], _ db: Database) throws -> Bool {
         let values = values.sorted { $0.key < $1.key }
-        let list = values.map { "\(stored[$0.key].quotedDatabaseIdentifier) = \($0.value.parameter)" }
+        let list = values.map { "\(stored[$0.key].quotedName) = \($0.value.parameter)" }
         try db.execute(
             sql: "UPDATE OR IGNORE main.\(quoted) SET \(list.joined(separator: ", ")) WHERE \(condition(key))",
             arguments: (values.map(\.value) + key).arguments)

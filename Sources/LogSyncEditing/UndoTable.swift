@@ -47,7 +47,7 @@ struct UndoTable: Sendable {
     /// What the triggers and the values depend on.
     var shape: String { "\(name) \(key) \(columns) \(uniques) \(agreements) \(pointers) \(hearsOfReplaced)" }
 
-    var quoted: String { name.quotedDatabaseIdentifier }
+    var quoted: String { name.quotedName }
     var values: String { "undo_log_values_\(number)" }
     private var rivals: String { "undo_log_rival_\(number)" }
     var stored: [String] { Self.stored(columns, key) }
@@ -75,11 +75,11 @@ struct UndoTable: Sendable {
                 """)
         for (kind, hasOld, hasNew) in Self.kinds {
             let given = stored.flatMap { column in
-                let column = column.quotedDatabaseIdentifier
+                let column = column.quotedName
                 return [hasOld ? "OLD.\(column)" : "NULL", hasNew ? "NEW.\(column)" : "NULL"]
             }
             let displaced = hasNew && !hearsOfReplaced
-            let identities = hasOld ? identities(kind) { "OLD.\(stored[$0].quotedDatabaseIdentifier)" } : noIdentities
+            let identities = hasOld ? identities(kind) { "OLD.\(stored[$0].quotedName)" } : noIdentities
             try db.execute(
                 sql: """
                     CREATE TEMP TRIGGER IF NOT EXISTS undo_log_\(kind)_\(number) AFTER \(kind.uppercased()) ON main.\(quoted)
@@ -116,7 +116,7 @@ struct UndoTable: Sendable {
                 """)
         for row in made {
             let (type, name): (String, String) = (row[0], row[1])
-            try db.execute(sql: "DROP \(type) IF EXISTS temp.\(name.quotedDatabaseIdentifier)")
+            try db.execute(sql: "DROP \(type) IF EXISTS temp.\(name.quotedName)")
         }
     }
 
@@ -127,17 +127,17 @@ struct UndoTable: Sendable {
 
     /// Values of a row that is gone.
     private func pairs(_ row: String) -> String {
-        stored.map { "\(row).\($0.quotedDatabaseIdentifier), NULL" }.joined(separator: ", ")
+        stored.map { "\(row).\($0.quotedName), NULL" }.joined(separator: ", ")
     }
 
     private func same(_ row: String, _ other: String) -> String {
-        key.map { "\(row).\($0.quotedDatabaseIdentifier) IS \(other).\($0.quotedDatabaseIdentifier)" }
+        key.map { "\(row).\($0.quotedName) IS \(other).\($0.quotedName)" }
             .joined(separator: " AND ")
     }
 
     private var isRival: String {
         ([key] + uniques).map { columns in
-            columns.map { "t.\($0.quotedDatabaseIdentifier) = NEW.\($0.quotedDatabaseIdentifier)" }
+            columns.map { "t.\($0.quotedName) = NEW.\($0.quotedName)" }
                 .joined(separator: " AND ")
         }.map { "(\($0))" }.joined(separator: " OR ") + agreements.map { " OR (\($0))" }.joined()
     }
@@ -155,7 +155,7 @@ struct UndoTable: Sendable {
         guard !indexes.isEmpty else { return [] }
         let written = try String.fetchAll(
             db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1", arguments: [name]
-        ).map { "NEW.\($0.quotedDatabaseIdentifier) AS \($0.quotedDatabaseIdentifier)" }.joined(separator: ", ")
+        ).map { "NEW.\($0.quotedName) AS \($0.quotedName)" }.joined(separator: ", ")
         return indexes.compactMap(IndexTerms.of).map { terms in
             terms.map { "(\($0)) = (SELECT \($0) FROM (SELECT \(written)))" }.joined(separator: " AND ")
         }
@@ -163,8 +163,8 @@ struct UndoTable: Sendable {
 
     private var noteDisplaced: String {
         let its = key.map { column in "s.old\(stored.firstIndex(of: column) ?? 0)" }
-        let isThere = zip(key, its).map { "t.\($0.quotedDatabaseIdentifier) IS \($1)" }.joined(separator: " AND ")
-        let isNew = zip(key, its).map { "NEW.\($0.quotedDatabaseIdentifier) IS \($1)" }.joined(separator: " AND ")
+        let isThere = zip(key, its).map { "t.\($0.quotedName) IS \($1)" }.joined(separator: " AND ")
+        let isNew = zip(key, its).map { "NEW.\($0.quotedName) IS \($1)" }.joined(separator: " AND ")
         let list = stored.indices.map { "s.old\($0), NULL" }.joined(separator: ", ")
         let last = "(SELECT coalesce(max(number), 0) FROM undo_log_change)"
         return """
@@ -191,7 +191,7 @@ struct UndoTable: Sendable {
         let parents = pointers.map { pointer in
             let parent = identity(pointer.parent, pointer.index)
             guard kind == "update" else { return parent }
-            let column = stored[pointer.index].quotedDatabaseIdentifier
+            let column = stored[pointer.index].quotedName
             return "CASE WHEN OLD.\(column) IS NOT NEW.\(column) THEN \(parent) END"
         }
         return ([own ?? "NULL"] + parents).joined(separator: ", ")

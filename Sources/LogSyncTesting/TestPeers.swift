@@ -2,6 +2,7 @@ import Foundation
 public import GRDB
 public import LogSync
 import LogSyncModel
+import LogSyncSQLite
 import Logging
 import Synchronization
 
@@ -169,7 +170,7 @@ public final class TestPeers: Sendable {
         for name in names {
             let key = try db.primaryKey(name)
             guard key.rowIDColumn == nil, !key.columns.isEmpty, try db.foreignKeys(on: name).isEmpty else { continue }
-            let rows = try Row.fetchAll(db, sql: "SELECT * FROM \(name.quotedDatabaseIdentifier)")
+            let rows = try Row.fetchAll(db, sql: "SELECT * FROM \(SQL.name(name))")
             tables[name] = rows.map { row in row.map { "\($0)=\($1)" }.joined(separator: " ") }.sorted()
         }
         return tables

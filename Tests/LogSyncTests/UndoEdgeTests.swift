@@ -53,6 +53,40 @@ import Testing
         #expect(try await rows() == ["1 uno 1 l"])
     }
 
+    @Test("Names of columns may have quotation marks, in keys, references and UNIQUE too")
+    func quotationMarks() async throws {
+        let schema = #"""
+            CREATE TABLE "big list"("i""d" TEXT PRIMARY KEY NOT NULL);
+            CREATE TABLE thing("k""" TEXT PRIMARY KEY NOT NULL, "si""ze" INTEGER UNIQUE, "it's" TEXT REFERENCES "big list"("i""d"));
+            INSERT INTO "big list" VALUES('l');
+            INSERT INTO thing VALUES('a', 1, 'l'), ('b', 2, 'l');
+            """#
+        let peers = try await TestPeers("a") { pool in try pool.write { try $0.execute(sql: schema) } }
+        let pool = peers["a"].pool
+        let undo = try await UndoLog(pool, tables: ["big list", "thing"])
+        try await pool.write { db in
+            try undo.group("Edit", db) {
+                try db.execute(
+                    sql: #"""
+                        UPDATE thing SET "si""ze" = 9 WHERE "k""" = 'a'; DELETE FROM thing WHERE "k""" = 'b';
+                        INSERT OR REPLACE INTO thing VALUES('c', 9, NULL);
+                        """#)
+            }
+        }
+        func rows() async throws -> [String] {
+            try await pool.read { db in
+                try String.fetchAll(
+                    db, sql: #"SELECT "k""" || ' ' || "si""ze" || ' ' || coalesce("it's", '-') FROM thing ORDER BY 1"#)
+            }
+        }
+        #expect(try await rows() == ["c 9 -"])
+        let undone = try await undo.undo()
+        #expect(undone?.left.isEmpty == true)
+        #expect(try await rows() == ["a 1 l", "b 2 l"])
+        _ = try await undo.redo()
+        #expect(try await rows() == ["c 9 -"])
+    }
+
     @Test(
         "Rows that REPLACE has displaced come back",
         arguments: [

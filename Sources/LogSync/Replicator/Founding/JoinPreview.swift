@@ -1,6 +1,7 @@
 import GRDB
 import LogSyncContainer
 import LogSyncModel
+import LogSyncSQLite
 import LogSyncStore
 
 /// What would become of a database's rows in a content that has rows already, found out on copies.
@@ -133,7 +134,7 @@ struct JoinPreview {
             try database.execute(sql: "ATTACH ? AS own", arguments: [copy])
             return try tables.reduce(into: [:]) { shared, table in
                 guard let column = try database.primaryKey(table).rowIDColumn else { return }
-                let (name, key) = (table.quotedDatabaseIdentifier, column.quotedDatabaseIdentifier)
+                let (name, key) = (SQL.name(table), SQL.name(column))
                 shared[table] = try Int.fetchOne(
                     database, sql: "SELECT count(*) FROM main.\(name) JOIN own.\(name) AS own USING (\(key))")
             }
