@@ -64,6 +64,28 @@ import Testing
         #expect(try await a.with { try await $0.conflicts() }.conflicts.map(\.table) == ["tag"])
     }
 
+    @Test func `names may have quotation marks`() async throws {
+        let world = try World()
+        let schema = #"""
+            CREATE TABLE "ta""g"(id INTEGER PRIMARY KEY, "na""me" TEXT UNIQUE);
+            CREATE TABLE "i'tem"("k""ey" TEXT PRIMARY KEY, "ta""g" INTEGER REFERENCES "ta""g"(id));
+            """#
+        let a = try world.machine("a")
+        try a.execute(
+            schema + #"INSERT INTO "ta""g" VALUES(1, 'red'), (2, 'blue'); INSERT INTO "i'tem" VALUES('x', 1)"#)
+        try await a.initialize()
+        let b = try world.machine("b")
+        try b.execute(
+            schema + #"INSERT INTO "ta""g" VALUES(2, 'pink'), (3, 'grey'); INSERT INTO "i'tem" VALUES('y', 2)"#)
+        let counts = try await preview(b, world)
+        #expect(counts[#"ta"g"#] == .init(same: 0, new: 1, doubt: 1))
+        #expect(counts["i'tem"] == .init(same: 0, new: 1, doubt: 0))
+        try await b.initialize()
+        try await settle(a, b)
+        #expect(
+            try texts(#"SELECT "na""me" FROM "i'tem" JOIN "ta""g" ON id = "ta""g" ORDER BY 1"#, a) == ["pink", "red"])
+    }
+
     @Test func `a copy of a store that was left is the same in all its rows, and an empty database has none`()
         async throws
     {

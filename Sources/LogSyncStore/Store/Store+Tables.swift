@@ -30,4 +30,34 @@ extension Store {
                 .map { ($0.name, $0.setting.rawValue) }
         }
     }
+
+    /// How many integers name a row both here and in another store of the same tables, by table; none for a table that has
+    /// no rowid.
+    package func sharedIntegers(with other: Store) throws -> [String: Int] {
+        try database.read { store in
+            try other.database.read { others in
+                try store.catalog.programTables.reduce(into: [:]) { shared, table in
+                    guard table.hasRowid, let theirs = others.catalog[table.name], theirs.hasRowid else { return }
+                    let mine = try Self.integers(of: table, on: store.connection)
+                    shared[table.name] = try Self.countShared(mine, Self.integers(of: theirs, on: others.connection))
+                }
+            }
+        }
+    }
+
+    /// Ascending.
+    private static func integers(of table: TrackedTable, on connection: Connection) throws -> Statement {
+        try Statement("SELECT \(table.rowid) FROM \(table.quoted) ORDER BY 1", on: connection)
+    }
+
+    private static func countShared(_ one: Statement, _ other: Statement) throws -> Int {
+        func next(_ statement: Statement) throws -> Int64? { try statement.step() ? statement.integer(0) : nil }
+        var (a, b, count) = (try next(one), try next(other), 0)
+        while let left = a, let right = b {
+            if left == right { count += 1 }
+            if left <= right { a = try next(one) }
+            if right <= left { b = try next(other) }
+        }
+        return count
+    }
 }

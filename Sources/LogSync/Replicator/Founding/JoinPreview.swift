@@ -1,7 +1,5 @@
-import GRDB
 import LogSyncContainer
 import LogSyncModel
-import LogSyncSQLite
 import LogSyncStore
 
 /// What would become of a database's rows in a content that has rows already, found out on copies.
@@ -54,7 +52,7 @@ struct JoinPreview {
         try alone.beginFilling()
         founder.closeQuietly(alone)
         let (others, _) = try await replay(content)
-        let numbers = try sharedIntegers(own.keys.filter { own[$0]?.isSurrogate == true })
+        let numbers = try sharedIntegers().filter { own[$0.key]?.isSurrogate == true }
         let (all, contested) = try await replay(copy)
         func more(_ count: KeyPath<Counts, Int>) -> [String: Int] {
             all.reduce(into: [String: Int]()) {
@@ -127,17 +125,11 @@ struct JoinPreview {
     }
 
     /// How many integers name a row both in the database and in the content.
-    private func sharedIntegers(_ tables: [String]) throws -> [String: Int] {
-        let queue = try DatabaseQueue(path: content)
-        defer { try? queue.close() }
-        return try queue.writeWithoutTransaction { database in
-            try database.execute(sql: "ATTACH ? AS own", arguments: [copy])
-            return try tables.reduce(into: [:]) { shared, table in
-                guard let column = try database.primaryKey(table).rowIDColumn else { return }
-                let (name, key) = (SQL.name(table), SQL.name(column))
-                shared[table] = try Int.fetchOne(
-                    database, sql: "SELECT count(*) FROM main.\(name) JOIN own.\(name) AS own USING (\(key))")
-            }
-        }
+    private func sharedIntegers() throws -> [String: Int] {
+        let own = try Store.open(copy, configuration: configuration.storeConfiguration)
+        defer { founder.closeQuietly(own) }
+        let others = try Store.open(content, configuration: configuration.storeConfiguration)
+        defer { founder.closeQuietly(others) }
+        return try own.sharedIntegers(with: others)
     }
 }
