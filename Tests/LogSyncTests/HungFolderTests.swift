@@ -152,4 +152,48 @@ struct HungFolderTests {
         let answered = try await states()
         #expect(answered.count == 7 && !answered.values.contains(.silent))
     }
+
+    private enum Look: CaseIterable { case doctor, verify, repair, initialize, clone, attach, move, destroy }
+
+    /// A daemon is not there to say it: the command is.
+    @Test("A folder that does not answer is noted for whichever command waits for it", arguments: Look.allCases)
+    private func commands(look: Look) async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let b = try world.machine("b")
+        try b.makeDatabase()
+        let fileSystem = HungFileSystem()
+        let calls = PendingCalls()
+        var configuration = a.configuration
+        configuration.fileSystem = TimedFileSystem(fileSystem, calls: calls)
+        // As nobody has resolved it yet.
+        let (settled, container) = (configuration, world.container + "/.")
+        fileSystem.hold(true, world.container)
+        let work = Task {
+            switch look {
+            case .doctor: _ = try await Replicator.doctor(container, configuration: settled)
+            case .repair: _ = try await Replicator.repair(container, configuration: settled)
+            case .verify: _ = try await Replicator.verify(container, configuration: settled)
+            case .initialize:
+                _ = try await Replicator.initialize(
+                    b.path, container: container, content: "notes", configuration: settled)
+            case .clone:
+                _ = try await Replicator.clone(
+                    to: b.path + "-clone", container: container, content: "notes", configuration: settled)
+            case .attach, .move:
+                let replicator = try Replicator(store: a.path, configuration: settled)
+                switch look {
+                case .attach: _ = try? await replicator.attach(to: container)
+                default: _ = try? await replicator.move(to: container, content: "others")
+                }
+                await replicator.close()
+            case .destroy:
+                _ = try await Replicator.destroy(container: container, content: "notes", configuration: settled)
+            }
+        }
+        try await eventually("the folder is asked") { calls.oldest != nil }
+        #expect(calls.oldest?.path == container)
+        fileSystem.hold(false)
+        _ = await work.result
+    }
 }

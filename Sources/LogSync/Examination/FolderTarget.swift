@@ -10,7 +10,7 @@ struct FolderTarget {
 
     init(_ path: String, fileSystem: any FileSystem) {
         var search = Search(fileSystem: fileSystem)
-        let url = URL(fileURLWithPath: path)
+        let url = URL(fileURLWithPath: path, isDirectory: true)
         if search.isContent(path), let name = ContentName(url.lastPathComponent) {
             let container = url.deletingLastPathComponent().path
             folders = [ContentFolder(container: container, name: name, fileSystem: fileSystem)]
@@ -65,8 +65,7 @@ struct FolderTarget {
         }
     }
 
-    static func isDirectory(_ path: String) -> Bool {
-        var isDirectory: ObjCBool = false
-        return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue
+    static func isDirectory(_ path: String, _ fileSystem: any FileSystem) -> Bool {
+        (try? fileSystem.status(path, followingLinks: true))?.isDirectory ?? false
     }
 }

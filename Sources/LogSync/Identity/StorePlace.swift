@@ -48,16 +48,23 @@ struct StorePlace: Equatable {
         return (directory == "/" ? "" : directory) + "/" + url.lastPathComponent
     }
 
+    /// The absolute path of a container, as ``absolute(_:)``.
+    ///
+    /// The folder is looked at first: of a mount that hangs that is noted, so that it is said. What resolves its path would
+    /// wait unnoticed.
+    static func absolute(container: String, _ fileSystem: any FileSystem) -> String {
+        _ = try? fileSystem.status(container, followingLinks: true)
+        return absolute(container)
+    }
+
     /// Refuses a place where a store would be corrupted: within a shared folder, or on a network file system.
     ///
     /// - Parameters:
     ///   - path: the store's absolute path; the file need not be there.
-    ///   - container: the container it is to be used with.
+    ///   - container: the absolute path of the container it is to be used with.
     /// - Throws: `configuration`.
     static func checkSuitable(_ path: String, container: String, fileSystem: any FileSystem) throws {
         let parent = URL(fileURLWithPath: path).deletingLastPathComponent()
-        // Of a mount that hangs this is noted, so that it is said; what resolves its path would wait unnoticed.
-        _ = try? fileSystem.status(container, followingLinks: true)
         let shared = URL(fileURLWithPath: container).resolvingSymlinksInPath().path
         var directory = parent.resolvingSymlinksInPath()
         while true {

@@ -80,12 +80,29 @@ final class FolderPeer {
             _ = try await Replicator.clone(
                 to: path, container: container, content: Self.content, peerName: model.name,
                 configuration: configuration)
-        case .founds, .joins:
-            _ = try await Replicator.initialize(
-                path, container: container, content: Self.content, options: options, configuration: configuration)
+        case .founds, .joins: try await initialize(options)
         }
         try openOthers()
         id = try openStore().registration().peer
+    }
+
+    /// Where rows cannot be shown beside those of the content, that has to be decided first.
+    private func initialize(_ options: InitializeOptions) async throws {
+        func initialize(_ options: InitializeOptions) async throws -> InitializeReport {
+            try await Replicator.initialize(
+                path, container: container, content: Self.content, options: options, configuration: configuration)
+        }
+        do {
+            _ = try await initialize(options)
+        } catch let error as LogSyncError where error.code == .configuration {
+            var options = options
+            options.dryRun = true
+            let contested = try await initialize(options).contested
+            guard !contested.isEmpty else { throw error }
+            options.policies += contested.map { ($0.table, "unique-park") }
+            options.dryRun = false
+            _ = try await initialize(options)
+        }
     }
 
     private func openOthers() throws {

@@ -12,10 +12,8 @@ extension Replicator {
     /// - Throws: `noStore` where nothing is there; `notReplicated`, `invalidStore` or `newerFormat` where it is a file
     ///   that is no store. Everything else is a finding.
     public static func doctor(_ path: String, configuration: SyncConfiguration) async throws -> DoctorReport {
-        if FolderTarget.isDirectory(path) {
-            let founder = Founder(configuration: configuration, container: path, content: "")
-            return try await founder.doctor(StorePlace.absolute(path))
-        }
+        let founder = Founder(configuration: configuration, container: path, content: "")
+        if await founder.isDirectory(path) { return try await founder.doctor() }
         do {
             let replicator = try await Replicator.open(store: path, configuration: configuration)
             let report = await Result { try await replicator.doctor() }
@@ -63,7 +61,10 @@ extension Replicator {
 }
 
 extension Founder {
-    fileprivate func doctor(_ path: String) throws -> DoctorReport {
+    func isDirectory(_ path: String) -> Bool { FolderTarget.isDirectory(path, configuration.fileSystem) }
+
+    fileprivate func doctor() throws -> DoctorReport {
+        let path = container
         var report = DoctorReport(path: path)
         let target = FolderTarget(path, fileSystem: configuration.fileSystem)
         for folder in target.folders {

@@ -17,10 +17,11 @@ extension Replicator {
         willRepair: @Sendable (DoctorReport.Repair) throws -> Void = { _ in }
     ) async throws -> DoctorReport {
         var report = try await doctor(path, configuration: configuration)
-        let isStore = !FolderTarget.isDirectory(path)
+        let finder = Founder(configuration: configuration, container: path, content: "")
+        let isStore = await !finder.isDirectory(path)
         let own = isStore ? try? await ownFolder(path, configuration) : nil
-        var repairs = plan(report, isStore: isStore, own: own?.path)
         let fileSystem = own?.content.fileSystem ?? configuration.fileSystem.beneath(path)
+        var repairs = plan(report, isStore: isStore, own: own?.path, fileSystem)
         for index in repairs.indices {
             try willRepair(repairs[index])
             guard !dryRun else { continue }
@@ -47,7 +48,9 @@ extension Replicator {
     private func ownFolder() throws -> PeerFolder { try inspect { $0.content.peer($0.peer) } }
 
     /// In the order in which they are done: what is recorded is published afterwards.
-    private static func plan(_ report: DoctorReport, isStore: Bool, own: String?) -> [DoctorReport.Repair] {
+    private static func plan(
+        _ report: DoctorReport, isStore: Bool, own: String?, _ fileSystem: any FileSystem
+    ) -> [DoctorReport.Repair] {
         func codes(_ isWanted: (Finding) -> Bool) -> [String] {
             report.findings.filter(isWanted).map(\.code).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
         }
@@ -69,7 +72,7 @@ extension Replicator {
         }
         // A whole folder is not deleted on the strength of its name.
         for finding in report.findings
-        where finding.code == "conflict-copy" && !FolderTarget.isDirectory(finding.place) {
+        where finding.code == "conflict-copy" && !FolderTarget.isDirectory(finding.place, fileSystem) {
             repairs.append(DoctorReport.Repair(action: .remove, place: finding.place, findings: [finding.code]))
         }
         return repairs

@@ -20,10 +20,10 @@ extension Replicator {
         _ path: String, configuration: SyncConfiguration,
         progress: @escaping @Sendable (SyncProgress) -> Void = { _ in }
     ) async throws -> VerifyReport {
-        if FolderTarget.isDirectory(path) {
-            let path = StorePlace.absolute(path)
+        let finder = Founder(configuration: configuration, container: path, content: "")
+        if await finder.isDirectory(path) {
+            let (path, target) = await finder.target()
             var report = VerifyReport(path: path)
-            let target = FolderTarget(path, fileSystem: configuration.fileSystem)
             if let failure = target.failure {
                 guard !target.folders.isEmpty else { throw failure }
                 report.findings.append(target.finding(failure, at: path))
@@ -71,6 +71,10 @@ extension Replicator {
 }
 
 extension Founder {
+    fileprivate func target() -> (path: String, target: FolderTarget) {
+        (container, FolderTarget(container, fileSystem: configuration.fileSystem))
+    }
+
     fileprivate func verify(
         _ store: String?, _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {

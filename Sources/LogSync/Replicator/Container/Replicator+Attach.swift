@@ -13,7 +13,7 @@ extension Replicator {
     /// - Throws: `containerUnavailable` where the content is not there; `configuration` where another content of the
     ///   same name is there, or the store lies within that folder; `locked`. The store then stays with the former one.
     public func attach(to container: String) async throws -> AttachReport {
-        let container = StorePlace.absolute(container)
+        let container = StorePlace.absolute(container: container, configuration.fileSystem)
         // Who this is can be asked only where the container is: at the new place, when it is known to be the right one.
         var report = try await step(settles: true) { store in
             try store.attach(to: container)

@@ -18,7 +18,7 @@ extension Replicator {
     ///   name is there, or the store lies within that folder; `usage`; `locked`; `ioError`. The store then stays where
     ///   it was, and what was copied is used by the next attempt.
     public func move(to container: String, content: String? = nil) async throws -> MoveReport {
-        let container = StorePlace.absolute(container)
+        let container = StorePlace.absolute(container: container, configuration.fileSystem)
         let name = try content.map { try ContentName(checking: $0) }
         try await takeAlone()
         defer {

@@ -8,14 +8,17 @@ import Logging
 /// Makes stores, and does what needs none, off Swift's threads, because SQLite and the file system block.
 actor Founder {
     let configuration: SyncConfiguration
-    let container: String
+    /// As it was given.
+    private let givenContainer: String
+    /// Its absolute path.
+    private(set) lazy var container = StorePlace.absolute(container: givenContainer, configuration.fileSystem)
     let content: String
     private nonisolated let executor = QueueExecutor(label: "logsync.founder")
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     init(configuration: SyncConfiguration, container: String, content: String) {
         self.configuration = configuration
-        self.container = StorePlace.absolute(container)
+        givenContainer = container
         self.content = content
     }
 

@@ -134,7 +134,7 @@ extension Replicator {
     }
 
     private func check(_ founding: FoundingPlan, _ registration: StoreRegistration) throws {
-        let container = StorePlace.absolute(founding.container)
+        let container = StorePlace.absolute(container: founding.container, configuration.fileSystem)
         guard registration.content == founding.content, Founder.isSame(registration.container, container) else {
             throw LogSyncError(
                 .configuration,
