@@ -20,7 +20,7 @@ import Testing
     }
 
     private enum Call: String, CaseIterable {
-        case list, status, open, create, renameFrom, renameTo, remove, makeDirectory, removeDirectory,
+        case list, open, create, renameFrom, renameTo, remove, makeDirectory, removeDirectory,
             synchronizeDirectory
         case kind, checkWritable
     }
@@ -30,7 +30,6 @@ import Testing
     private func perform(_ call: Call, _ system: any FileSystem) throws(FileSystemError) {
         switch call {
         case .list: _ = try system.list(logs + "/empty", statuses: true)
-        case .status: _ = try system.status(logs + "/kept", followingLinks: false)
         case .open: _ = try system.open(logs + "/kept")
         case .create: _ = try system.create(logs + "/new", permissions: .all)
         case .renameFrom: try system.rename(logs + "/kept", to: content.path + "/taken")

@@ -4,7 +4,7 @@
 /// fail with any errno, at any time, and a process may die before or after each.
 package protocol FileSystem: Sendable {
     /// The same file system, which follows no symbolic link on the way of a path that begins with `root`, whenever it came to
-    /// be there; `root` itself may be one.
+    /// be there, but for a status; `root` itself may be one.
     func beneath(_ root: String) -> any FileSystem
     /// Lists a directory, without `.` and `..`, in no particular order. Never follows a symbolic link.
     ///

@@ -46,9 +46,9 @@ package struct PosixFileSystem: FileSystem {
     }
 
     package func status(_ path: String, followingLinks: Bool) throws(FileSystemError) -> FileStatus {
-        let place = try place(of: path, "look at")
+        // By the path, which is a fifth of the work: nothing is done by what a look finds but what finds its way anew.
         var raw = stat()
-        guard fstatat(place.directory, place.name, &raw, followingLinks ? 0 : AT_SYMLINK_NOFOLLOW) == 0 else {
+        guard (followingLinks ? stat(path, &raw) : lstat(path, &raw)) == 0 else {
             throw FileSystemError("look at", path, number: errno)
         }
         return FileStatus(raw)
