@@ -211,6 +211,25 @@ import Testing
         #expect(try await tool.run("verify", tool.path("home")).code == 69)
     }
 
+    @Test func `what is to be said of many places is said once`() async throws {
+        let tool = try Tool()
+        let store = try await tool.store("a.db")
+        let peer = try JSON(try await tool.succeed("status", store, "--json").output)["peer"]?["id"]?.string ?? ""
+        let copies = (1...7).map { "receipt.sync-conflict-20250101-12000\($0)-ABC.json" }
+        for copy in copies {
+            try Data([1]).write(to: URL(fileURLWithPath: tool.path("shared/notes/peers/\(peer)/\(copy)")))
+        }
+        let ended = try await tool.run("doctor", store)
+        #expect(ended.code == 3 && ended.lines.count { $0.hasPrefix("trouble:") } == 1, "\(ended)")
+        #expect(
+            ended.lines.count { $0.hasPrefix("  where: ") } == 5 && ended.lines.count { $0.hasPrefix("  help: ") } == 1)
+        #expect(ended.lines.contains("         and 2 more, which --json lists"), "\(ended)")
+        let findings = try JSON(try await tool.run("doctor", store, "--json").output)["findings"]?.array ?? []
+        #expect(
+            Set(findings.compactMap { $0["where"]?.string?.split(separator: "/").last.map(String.init) }) == Set(copies)
+        )
+    }
+
     @Test func `a store that leaves without its folder says what reaches nobody`() async throws {
         let tool = try Tool()
         let a = try await tool.store("a.db")

@@ -67,16 +67,35 @@ struct Doctor: AsyncParsableCommand {
     private func lines(_ report: DoctorReport) -> [String] {
         let isWell = report.outcome == .complete
         return (isWell ? [Terminal.printable("\(report.path): nothing is wrong.")] : [])
-            + report.findings.flatMap(\.lines)
+            + Finding.lines(report.findings)
     }
 }
 
 extension Finding {
-    /// For people: what, where, why, and what helps.
-    var lines: [String] {
+    /// How many places are named of which the same is to be said.
+    private static let places = 5
+
+    /// For people: what, where, why, and what helps. What is true of many places is said once.
+    static func lines(_ findings: [Finding]) -> [String] {
+        let alike = Dictionary(grouping: findings, by: \.remark)
+        var isSaid: Set<[String?]> = []
+        return findings.flatMap { finding in
+            guard let all = alike[finding.remark], all.count > places else { return finding.lines([finding.place]) }
+            return isSaid.insert(finding.remark).inserted ? finding.lines(all.map(\.place)) : []
+        }
+    }
+
+    /// All but the place.
+    private var remark: [String?] { [code, severity.rawValue, what, why, help] }
+
+    private func lines(_ found: [String]) -> [String] {
         let style: Terminal.Style = severity == .damage ? .red : severity == .trouble ? .yellow : .dim
         let head = Terminal.styled("\(severity.rawValue):", style)
-        var lines = ["\(head) \(Terminal.printable(what))", "  where: \(Terminal.printable(place))"]
+        var lines = ["\(head) \(Terminal.printable(what))"]
+        lines += found.prefix(Self.places).map { "  where: \(Terminal.printable($0))" }
+        if found.count > Self.places {
+            lines.append("         and \(found.count - Self.places) more, which --json lists")
+        }
         lines.append("  why:   \(Terminal.printable(why))")
         if let help { lines.append("  help:  \(Terminal.printable(help))") }
         return lines

@@ -54,6 +54,6 @@ struct Verify: AsyncParsableCommand {
                     "Not compared, because changes wait to be recorded: \(report.notCompared.joined(separator: ", ")).")
             )
         }
-        return lines + report.findings.flatMap(\.lines)
+        return lines + Finding.lines(report.findings)
     }
 }
