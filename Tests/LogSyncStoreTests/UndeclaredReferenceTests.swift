@@ -38,6 +38,19 @@ struct UndeclaredReferenceTests {
                 == ["t.\(column) \(parent) name-and-data"])
     }
 
+    @Test("A column that is declared to hold bytes, and holds no integer, is not asked for")
+    func bytes() throws {
+        let schema =
+            Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, book_id BLOB, parent_id BLOB, story_id);"
+        #expect(try undeclared(schema) == ["t.story_id app_stories name"])
+        #expect(
+            try undeclared(schema + "INSERT INTO t VALUES(1, x'01', NULL, NULL);", in: "bytes")
+                == ["t.story_id app_stories name"])
+        #expect(
+            try undeclared(schema + "INSERT INTO t VALUES(1, 1, NULL, NULL), (2, 2, NULL, NULL);", in: "integers")
+                == ["t.book_id books name-and-data", "t.story_id app_stories name"])
+    }
+
     @Test(
         "A name of a row before a table's is asked for without values, one of a time or a number is not",
         arguments: [

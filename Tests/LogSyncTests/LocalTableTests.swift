@@ -102,6 +102,8 @@ struct LocalTableTests {
             CREATE TABLE VersionTable(id INTEGER PRIMARY KEY, schema_version INTEGER);
             CREATE TABLE facts(name TEXT PRIMARY KEY NOT NULL, value); INSERT INTO facts VALUES('version', 3);
             CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE song_meta(id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE song(id INTEGER PRIMARY KEY, meta REFERENCES song_meta);
             """)
         var options = InitializeOptions()
         try options.addIdentity("version=natural")
@@ -112,7 +114,9 @@ struct LocalTableTests {
             let suggestions = report.tables.first { $0.table == table }?.suggestions ?? []
             #expect(suggestions.contains { $0.contains("--local \(table)") }, "\(table): \(suggestions)")
         }
-        #expect(report.tables.first { $0.table == "album" }?.suggestions == [])
+        for table in ["album", "song_meta"] {
+            #expect(report.tables.first { $0.table == table }?.suggestions == [], "\(table)")
+        }
         let b = try await world.clone("b")
         try a.execute("INSERT INTO version(v) VALUES(1)")
         try await settle(a, b)

@@ -3,7 +3,9 @@ import LogSyncSQLite
 
 extension TableRegistration {
     /// What people may want to say of a table, in clauses with the options that say it.
-    func suggestions(_ table: TrackedTable, _ counters: [ProgramAllocator]) throws -> [String] {
+    func suggestions(
+        _ table: TrackedTable, in catalog: Catalog, _ counters: [ProgramAllocator]
+    ) throws -> [String] {
         var suggestions: [String] = []
         if table.kind == .surrogate {
             for index in table.schema.uniqueIndexes {
@@ -27,7 +29,7 @@ extension TableRegistration {
                     + "values of one of them are conflicts: only an INTEGER PRIMARY KEY is a number of each machine's own; let "
                     + "one machine add rows, or the program draw keys by lot")
         }
-        suggestions += try counters.isEmpty ? programSuggestions(table) : [counting(counters)]
+        suggestions += try counters.isEmpty ? programSuggestions(table, in: catalog) : [counting(counters)]
         for column in table.columns where column.reference == nil && !column.isKey {
             let lower = column.local.folded
             guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
@@ -99,7 +101,7 @@ extension TableRegistration {
     }
 
     /// Tables that a program keeps for itself, and that mislead it elsewhere.
-    private func programSuggestions(_ table: TrackedTable) throws -> [String] {
+    private func programSuggestions(_ table: TrackedTable, in catalog: Catalog) throws -> [String] {
         let (name, option) = (table.schema.name.folded, "--local \(SQL.shell(table.schema.name))")
         if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences")
             || table.localPositions["next_val"] != nil
@@ -120,8 +122,9 @@ extension TableRegistration {
             return ["if it says which process has the database open: \(option)"]
         }
         if name == "_counts" { return ["if triggers of the program keep counts here: \(option)"] }
-        let refers = table.columns.contains { $0.reference != nil }
-        if try !refers && AppSchema.saysVersion(name) || hasVersionRow(table) {
+        let isAlone =
+            !table.columns.contains { $0.reference != nil } && !catalog.tables.contains { $0.refers(to: table) }
+        if try isAlone && AppSchema.saysVersion(name) || hasVersionRow(table) {
             return ["if it says which version the program's schema has: \(option)"]
         }
         return []
