@@ -7,7 +7,7 @@ extension TableRegistration {
         _ table: TrackedTable, in catalog: Catalog, _ counters: [ProgramAllocator]
     ) throws -> [String] {
         var suggestions: [String] = []
-        if table.kind == .surrogate {
+        if table.kind == .surrogate || table.key.isEmpty && !table.isSet {
             for index in table.schema.uniqueIndexes {
                 guard let columns = index.columns?.map(\.name), !columns.isEmpty else { continue }
                 // An integer that is no reference may be one that nobody has told of: it names other rows elsewhere.

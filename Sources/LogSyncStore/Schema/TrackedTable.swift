@@ -164,6 +164,13 @@ final class TrackedTable {
     }
     var hasSecondaryUnique: Bool { !uniqueSlots.isEmpty || hasOpaqueUnique }
 
+    /// Whether rows without a key are nothing but what is UNIQUE in them, as links and permissions are: two that contest
+    /// their place hold the same.
+    var isSet: Bool {
+        kind == .natural && key.isEmpty
+            && uniqueSlots.contains { Set($0.map(\.index)) == Set(columns.indices) }
+    }
+
     /// Whether clock records keep the identity; otherwise the key columns say it.
     var storesIdentity: Bool {
         kind != .natural || !hasRowid || keyHasReference || hasSecondaryUnique || keepsIdentities
