@@ -58,13 +58,18 @@ import Testing
     @Test(
         "A link that two peers have made is gone for good when one of them deletes it",
         arguments: [
-            "CREATE UNIQUE INDEX link_both ON link(pid, w)", "CREATE UNIQUE INDEX link_both ON link(w COLLATE NOCASE, pid)",
+            ("w TEXT NOT NULL", "(pid, w)"), ("w TEXT NOT NULL", "(w COLLATE NOCASE, pid)"),
+            ("w TEXT NOT NULL REFERENCES q, id INTEGER PRIMARY KEY AUTOINCREMENT", "(pid, w)"),
         ])
-    func deletedLinks(index: String) throws {
+    func deletedLinks(columns: String, unique: String) throws {
         let (a, b) = try pair(
-            "CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES(1);"
-                + "CREATE TABLE link(pid INT NOT NULL REFERENCES p, w TEXT NOT NULL);" + index)
-        for peer in [a, b] { try peer.write("INSERT INTO link VALUES(1, 'x'), (1, '\(peer.name)')") }
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES(1);
+            CREATE TABLE q(w TEXT PRIMARY KEY); INSERT INTO q VALUES('a'), ('b'), ('x');
+            CREATE TABLE link(pid INT NOT NULL REFERENCES p, \(columns));
+            CREATE UNIQUE INDEX link_both ON link\(unique);
+            """)
+        for peer in [a, b] { try peer.write("INSERT INTO link(pid, w) VALUES(1, 'x'), (1, '\(peer.name)')") }
         try agree(a, b)
         for peer in [a, b] {
             #expect(try peer.strings("SELECT pid, w FROM link ORDER BY 2") == ["1|a", "1|b", "1|x"])
@@ -75,7 +80,7 @@ import Testing
         try agree(a, b)
         #expect(try a.strings("SELECT pid, w FROM link ORDER BY 2") == ["1|a", "1|b"])
         // One that is made again is there again, and one that is another's is not its twin.
-        try a.write("INSERT INTO link VALUES(1, 'x'); DELETE FROM link WHERE w = 'b'")
+        try a.write("INSERT INTO link(pid, w) VALUES(1, 'x'); DELETE FROM link WHERE w = 'b'")
         try agree(a, b)
         #expect(try b.strings("SELECT pid, w FROM link ORDER BY 2") == ["1|a", "1|x"])
     }

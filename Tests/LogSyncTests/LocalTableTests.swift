@@ -49,6 +49,23 @@ struct LocalTableTests {
         #expect(try await schemas().count == 2)
     }
 
+    @Test("The doctor says where their rows refer to rows that another peer has deleted")
+    func stranded() async throws {
+        _ = try await initialize(
+            """
+            INSERT INTO note(id) VALUES('one'), ('two');
+            CREATE TABLE log(id INTEGER PRIMARY KEY, note TEXT REFERENCES note);
+            INSERT INTO log(note) VALUES('one'), ('two');
+            """, local: ["log"])
+        let b = try await world.clone("b")
+        try a.execute("DELETE FROM log; DELETE FROM note WHERE id = 'one'")
+        try await settle(a, b)
+        for (machine, places) in [(a, []), (b, ["\(b.path): log"])] {
+            let report = try await Replicator.doctor(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.code == "broken-foreign-key" }.map(\.place) == places, "\(report)")
+        }
+    }
+
     @Test("A schema that is gone from the folder is written again, with the rows of now")
     func again() async throws {
         _ = try await initialize(
