@@ -96,6 +96,19 @@ import Testing
         #expect(try a.strings("SELECT count(*) FROM s") == ["1"])
     }
 
+    @Test("Columns by which a program finds one row at a time are pointed out")
+    func namingColumns() throws {
+        let schema =
+            "CREATE TABLE s(host TEXT, name TEXT, value TEXT); CREATE INDEX s_names ON s(host, name); CREATE TABLE q(x);"
+        func suggestions(_ rows: String, _ name: String) throws -> [String] {
+            try folder.examine(schema + "INSERT INTO s VALUES \(rows)", in: name).tables.flatMap(\.suggestions)
+        }
+        let found = try suggestions("('a', 'salt', 1), ('a', 'key', 2), ('b', 'salt', 1)", "named")
+        #expect(found.count == 1 && found[0].contains("--identity s=host,name"))
+        #expect(try suggestions("('a', 'salt', 1), ('a', 'salt', 2)", "many") == [])
+        #expect(try suggestions("('a', 'salt', 1)", "one") == [])
+    }
+
     @Test func equalRowsAreAsManyRows() throws {
         let (a, b) = try pair()
         #expect(try b.strings(Self.rows) == ["NULL|NULL", "a|1", "a|1", "b|2"])

@@ -23,6 +23,13 @@ extension TableRegistration {
                 }
             }
         }
+        if let columns = try namingColumns(table) {
+            let identity = columns.map(SQL.shell).joined(separator: ",")
+            suggestions.append(
+                "if (\(columns.joined(separator: ", "))) names a row, two machines that write one make two of it, and neither "
+                    + "is a conflict: CREATE UNIQUE INDEX on these columns, and "
+                    + "--identity \(SQL.shell(table.schema.name))=\(identity)")
+        }
         if let key = try countingKey(table) {
             suggestions.append(
                 "if \(key) counts the rows, two machines that add some give one \(key) to two rows, which become one, and the "
@@ -47,6 +54,32 @@ extension TableRegistration {
                     + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
         }
         return suggestions
+    }
+
+    /// The columns of an index by which a program without a key of its own finds one row at a time, as far as its rows tell:
+    /// two columns or more, of which no two rows have the same.
+    private func namingColumns(_ table: TrackedTable) throws -> [String]? {
+        guard table.kind == .natural, table.key.isEmpty, !table.hasSecondaryUnique else { return nil }
+        let indexes = try connection.rows(
+            "SELECT name FROM pragma_index_list(?) WHERE \"unique\" = 0 AND partial = 0 ORDER BY seq",
+            .text(table.schema.name))
+        for index in indexes {
+            let names = try connection.rows(
+                "SELECT name FROM pragma_index_info(?) ORDER BY seqno", index[0]
+            ).map { $0[0].isNull ? nil : String(text: $0[0]) }
+            let columns = names.compactMap(\.self)
+            guard columns.count == names.count, columns.count > 1,
+                columns.allSatisfy({ table.schema.affinity(of: $0) == .text })
+            else { continue }
+            let list = columns.map(SQL.name).joined(separator: ", ")
+            let isUnique = try connection.integer(
+                """
+                SELECT count(*) > 1 AND count(*) = (SELECT count(*) FROM (SELECT DISTINCT \(list) FROM \(table.quoted)))
+                FROM \(table.quoted)
+                """)
+            if isUnique == 1 { return columns }
+        }
+        return nil
     }
 
     /// The column of a key that is the same row's everywhere, and that looks as if it were given in turn: integers without
