@@ -7,13 +7,13 @@ extension TableRegistration {
         _ table: TrackedTable, in catalog: Catalog, _ counters: [ProgramAllocator]
     ) throws -> [String] {
         var suggestions: [String] = []
-        if table.kind == .surrogate || table.key.isEmpty && !table.isSet {
+        if (table.kind == .surrogate || table.key.isEmpty) && !table.isSet {
             for index in table.schema.uniqueIndexes {
                 guard let columns = index.columns?.map(\.name), !columns.isEmpty else { continue }
                 // An integer that is no reference may be one that nobody has told of: it names other rows elsewhere.
                 let isLocal = columns.contains { name in
                     table.schema.affinity(of: name) == .integer
-                        || table.columns.contains { $0.local == name && $0.reference != nil }
+                        && !table.columns.contains { $0.local == name && $0.reference != nil }
                 }
                 if !isLocal {
                     suggestions.append(
