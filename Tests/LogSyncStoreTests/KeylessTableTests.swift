@@ -55,6 +55,60 @@ import Testing
         #expect(try a.store.summary().parked == 0)
     }
 
+    @Test(
+        "A link that two peers have made is gone for good when one of them deletes it",
+        arguments: [
+            ("w TEXT NOT NULL", "(pid, w)"), ("w TEXT NOT NULL", "(w COLLATE NOCASE, pid)"),
+            ("w TEXT NOT NULL REFERENCES q, id INTEGER PRIMARY KEY AUTOINCREMENT", "(pid, w)"),
+        ])
+    func deletedLinks(columns: String, unique: String) throws {
+        let (a, b) = try pair(
+            """
+            CREATE TABLE p(id INTEGER PRIMARY KEY); INSERT INTO p VALUES(1);
+            CREATE TABLE q(w TEXT PRIMARY KEY); INSERT INTO q VALUES('a'), ('b'), ('x');
+            CREATE TABLE link(pid INT NOT NULL REFERENCES p, \(columns));
+            CREATE UNIQUE INDEX link_both ON link\(unique);
+            """)
+        for peer in [a, b] { try peer.write("INSERT INTO link(pid, w) VALUES(1, 'x'), (1, '\(peer.name)')") }
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT pid, w FROM link ORDER BY 2") == ["1|a", "1|b", "1|x"])
+            #expect(try peer.store.summary().parked == 0)
+            #expect(try peer.store.audit().problems == [])
+        }
+        try b.write("DELETE FROM link WHERE w = 'x'")
+        try agree(a, b)
+        #expect(try a.strings("SELECT pid, w FROM link ORDER BY 2") == ["1|a", "1|b"])
+        // One that is made again is there again, and one that is another's is not its twin.
+        try a.write("INSERT INTO link(pid, w) VALUES(1, 'x'); DELETE FROM link WHERE w = 'b'")
+        try agree(a, b)
+        #expect(try b.strings("SELECT pid, w FROM link ORDER BY 2") == ["1|a", "1|x"])
+    }
+
+    @Test("Rows that hold more than what is UNIQUE in them stay two, of which one is parked")
+    func contestedRows() throws {
+        let (a, b) = try pair("CREATE TABLE s(name TEXT NOT NULL UNIQUE, value)")
+        for peer in [a, b] { try peer.write("INSERT INTO s VALUES('x', '\(peer.name)')") }
+        try agree(a, b)
+        #expect(try a.store.summary().parked == 1)
+        try a.write("DELETE FROM s")
+        try agree(a, b)
+        #expect(try a.strings("SELECT count(*) FROM s") == ["1"])
+    }
+
+    @Test("Columns by which a program finds one row at a time are pointed out")
+    func namingColumns() throws {
+        let schema =
+            "CREATE TABLE s(host TEXT, name TEXT, value TEXT); CREATE INDEX s_names ON s(host, name); CREATE TABLE q(x);"
+        func suggestions(_ rows: String, _ name: String) throws -> [String] {
+            try folder.examine(schema + "INSERT INTO s VALUES \(rows)", in: name).tables.flatMap(\.suggestions)
+        }
+        let found = try suggestions("('a', 'salt', 1), ('a', 'key', 2), ('b', 'salt', 1)", "named")
+        #expect(found.count == 1 && found[0].contains("--identity s=host,name"))
+        #expect(try suggestions("('a', 'salt', 1), ('a', 'salt', 2)", "many") == [])
+        #expect(try suggestions("('a', 'salt', 1)", "one") == [])
+    }
+
     @Test func equalRowsAreAsManyRows() throws {
         let (a, b) = try pair()
         #expect(try b.strings(Self.rows) == ["NULL|NULL", "a|1", "a|1", "b|2"])

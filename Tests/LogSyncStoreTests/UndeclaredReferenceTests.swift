@@ -38,6 +38,19 @@ struct UndeclaredReferenceTests {
                 == ["t.\(column) \(parent) name-and-data"])
     }
 
+    @Test("A column that is declared to hold bytes, and holds no integer, is not asked for")
+    func bytes() throws {
+        let schema =
+            Self.books + "CREATE TABLE t(id INTEGER PRIMARY KEY, book_id BLOB, parent_id BLOB, story_id);"
+        #expect(try undeclared(schema) == ["t.story_id app_stories name"])
+        #expect(
+            try undeclared(schema + "INSERT INTO t VALUES(1, x'01', NULL, NULL);", in: "bytes")
+                == ["t.story_id app_stories name"])
+        #expect(
+            try undeclared(schema + "INSERT INTO t VALUES(1, 1, NULL, NULL), (2, 2, NULL, NULL);", in: "integers")
+                == ["t.book_id books name-and-data", "t.story_id app_stories name"])
+    }
+
     @Test(
         "A name of a row before a table's is asked for without values, one of a time or a number is not",
         arguments: [
@@ -415,16 +428,20 @@ struct UndeclaredReferenceTests {
         #expect(try folder.examine("SELECT 1") { $0.skip = ["books"] }.undecided.isEmpty)
     }
 
-    @Test("No identity is advised that an integer is part of")
+    @Test("No identity is advised that an integer is part of, unless it is known which rows that names")
     func advice() throws {
         let tables = try folder.examine(
             Self.books + """
                 CREATE TABLE comments(id INTEGER PRIMARY KEY, book INTEGER UNIQUE, text TEXT);
                 CREATE TABLE tags(id INTEGER PRIMARY KEY, name TEXT UNIQUE);
+                CREATE TABLE tagged(id INTEGER PRIMARY KEY, book INTEGER REFERENCES books, tag INTEGER REFERENCES tags,
+                    at TEXT, UNIQUE(book, tag));
                 """
         ).tables
         #expect(tables.first { $0.table == "comments" }?.suggestions == [])
         #expect(tables.first { $0.table == "tags" }?.suggestions.count == 1)
+        let tagged = tables.first { $0.table == "tagged" }?.suggestions ?? []
+        #expect(tagged.count == 1 && tagged[0].contains("--identity tagged=book,tag"), "\(tagged)")
     }
 
     /// A store as Core Data lays it out: relationships have an index each, and attributes none.

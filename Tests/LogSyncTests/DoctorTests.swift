@@ -94,6 +94,45 @@ struct DoctorTests {
         #expect(try await a.status().schemas.first?.differences.map(\.kind) == [.type, .default])
     }
 
+    @Test("What a UNIQUE index says on both machines is no difference of their schemas")
+    func uniqueIndexes() async throws {
+        for store in [a, b] {
+            try store.execute(
+                """
+                CREATE TABLE tag(k PRIMARY KEY, name, place); CREATE UNIQUE INDEX tag_name ON tag(name);
+                CREATE UNIQUE INDEX tag_place ON tag(place) WHERE place > 0
+                """)
+        }
+        try a.execute("CREATE TABLE more(k PRIMARY KEY)")
+        try b.execute("CREATE UNIQUE INDEX tag_both ON tag(name, place)")
+        try await settle(a, b)
+        let all = "an expression or a part of the rows; name"
+        #expect(
+            try await b.status().schemas.first?.lines == [
+                "more: a has it, this store has not", "tag: what is unique is \(all); name, place here and \(all) at a",
+            ])
+    }
+
+    @Test("A clone that lacks what only its program can run is in trouble until the program makes it")
+    func missingObjects() async throws {
+        let trigger = "CREATE TRIGGER sorts AFTER INSERT ON note BEGIN UPDATE note SET body = sort_key(new.body); END"
+        try a.execute(trigger)
+        try await a.sync()
+        let c = try world.machine("c")
+        let report = try await Replicator.clone(
+            to: c.path, container: world.container, content: "notes", peerName: "c", configuration: c.configuration)
+        #expect(report.unmade.map(\.isMissing) == [true])
+        let examined = try await examine(c.path, as: c)
+        expect("missing-object", .trouble, in: examined, at: c.path)
+        let finding = examined.findings.first { $0.code == "missing-object" }
+        #expect(finding?.what.contains("sorts") == true && finding?.why.contains("--function sort_key") == true)
+        #expect(examined.outcome == .held)
+        // It has what it cannot run while rows come; that is its program's to make good.
+        #expect(try await examine(a.path).outcome == .complete)
+        try c.execute(trigger)
+        #expect(try await examine(c.path, as: c).findings.contains { $0.code == "missing-object" } == false)
+    }
+
     @Test("A table that was renamed or came since the last recording is not taken for one that cannot be replicated")
     func renamed() async throws {
         try a.execute(

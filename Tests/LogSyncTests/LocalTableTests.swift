@@ -49,6 +49,23 @@ struct LocalTableTests {
         #expect(try await schemas().count == 2)
     }
 
+    @Test("The doctor says where their rows refer to rows that another peer has deleted")
+    func stranded() async throws {
+        _ = try await initialize(
+            """
+            INSERT INTO note(id) VALUES('one'), ('two');
+            CREATE TABLE log(id INTEGER PRIMARY KEY, note TEXT REFERENCES note);
+            INSERT INTO log(note) VALUES('one'), ('two');
+            """, local: ["log"])
+        let b = try await world.clone("b")
+        try a.execute("DELETE FROM log; DELETE FROM note WHERE id = 'one'")
+        try await settle(a, b)
+        for (machine, places) in [(a, []), (b, ["\(b.path): log"])] {
+            let report = try await Replicator.doctor(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.code == "broken-foreign-key" }.map(\.place) == places, "\(report)")
+        }
+    }
+
     @Test("A schema that is gone from the folder is written again, with the rows of now")
     func again() async throws {
         _ = try await initialize(
@@ -102,6 +119,8 @@ struct LocalTableTests {
             CREATE TABLE VersionTable(id INTEGER PRIMARY KEY, schema_version INTEGER);
             CREATE TABLE facts(name TEXT PRIMARY KEY NOT NULL, value); INSERT INTO facts VALUES('version', 3);
             CREATE TABLE album(id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE song_meta(id INTEGER PRIMARY KEY, name TEXT);
+            CREATE TABLE song(id INTEGER PRIMARY KEY, meta REFERENCES song_meta);
             """)
         var options = InitializeOptions()
         try options.addIdentity("version=natural")
@@ -112,7 +131,9 @@ struct LocalTableTests {
             let suggestions = report.tables.first { $0.table == table }?.suggestions ?? []
             #expect(suggestions.contains { $0.contains("--local \(table)") }, "\(table): \(suggestions)")
         }
-        #expect(report.tables.first { $0.table == "album" }?.suggestions == [])
+        for table in ["album", "song_meta"] {
+            #expect(report.tables.first { $0.table == table }?.suggestions == [], "\(table)")
+        }
         let b = try await world.clone("b")
         try a.execute("INSERT INTO version(v) VALUES(1)")
         try await settle(a, b)

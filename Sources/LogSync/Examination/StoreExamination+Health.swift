@@ -47,6 +47,16 @@ extension StoreExamination {
                     why: "a program wrote with foreign_keys off; such a key is not enforced by logsync any more",
                     help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them"))
         }
+        for (table, count) in health.strandedRows.sorted(by: { $0.key < $1.key }) {
+            findings.append(
+                Finding(
+                    "broken-foreign-key", .trouble,
+                    count.counted("row refers to a row that is not there", "rows refer to rows that are not there"),
+                    at: "\(path): \(table)",
+                    why: "the table is not replicated, and another peer has deleted what they refer to; a program that "
+                        + "checks its keys, as some do before a migration, fails",
+                    help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them; delete them, or let the program"))
+        }
         for (column, parent) in health.remainingReferences.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(

@@ -309,16 +309,7 @@ struct StoreExamination {
                     "unenforced", .note, "a foreign key is not enforced", at: "\(path): \(key)",
                     why: "somebody's rows break it"))
         }
-        for unmade in status.unmade {
-            findings.append(
-                Finding(
-                    "unmade", .note, "\(unmade.object) is not made here, or does not run while rows are imported",
-                    at: path,
-                    why:
-                        "\(unmade.reason); what a trigger keeps beside replicated tables goes stale where other peers' "
-                        + "rows come in",
-                    help: "let the program bring it up to date, where it can"))
-        }
+        findings += status.unmade.map { $0.isMissing ? missing($0) : idle($0) }
         if !status.lacks.isEmpty { findings.append(lacking(status.lacks)) }
         if let setBack = status.setBack {
             findings.append(
@@ -341,6 +332,25 @@ struct StoreExamination {
             "identity-claimed", .trouble, "the folder says that this store is not the newest of its kind", at: path,
             why: trouble.detail,
             help: "logsync peers accept-claim \(path) where that is so; else find out who writes the folder")
+    }
+
+    private func missing(_ object: UnmadeObject) -> Finding {
+        Finding(
+            "missing-object", .trouble, "this store has no \(object.object), which the program's schema has", at: path,
+            why:
+                "\(object.reason). What a trigger adds to rows is missing in those that the program writes here, and what an "
+                + "index or a trigger forbids is not forbidden",
+            help:
+                "let the program make it, where it makes what it does not find; else make the store anew by logsync clone, "
+                + "with the option that is named, before the program writes here")
+    }
+
+    private func idle(_ object: UnmadeObject) -> Finding {
+        Finding(
+            "unmade", .note, "\(object.object) does not run while rows are imported", at: path,
+            why:
+                "\(object.reason); what a trigger keeps beside replicated tables goes stale where other peers' rows come in",
+            help: "let the program bring it up to date, where it can")
     }
 
     private func lacking(_ lacks: [StoreStatus.LackedColumn]) -> Finding {

@@ -4,9 +4,17 @@ public struct UnmadeObject: Hashable, Sendable, Codable {
     public var object: String
     /// Why, as a sentence without its end; it names what would have it made.
     public var reason: String
+    /// Whether the store has no such object: a clone that was made without it, whose program has not made it since.
+    public var isMissing: Bool
 
-    public init(object: String, reason: String) {
+    public init(object: String, reason: String, isMissing: Bool = false) {
         self.object = object
         self.reason = reason
+        self.isMissing = isMissing
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case object, reason
+        case isMissing = "missing"
     }
 }

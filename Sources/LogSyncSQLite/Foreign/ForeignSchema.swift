@@ -64,10 +64,15 @@ package struct ForeignSchema {
             .first { kind, sql in SchemaLoader.objectName(sql, kind).folded == object.folded }?.1
     }
 
-    /// Makes the tables alone, as far as they can be made, for those who want to know the names in them.
-    package func makeTables(on connection: Connection) throws {
-        let tables = statements.filter { $0.kind == .table }.map { ($0.kind, tokens.text($0.tokens)) }
-        _ = try SchemaLoader(connection, functions: []).run(tables)
+    /// Makes the tables and what is unique in them, as far as they can be made: what a reader needs to compare them or to
+    /// know their columns.
+    ///
+    /// - Returns: what was not made.
+    @discardableResult package func makeTables(on connection: Connection) throws -> [UnmadeObject] {
+        let tables = statements.filter { kind, range in
+            kind == .table || kind == .index && tokens.word(range.lowerBound + 1) == "UNIQUE"
+        }
+        return try SchemaLoader(connection, functions: []).run(tables.map { ($0.kind, tokens.text($0.tokens)) })
     }
 
     static func refusal(_ why: String) -> LogSyncError {

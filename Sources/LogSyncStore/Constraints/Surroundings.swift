@@ -7,7 +7,8 @@ protocol Surroundings {
     var rules: ReferenceRules { get }
     /// Whether rows are folded into others.
     var hasFolded: Bool { get }
-    /// Whether a row whose unique key an older one has is folded into it (`unique-merge`).
+    /// Whether a row whose unique key an older one has is folded into it: under `unique-merge`, or because it holds nothing
+    /// else than that one, and no policy says that it is another.
     func folds(_ table: TrackedTable) -> Bool
     func hasUniqueKeys(_ table: TrackedTable) throws -> Bool
     func isOlder(_ a: RowState, _ b: RowState) -> Bool
@@ -61,7 +62,9 @@ struct StoreSurroundings: Surroundings {
     var rules: ReferenceRules { store.referenceRules }
     var hasFolded: Bool { store.hasFolded }
 
-    func folds(_ table: TrackedTable) -> Bool { store.policies.folds(table.name) }
+    func folds(_ table: TrackedTable) -> Bool {
+        store.policies.folds(table.name) || table.isSet && !store.policies.saysOfUniqueKeys(table.name)
+    }
 
     func hasUniqueKeys(_ table: TrackedTable) throws -> Bool { try !store.uniqueKeys(of: table).isEmpty }
 

@@ -3,15 +3,17 @@ import LogSyncSQLite
 
 extension TableRegistration {
     /// What people may want to say of a table, in clauses with the options that say it.
-    func suggestions(_ table: TrackedTable, _ counters: [ProgramAllocator]) throws -> [String] {
+    func suggestions(
+        _ table: TrackedTable, in catalog: Catalog, _ counters: [ProgramAllocator]
+    ) throws -> [String] {
         var suggestions: [String] = []
-        if table.kind == .surrogate {
+        if (table.kind == .surrogate || table.key.isEmpty) && !table.isSet {
             for index in table.schema.uniqueIndexes {
                 guard let columns = index.columns?.map(\.name), !columns.isEmpty else { continue }
                 // An integer that is no reference may be one that nobody has told of: it names other rows elsewhere.
                 let isLocal = columns.contains { name in
                     table.schema.affinity(of: name) == .integer
-                        || table.columns.contains { $0.local == name && $0.reference != nil }
+                        && !table.columns.contains { $0.local == name && $0.reference != nil }
                 }
                 if !isLocal {
                     suggestions.append(
@@ -21,13 +23,20 @@ extension TableRegistration {
                 }
             }
         }
+        if let columns = try namingColumns(table) {
+            let identity = columns.map(SQL.shell).joined(separator: ",")
+            suggestions.append(
+                "if (\(columns.joined(separator: ", "))) names a row, two machines that write one make two of it, and neither "
+                    + "is a conflict: CREATE UNIQUE INDEX on these columns, and "
+                    + "--identity \(SQL.shell(table.schema.name))=\(identity)")
+        }
         if let key = try countingKey(table) {
             suggestions.append(
                 "if \(key) counts the rows, two machines that add some give one \(key) to two rows, which become one, and the "
                     + "values of one of them are conflicts: only an INTEGER PRIMARY KEY is a number of each machine's own; let "
                     + "one machine add rows, or the program draw keys by lot")
         }
-        suggestions += try counters.isEmpty ? programSuggestions(table) : [counting(counters)]
+        suggestions += try counters.isEmpty ? programSuggestions(table, in: catalog) : [counting(counters)]
         for column in table.columns where column.reference == nil && !column.isKey {
             let lower = column.local.folded
             guard lower.hasSuffix("_id") || column.local.hasSuffix("Id") || column.local.hasSuffix("ID"),
@@ -45,6 +54,32 @@ extension TableRegistration {
                     + "--reference \(SQL.shell(table.schema.name)).\(SQL.shell(column.local))=TABLE")
         }
         return suggestions
+    }
+
+    /// The columns of an index by which a program without a key of its own finds one row at a time, as far as its rows tell:
+    /// two columns or more, of which no two rows have the same.
+    private func namingColumns(_ table: TrackedTable) throws -> [String]? {
+        guard table.kind == .natural, table.key.isEmpty, !table.hasSecondaryUnique else { return nil }
+        let indexes = try connection.rows(
+            "SELECT name FROM pragma_index_list(?) WHERE \"unique\" = 0 AND partial = 0 ORDER BY seq",
+            .text(table.schema.name))
+        for index in indexes {
+            let names = try connection.rows(
+                "SELECT name FROM pragma_index_info(?) ORDER BY seqno", index[0]
+            ).map { $0[0].isNull ? nil : String(text: $0[0]) }
+            let columns = names.compactMap(\.self)
+            guard columns.count == names.count, columns.count > 1,
+                columns.allSatisfy({ table.schema.affinity(of: $0) == .text })
+            else { continue }
+            let list = columns.map(SQL.name).joined(separator: ", ")
+            let isUnique = try connection.integer(
+                """
+                SELECT count(*) > 1 AND count(*) = (SELECT count(*) FROM (SELECT DISTINCT \(list) FROM \(table.quoted)))
+                FROM \(table.quoted)
+                """)
+            if isUnique == 1 { return columns }
+        }
+        return nil
     }
 
     /// The column of a key that is the same row's everywhere, and that looks as if it were given in turn: integers without
@@ -99,7 +134,7 @@ extension TableRegistration {
     }
 
     /// Tables that a program keeps for itself, and that mislead it elsewhere.
-    private func programSuggestions(_ table: TrackedTable) throws -> [String] {
+    private func programSuggestions(_ table: TrackedTable, in catalog: Catalog) throws -> [String] {
         let (name, option) = (table.schema.name.folded, "--local \(SQL.shell(table.schema.name))")
         if Self.allocators.contains(name) || name.hasSuffix("_sequence") || name.hasSuffix("_sequences")
             || table.localPositions["next_val"] != nil
@@ -120,8 +155,9 @@ extension TableRegistration {
             return ["if it says which process has the database open: \(option)"]
         }
         if name == "_counts" { return ["if triggers of the program keep counts here: \(option)"] }
-        let refers = table.columns.contains { $0.reference != nil }
-        if try !refers && AppSchema.saysVersion(name) || hasVersionRow(table) {
+        let isAlone =
+            !table.columns.contains { $0.reference != nil } && !catalog.tables.contains { $0.refers(to: table) }
+        if try isAlone && AppSchema.saysVersion(name) || hasVersionRow(table) {
             return ["if it says which version the program's schema has: \(option)"]
         }
         return []

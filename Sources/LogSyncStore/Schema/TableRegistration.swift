@@ -366,7 +366,7 @@ struct TableRegistration {
     // MARK: Reports
 
     /// - Parameter counters: where the program notes integers in this table.
-    func report(_ table: TrackedTable, counters: [ProgramAllocator]) throws -> TableReport {
+    func report(_ table: TrackedTable, in catalog: Catalog, counters: [ProgramAllocator]) throws -> TableReport {
         var references: [String: String] = [:]
         for column in table.columns { references[column.local] = column.reference }
         return TableReport(
@@ -374,7 +374,7 @@ struct TableRegistration {
             identity: table.kind == .natural && table.key.isEmpty ? "row" : table.kind.rawValue,
             columns: table.keyColumnNames,
             references: references,
-            suggestions: try suggestions(table, counters),
+            suggestions: try suggestions(table, in: catalog, counters),
             rows: Int(try connection.integer("SELECT count(*) FROM \(table.quoted)") ?? 0))
     }
 }

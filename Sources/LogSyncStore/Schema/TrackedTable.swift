@@ -164,6 +164,18 @@ final class TrackedTable {
     }
     var hasSecondaryUnique: Bool { !uniqueSlots.isEmpty || hasOpaqueUnique }
 
+    /// Whether rows are nothing but what is UNIQUE in them: two that contest their place hold the same. So it is of rows
+    /// without a key, as permissions are, and of links between rows that have a number besides. A name with a number is
+    /// no link: it may be another thing of that name.
+    var isSet: Bool {
+        func refers(_ column: Column) -> Bool {
+            column.reference != nil
+                || schema.foreignKeys.contains { $0.from.contains { $0.folded == column.local.folded } }
+        }
+        guard kind == .natural && key.isEmpty || kind == .surrogate && columns.allSatisfy(refers) else { return false }
+        return uniqueSlots.contains { Set($0.map(\.index)) == Set(columns.indices) }
+    }
+
     /// Whether clock records keep the identity; otherwise the key columns say it.
     var storesIdentity: Bool {
         kind != .natural || !hasRowid || keyHasReference || hasSecondaryUnique || keepsIdentities

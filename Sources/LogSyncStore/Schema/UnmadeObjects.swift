@@ -23,7 +23,10 @@ struct UnmadeObjects {
 
     /// The objects that have not come to be since, by name.
     func all() throws -> [UnmadeObject] {
-        try missing(Self.prefix).map { UnmadeObject(object: $0.name, reason: String(text: $0.value)) }
+        let left = Set(try missing(Self.statementPrefix).map(\.name))
+        return try missing(Self.prefix).map { name, reason in
+            UnmadeObject(object: name, reason: String(text: reason), isMissing: left.contains(name))
+        }
     }
 
     /// What would make those of them that a statement makes, in the order in which a schema has its statements.

@@ -15,7 +15,8 @@ struct ComparedSchema {
     /// By lower-case name in logs.
     var tables: [String: Table] = [:]
 
-    init(_ catalog: Catalog, on connection: Connection) throws {
+    /// - Parameter unmade: objects that the other schema has and that could not be made of it, of which nothing is said.
+    init(_ catalog: Catalog, without unmade: Set<String> = [], on connection: Connection) throws {
         let names = Dictionary(
             catalog.tables.map { ($0.schema.name.folded, $0.name) }, uniquingKeysWith: { first, _ in first })
         for tracked in catalog.programTables {
@@ -29,7 +30,7 @@ struct ComparedSchema {
             }
             table.key = schema.keyColumns.map { name($0.name) }
             table.uniques = Set(
-                schema.uniqueIndexes.filter { !$0.isPrimaryKey }.map { index in
+                schema.uniqueIndexes.filter { !$0.isPrimaryKey && !unmade.contains($0.name.folded) }.map { index in
                     index.columns.map { parts in
                         parts.map { name($0.name) + ($0.collation == .binary ? "" : " \($0.collation.rawValue)") }
                             .sorted().joined(separator: ", ")

@@ -9,7 +9,7 @@ extension Store {
                 connection: store.connection, plan: InitializePlan(content: "", container: "", peerName: ""))
             let counters = Dictionary(grouping: try store.allocators()) { $0.table.folded }
             var reports = try store.catalog.programTables.map { table in
-                try registering.report(table, counters: counters[table.name.folded] ?? [])
+                try registering.report(table, in: store.catalog, counters: counters[table.name.folded] ?? [])
             }
             for left in try AppSchema.leftTables(on: store.connection) {
                 reports.append(

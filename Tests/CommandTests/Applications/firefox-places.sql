@@ -25,24 +25,28 @@ CREATE TABLE moz_newtab_story_click(newtab_story_id INTEGER, count INTEGER);
 INSERT INTO moz_bookmarks(id, type, parent, position, title, guid) VALUES(1, 2, 0, 0, '', 'root________'),
     (2, 2, 1, 0, 'menu', 'menu________');
 INSERT INTO moz_origins VALUES(1, 'https://', 'a.org', 1);
-INSERT INTO moz_places(id, url, title, guid, url_hash, origin_id) VALUES(1, 'https://a.org/', 'A', 'pa', 125508604, 1);
+INSERT INTO moz_places(id, url, title, guid, url_hash, origin_id, foreign_count)
+    VALUES(1, 'https://a.org/', 'A', 'pa', 125508604, 1, 1);
 INSERT INTO moz_bookmarks(id, type, fk, parent, position, title, guid) VALUES(3, 1, 1, 2, 0, 'A', 'ba');
 -- [here]
 INSERT INTO moz_places(id, url, title, guid, url_hash, origin_id) VALUES(2, 'https://a.org/b', 'B', 'pb', 47358, 1);
 INSERT INTO moz_bookmarks(id, type, parent, position, title, guid) VALUES(4, 2, 2, 1, 'here', 'fh');
 INSERT INTO moz_bookmarks(id, type, fk, parent, position, title, guid) VALUES(5, 1, 2, 4, 0, 'B', 'bb');
 INSERT INTO moz_historyvisits(id, from_visit, place_id, visit_date) VALUES(1, 0, 1, 10), (2, 1, 2, 11);
+UPDATE moz_places SET visit_count = visit_count + 1, foreign_count = foreign_count + 1 WHERE id IN (1, 2);
 -- [there]
 INSERT INTO moz_origins VALUES(2, 'https://', 'c.org', 1);
 INSERT INTO moz_places(id, url, title, guid, url_hash, origin_id) VALUES(2, 'https://c.org/', 'C', 'pc', 99, 2);
 INSERT INTO moz_bookmarks(id, type, parent, position, title, guid) VALUES(4, 2, 2, 1, 'there', 'ft');
 INSERT INTO moz_bookmarks(id, type, fk, parent, position, title, guid) VALUES(5, 1, 2, 4, 0, 'C', 'bc');
 INSERT INTO moz_historyvisits(id, from_visit, place_id, visit_date) VALUES(1, 0, 2, 20), (2, 1, 1, 21);
+UPDATE moz_places SET visit_count = visit_count + 1, foreign_count = foreign_count + 1 WHERE id IN (1, 2);
 -- [shows]
 SELECT b.title, f.title, p.url, o.host FROM moz_bookmarks AS b JOIN moz_bookmarks AS f ON f.id = b.parent
     JOIN moz_places AS p ON p.id = b.fk JOIN moz_origins AS o ON o.id = p.origin_id ORDER BY 1;
 SELECT p.title, (SELECT q.title FROM moz_historyvisits AS w JOIN moz_places AS q ON q.id = w.place_id
     WHERE w.id = v.from_visit) FROM moz_historyvisits AS v JOIN moz_places AS p ON p.id = v.place_id ORDER BY v.visit_date;
+SELECT title, visit_count, foreign_count FROM moz_places ORDER BY 1;
 SELECT parent FROM moz_bookmarks WHERE guid = 'root________';
 -- [expected]
 A|menu|https://a.org/|a.org
@@ -52,4 +56,7 @@ A|
 B|A
 C|
 A|C
+A|2|3
+B|1|1
+C|1|1
 0

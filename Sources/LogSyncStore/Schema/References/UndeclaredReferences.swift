@@ -229,8 +229,9 @@ struct UndeclaredReferences {
         guard !values.hasOthers else { return [] }
         guard let greatest = values.greatest else {
             if !joined.isEmpty { return joined.map { ($0, .join) } }
-            // Without a type, a name alone has to say that it is a reference.
-            guard affinity == .integer || affinity == .blob && named.saysOwner else { return [] }
+            // Without a type, a name alone has to say that it is a reference; what is declared to hold bytes holds no integers.
+            guard affinity == .integer || named.saysOwner && table.schema.column(column)?.declaredType.isEmpty == true
+            else { return [] }
             let sure = likeliest(called.filter(\.isSure), named.isParent(in: table), hasValues: false)
             if !sure.isEmpty { return sure.map { ($0.parent, .name) } }
             let kin = named.isKin && !hasRecipe ? called.filter { $0.rank.distance == 2 } : []

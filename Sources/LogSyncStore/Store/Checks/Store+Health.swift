@@ -13,6 +13,8 @@ package struct StoreHealth: Sendable {
     package var unchecked: [String] = []
     /// Rows with a foreign key that no row answers, by table.
     package var brokenForeignKeys: [String: Int] = [:]
+    /// The same of tables that are not replicated: rows to which they refer are deleted on other peers, too.
+    package var strandedRows: [String: Int] = [:]
     /// Columns that are references still, though their foreign keys were dropped: `TABLE.COLUMN` with the parent.
     package var remainingReferences: [String: String] = [:]
     /// Rows with a number in a column of references, of which its author has not said which row it means, by
@@ -67,11 +69,14 @@ extension Store {
             let connection = store.connection
             try health.add(Integrity(connection))
             guard health.integrity.isEmpty else { return health }
-            // A table that is left alone may use what only its program has.
-            for row in try store.catalog.tables.flatMap({
-                try connection.rows("SELECT \"table\" FROM pragma_foreign_key_check(?)", .text($0.schema.name))
-            }) {
-                health.brokenForeignKeys[String(text: row[0]), default: 0] += 1
+            for table in store.catalog.tables {
+                let broken = try Self.brokenForeignKeys(of: table.schema.name, on: connection)
+                if broken > 0 { health.brokenForeignKeys[table.schema.name] = broken }
+            }
+            for (table, _) in try AppSchema.leftTables(on: connection) {
+                // It may use what only its program has.
+                let broken = (try? Self.brokenForeignKeys(of: table, on: connection)) ?? 0
+                if broken > 0 { health.strandedRows[table] = broken }
             }
             for table in store.catalog.programTables {
                 if try !Capture.isInstalled(table, on: connection) { health.withoutTriggers.append(table.schema.name) }
@@ -84,6 +89,10 @@ extension Store {
             health.leftByAnotherName = try LeftTables(connection).renamed()
             return health
         }
+    }
+
+    private static func brokenForeignKeys(of table: String, on connection: Connection) throws -> Int {
+        Int(try connection.integer("SELECT count(*) FROM pragma_foreign_key_check(?)", .text(table)) ?? 0)
     }
 
     /// How many rows of each table are not as they were last recorded: reads all of them, changes nothing.

@@ -14,12 +14,12 @@ extension Store {
             let left = try AppSchema.Left.skip.tables(on: store.connection)
                 .union(AppSchema.Left.local.tables(on: store.connection))
                 .union(AppSchema.localTables(on: store.connection).map(\.folded))
-            let other = try Connection.inMemory { connection in
-                try schema.makeTables(on: connection)
+            let (other, unmade) = try Connection.inMemory { connection in
+                let unmade = try schema.makeTables(on: connection)
                 let catalog = try KeyNames.catalog(settings: settings, on: connection)
-                return try ComparedSchema(catalog, on: connection)
+                return (try ComparedSchema(catalog, on: connection), Set(unmade.map(\.object.folded)))
             }
-            return try ComparedSchema(store.catalog, on: store.connection).differences(from: other)
+            return try ComparedSchema(store.catalog, without: unmade, on: store.connection).differences(from: other)
                 .filter { $0.kind != .missingHere || $0.column != nil || !left.contains($0.table.folded) }
         }
     }

@@ -19,7 +19,8 @@ extension Store {
             let counters = Dictionary(grouping: found.counters) { $0.table.folded }
             report.tables =
                 try store.catalog.programTables.map { table in
-                    var reported = try registering.report(table, counters: counters[table.schema.name.folded] ?? [])
+                    var reported = try registering.report(
+                        table, in: store.catalog, counters: counters[table.schema.name.folded] ?? [])
                     reported.suggestions += found.counted.filter { $0.table == table.schema.name }.map(\.suggestion)
                     return reported
                 } + Store.leftReports(left)
