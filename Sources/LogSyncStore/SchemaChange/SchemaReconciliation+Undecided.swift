@@ -71,14 +71,6 @@ extension SchemaReconciliation {
         return undecided
     }
 
-    /// Leaves columns alone of which another peer has said since that they are others.
-    func holdRenamedLate(among present: [String], in table: TrackedTable, _ changes: inout ColumnChanges) throws {
-        let renamed = try LateRenames(connection).columns(of: table).filter { present.contains($0.name) }
-        guard !renamed.isEmpty else { return }
-        try UndecidedColumns(connection).set(renamed, of: table.id)
-        try hold(renamed, in: table, &changes)
-    }
-
     /// Takes up columns again of which it has been decided what they are.
     ///
     /// - Parameter told: the names in logs of all columns, by lower-case name, where they are known.
