@@ -7,10 +7,10 @@ extension SchemaReconciliation {
     /// Follows columns whose names have gone from one to the other, so that a name says nothing: `RENAME x TO old_x`, then
     /// `RENAME y TO x`, or a name that a new column took.
     ///
-    /// ALTER TABLE leaves columns where they are unless it drops one. So where columns at their old places have other names,
-    /// the values tell which of both is meant: more of them are as the records have them by the places, or by the names.
-    /// Where they do not tell, and nobody has, columns are what they are called if ``ColumnPlaces`` allow it: one was
-    /// dropped, and another added.
+    /// ALTER TABLE leaves columns where they are, and those that it does not drop in their order. So where columns at their
+    /// old places have other names, the values tell which of both is meant: more of them are as the records have them by the
+    /// places, or by the names. Where they do not tell, and nobody has, columns are what they are called if ``ColumnPlaces``
+    /// allow it: one was dropped, and another added.
     ///
     /// - Returns: the columns of which nothing tells.
     func renameShifted(
@@ -20,13 +20,15 @@ extension SchemaReconciliation {
         guard try Capture.isInstalled(table, on: connection) else {
             return try renameExchanged(known, present, in: table, schema)
         }
-        guard present.count >= known.count else { return [] }
-        let byPlace = known.compactMap { column in
+        // Fewer, where others were dropped: what is left stands in the same order.
+        let left = present.count < known.count ? Self.placed(known, at: present) : known
+        guard !left.isEmpty else { return [] }
+        let byPlace = left.compactMap { column in
             present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
                 (column, $0.element)
             }
         }
-        let byName = known.compactMap { column in
+        let byName = left.compactMap { column in
             present.first { $0.element.name.folded == column.name.folded }.map { (column, $0.element) }
         }
         let isShifted = byPlace.contains { column, new in
@@ -35,7 +37,7 @@ extension SchemaReconciliation {
                 && (byName.contains { $0.1.name.folded == new.name.folded }
                     || byName.contains { $0.0.id == column.id })
         }
-        guard byPlace.count == known.count, isShifted else { return [] }
+        guard byPlace.count == left.count, isShifted else { return [] }
         var (places, names) = (try score(byPlace, in: table, schema), try score(byName, in: table, schema))
         let isToldByValues = names > places
         if places == names {
@@ -75,6 +77,20 @@ extension SchemaReconciliation {
             try rename(column, to: new, in: table)
         }
         return []
+    }
+
+    /// The columns whose names are all that a table has now, with the places at which these stand; none where others have come.
+    private static func placed(
+        _ known: [KnownColumn], at present: [(offset: Int, element: TableSchema.Column)]
+    ) -> [KnownColumn] {
+        let names = Set(present.map { $0.element.name.folded })
+        let left = known.filter { names.contains($0.name.folded) }.sorted { $0.ordinal < $1.ordinal }
+        guard left.count == present.count else { return [] }
+        return zip(left, present).map { column, place in
+            var column = column
+            column.ordinal = place.offset
+            return column
+        }
     }
 
     /// How many values are as the records have them, if these columns are those.
