@@ -46,6 +46,32 @@ struct ColumnPlacesTests {
         }
     }
 
+    @Test(
+        "have given each other their names where another was dropped",
+        arguments: [
+            "n TEXT, a TEXT, b TEXT, c TEXT", "a TEXT, n TEXT, b TEXT, c TEXT", "a TEXT, b TEXT, c TEXT, n TEXT",
+        ])
+    func roundAndDropped(columns: String) throws {
+        let (a, b) = try pair("CREATE TABLE t(id INTEGER PRIMARY KEY, \(columns));" + Self.rows)
+        let rotation = """
+            ALTER TABLE t RENAME b TO away; ALTER TABLE t RENAME a TO b; ALTER TABLE t RENAME c TO a;
+            ALTER TABLE t RENAME away TO c;
+            """
+        try a.write(rotation + "ALTER TABLE t DROP n; UPDATE t SET b = 'a1e' WHERE b = 'a1'")
+        try a.record()
+        for change in [rotation, "ALTER TABLE t DROP n"] {
+            try b.write(change)
+            try b.record()
+        }
+        try b.write("UPDATE t SET c = 'b2e' WHERE c = 'b2'; INSERT INTO t(b, c, a) VALUES('a4', 'b4', 'c4')")
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(
+                try peer.strings("SELECT b, c, a FROM t ORDER BY b")
+                    == ["a1e|b1|c1", "a2|b2e|c2", "a3|b3|c3", "a4|b4|c4"])
+        }
+    }
+
     @Test("have moved where their values have")
     func renamedInTurn() throws {
         let (a, b) = try pair(Self.table + Self.rows)

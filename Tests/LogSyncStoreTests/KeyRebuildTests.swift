@@ -220,4 +220,39 @@ import Testing
             #expect(rows == [101, 102, 103, 104, 201, 202, 203].map { "\($0)|n\($0)|n\($0)" }, "\(peer.name)")
         }
     }
+
+    /// A peer whose integers are the same everywhere gets a row of one that it has, under an identity that says nothing of it.
+    @Test(arguments: ["", "; UPDATE t SET c = 'first'"])
+    func anIntegerThatIsTheKeyStillIsOneRowsAlone(more: String) throws {
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k INTEGER PRIMARY KEY, c TEXT)") {
+            $0.identities = ["t": .natural]
+        }
+        let b = try TestPeer(folder, "b", cloning: a)
+        func rebuild(_ tail: String, _ columns: String) -> String {
+            """
+            BEGIN; CREATE TABLE n(id INTEGER PRIMARY KEY, k INTEGER NOT NULL, c TEXT);
+            INSERT INTO n(\(columns)) SELECT \(columns) FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t; \(tail); COMMIT
+            """
+        }
+        let migrations = [rebuild("CREATE UNIQUE INDEX u ON t(k)", "k, c"), rebuild("", "id, k, c")]
+        for migration in migrations {
+            try a.write(migration)
+            try a.record()
+        }
+        try a.write("INSERT INTO t(k, c) VALUES(6, 'of a'), (7, 'of a')\(more)")
+        try b.write("INSERT INTO t(k, c) VALUES(6, 'of b')\(more)")
+        for _ in 0..<2 {
+            try b.pull(from: a)
+            try a.pull(from: b)
+        }
+        #expect(try a.strings("SELECT k FROM t ORDER BY k") == ["6", "6", "7"])
+        #expect(try b.strings("SELECT k FROM t ORDER BY k") == ["6", "7"])
+        #expect(try b.store.audit().problems == [])
+        for migration in migrations {
+            try b.write(migration.replacing("UNIQUE INDEX", with: "INDEX"))
+            try b.record()
+        }
+        try agree(a, b)
+        #expect(try b.strings("SELECT k FROM t ORDER BY k") == ["6", "6", "7"])
+    }
 }

@@ -27,6 +27,12 @@ struct LateRenameTests {
                 first: "ALTER TABLE t RENAME v TO w; ALTER TABLE t RENAME w TO x;",
                 second: "ALTER TABLE t DROP n; ALTER TABLE t ADD y TEXT", column: "x"),
         ]
+
+        /// One peer never has the column's first name.
+        static let skipped = Releases(
+            first: "ALTER TABLE t ADD y TEXT;", second: "ALTER TABLE t RENAME y TO x;", column: "x")
+        /// The column that is dropped; of others nothing is lost.
+        var lost: String { first.hasPrefix("ALTER TABLE t DROP") ? "v" : "n" }
     }
 
     private static let table = "CREATE TABLE t(id INTEGER PRIMARY KEY, v TEXT, n TEXT);"
@@ -63,6 +69,160 @@ struct LateRenameTests {
         // It says it once.
         #expect(try a.record() == nil)
         #expect(try b.record() == nil)
+    }
+
+    @Test(
+        "are that to rows which were there, too, whichever peer has written them, and nothing of them is lost",
+        arguments: Releases.all + [Releases.skipped])
+    func rows(releases: Releases) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: Self.table + "INSERT INTO t(id) VALUES(1), (2), (3), (4)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        let (column, skips) = (releases.column, "INSERT INTO t(id, \(releases.column))")
+        for change in [releases.first, releases.second] {
+            try a.write(change)
+            try a.record()
+        }
+        try b.write(releases.first + releases.second)
+        try b.record()
+        try b.write("UPDATE t SET \(column) = 'b' WHERE id IN (2, 3); \(skips) VALUES(12, 'b12')")
+        try b.record()
+        try a.write("UPDATE t SET \(column) = 'a' WHERE id IN (1, 3); \(skips) VALUES(11, 'a11')")
+        try agree(a, b)
+        let c = try TestPeer(folder, "c", cloning: b)
+        try agree(a, b, c)
+        for peer in [a, b, c] {
+            #expect(
+                try peer.strings("SELECT id, \(column) FROM t WHERE id <> 3 ORDER BY id")
+                    == ["1|a", "2|b", "4|NULL", "11|a11", "12|b12"])
+            #expect(try peer.store.lostColumns().allSatisfy { $0.column == releases.lost })
+        }
+        try b.write("UPDATE t SET \(column) = NULL WHERE id = 1")
+        try agree(a, b, c)
+        #expect(try a.strings("SELECT \(column) FROM t WHERE id = 1") == ["NULL"])
+        #expect(try a.record() == nil)
+        #expect(try b.record() == nil)
+    }
+
+    @Test(
+        "A column that another peer's release has dropped is not what bears its name there by now",
+        arguments: ["INSERT INTO t VALUES(1, 'v1', 'n1')", ""])
+    func another(rows: String) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: Self.table + rows)
+        let b = try TestPeer(folder, "b", cloning: a)
+        for change in ["ADD y TEXT", "DROP v", "RENAME y TO v"] {
+            try a.write("ALTER TABLE t \(change)")
+            try a.record()
+        }
+        try b.pull(from: a)
+        try b.record()
+        try b.write("INSERT OR REPLACE INTO t(id, v) VALUES(1, 'v2')")
+        for _ in 0..<2 {
+            try a.pull(from: b)
+            try b.pull(from: a)
+        }
+        #expect(try a.strings("SELECT v FROM t") == ["NULL"])
+        #expect(try b.strings("SELECT v FROM t") == ["v2"])
+    }
+
+    @Test("Nor is one that the peer has met whose release gives its name to another, though it never had it")
+    func met() throws {
+        let folder = try TestFolder()
+        let c = try TestPeer(folder, "c", sql: Self.table + "INSERT INTO t VALUES(1, 'v1', 'n1')")
+        let b = try TestPeer(folder, "b", cloning: c)
+        try c.write("ALTER TABLE t ADD y TEXT; ALTER TABLE t DROP v")
+        try c.record()
+        let a = try TestPeer(folder, "a", cloning: c)
+        try a.write("ALTER TABLE t RENAME y TO v")
+        try a.record()
+        try a.write("UPDATE t SET v = 'y1'")
+        for _ in 0..<2 {
+            for peer in [c, a] { try b.pull(from: peer) }
+            for peer in [b, c] { try a.pull(from: peer) }
+        }
+        #expect(try a.strings("SELECT v FROM t") == ["y1"])
+        #expect(try b.strings("SELECT v FROM t") == ["v1"])
+    }
+
+    @Test("A name that was another column's for one release is the same to a peer that skips this release")
+    func nameOfOneRelease() throws {
+        let folder = try TestFolder()
+        let schema = "k TEXT NOT NULL PRIMARY KEY, n TEXT"
+        let a = try TestPeer(
+            folder, "a",
+            sql: "CREATE TABLE t(\(schema), v TEXT); INSERT INTO t VALUES('one', 1, 'v1'), ('two', 2, 'v2')")
+        let b = try TestPeer(folder, "b", cloning: a)
+        for peer in [a, b] { try peer.write("INSERT INTO t VALUES('of \(peer.name)', 3, 'v of \(peer.name)')") }
+        func rebuild(_ columns: String, _ values: String) -> String {
+            """
+            CREATE TABLE made(\(schema), \(columns)); INSERT INTO made SELECT k, n, \(values) FROM t;
+            DROP TABLE t; ALTER TABLE made RENAME TO t;
+            """
+        }
+        let first = rebuild("w TEXT", "v")
+        let second = rebuild("w_o TEXT, w TEXT", "w, 'new ' || k")
+        try a.write(first)
+        try a.record()
+        try a.write(second)
+        try b.write(first + second)
+        for _ in 0..<2 {
+            try a.pull(from: b)
+            try b.pull(from: a)
+        }
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(
+                try peer.strings("SELECT k, w_o, w FROM t ORDER BY k") == [
+                    "of a|v of a|new of a", "of b|v of b|new of b", "one|v1|new one", "two|v2|new two",
+                ])
+        }
+    }
+
+    @Test(
+        "Of columns that another peer has followed from release to release nothing is lost where they come to be known")
+    func regained() throws {
+        let folder = try TestFolder()
+        let key = "n INTEGER DEFAULT 1 NOT NULL, k TEXT NOT NULL, PRIMARY KEY(k, n)"
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE t(v TEXT, g TEXT, x TEXT, y TEXT, \(key)) WITHOUT ROWID;
+                WITH i(n) AS (VALUES(1), (2), (3), (4), (5), (6))
+                INSERT INTO t(k, v, g, x, y) SELECT n, 'v' || n, 'g', 'x' || n, 'y' || n FROM i;
+                """)
+        let b = try TestPeer(folder, "b", cloning: a)
+        func rebuild(_ name: String, _ former: String) -> String {
+            """
+            CREATE TABLE made(\(name) TEXT, g TEXT, x TEXT, y TEXT, \(key)) STRICT, WITHOUT ROWID;
+            INSERT INTO made(n, k, \(name), g, x, y) SELECT n, k, \(former), g, x, y FROM t;
+            DROP TABLE t; ALTER TABLE made RENAME TO t;
+            """
+        }
+        let releases = [
+            rebuild("v", "v"), rebuild("w", "v"),
+            """
+            ALTER TABLE t RENAME x TO away; ALTER TABLE t RENAME y TO x; ALTER TABLE t RENAME w TO y;
+            ALTER TABLE t RENAME away TO w
+            """,
+        ]
+        try a.write(releases.joined())
+        try a.record()
+        for release in releases {
+            try b.write(release)
+            try b.record()
+            try b.pull(from: a)
+            try a.pull(from: b)
+        }
+        try a.write("UPDATE t SET y = 'a1' WHERE k = '1'")
+        try b.write("UPDATE t SET y = 'b2' WHERE k = '2'")
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(
+                try peer.strings("SELECT k, y, w, x FROM t ORDER BY k")
+                    == ["1|a1|x1|y1", "2|b2|x2|y2"] + (3...6).map { "\($0)|v\($0)|x\($0)|y\($0)" })
+            #expect(try peer.store.lostColumns().isEmpty)
+        }
     }
 
     @Test(

@@ -98,6 +98,30 @@ struct RotatedNamesTests {
         }
     }
 
+    @Test("Names go round by way of a new one, by what rows hold, be they few", arguments: Order.allCases, [2, 7])
+    func roundAndRenamed(order: Order, count: Int) async throws {
+        let rows = (1...count).map { "('\($0)', 'a\($0)', 'b\($0)', 'c\($0)')" }.joined(separator: ", ")
+        let (world, a, b) = try await pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, a TEXT, b TEXT, c TEXT); INSERT INTO t VALUES\(rows)")
+        let rebuild = """
+            CREATE TABLE n(k TEXT PRIMARY KEY, w TEXT, c TEXT, a TEXT); INSERT INTO n SELECT k, b, c, a FROM t;
+            DROP TABLE t; ALTER TABLE n RENAME TO t;
+            """
+        try await run([Self.rotation, rebuild], order, a, b)
+        try await settle(a, b)
+        try a.execute("UPDATE t SET w = 'by a' WHERE k = '1'; INSERT INTO t(k, w, c, a) VALUES('8', 'a8', 'b8', 'c8')")
+        try b.execute("UPDATE t SET w = 'by b' WHERE k = '2'; INSERT INTO t(k, w, c, a) VALUES('9', 'a9', 'b9', 'c9')")
+        try await settle(a, b)
+        try await decide(a, b)
+        try await settle(a, b)
+        let expected =
+            ["1 by a b1 c1", "2 by b b2 c2"]
+            + (3...9).filter { $0 <= count || $0 > 7 }.map { "\($0) a\($0) b\($0) c\($0)" }
+        try await expect(
+            expected, "SELECT k || ' ' || w || ' ' || c || ' ' || a FROM t ORDER BY k",
+            [a, b, try await world.clone("c")])
+    }
+
     @Test("A name goes to a new column, and once more to another", arguments: Order.allCases, ["v_1", "v_2"])
     func takenInTurn(order: Order, last: String) async throws {
         let (world, a, b) = try await pair(

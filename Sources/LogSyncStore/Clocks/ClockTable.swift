@@ -229,14 +229,10 @@ struct ClockTable {
     func move(_ moves: [(from: Int64, to: Int64, uniques: [Int32])]) throws -> Bool {
         guard !moves.isEmpty else { return false }
         var isInTheWay = false
-        var free = min(try connection.integer("SELECT min(row) FROM \(table.clock)") ?? 0, 0)
-        func next() -> Int64 {
-            free -= 1
-            return free
-        }
+        var free = try FreeNumbers(besides: [.init(table: table.clock)], on: connection)
         var parked: [(from: Int64, to: Int64, uniques: [Int32])] = []
         for move in moves {
-            let aside = next()
+            let aside = try free.next()
             try self.move(move.from, to: aside, uniques: move.uniques)
             parked.append((aside, move.to, move.uniques))
         }
@@ -253,7 +249,8 @@ struct ClockTable {
     @discardableResult
     func vacate(_ row: Int64) throws -> Bool {
         guard try exists(row) else { return false }
-        let free = min(try connection.integer("SELECT min(row) FROM \(table.clock)") ?? 0, 0) - 1
+        var numbers = try FreeNumbers(besides: [.init(table: table.clock)], on: connection)
+        let free = try numbers.next()
         try connection.run(table.moveClock, .integer(row), .integer(free))
         if table.hasUniqueDigests {
             try connection.run("UPDATE \(table.unique) SET row = ?2 WHERE row = ?1", .integer(row), .integer(free))

@@ -22,8 +22,36 @@ struct ForgottenColumns {
     /// In a write transaction.
     func add(_ columns: some Sequence<ColumnName>) throws {
         let known = try remembered()
+        for column in columns { try store.facts.remove(Self.fact(of: column)) }
         let all = try (known ?? derived()).union(columns)
         if all != known { try Self.set(all, store.facts) }
+    }
+
+    /// Columns that a program has dropped. In a write transaction.
+    ///
+    /// - Parameter ids: in the table.
+    func drop(_ ids: [Int], of table: TrackedTable) throws {
+        let lost = try entries(of: ids, in: table)
+        let known = try all()
+        try add(lost)
+        for column in lost where !known.contains(column) { try store.facts.set(Self.fact(of: column), .integer(1)) }
+    }
+
+    /// A column has come back that was only renamed: nothing was lost of it when it went. In a write transaction.
+    func takeBack(_ column: String, of table: TrackedTable) throws {
+        let name = ColumnName(table.name, column)
+        guard try store.facts.value(Self.fact(of: name)) != nil else { return }
+        try store.facts.remove(Self.fact(of: name))
+        try remove([name])
+    }
+
+    /// A column has come back without its values, which are lost for good. In a write transaction.
+    func giveUp(_ column: String, of table: TrackedTable) throws {
+        try store.facts.remove(Self.fact(of: ColumnName(table.name, column)))
+    }
+
+    private static func fact(of column: ColumnName) -> String {
+        "lost with \(column.table.folded).\(column.column.folded)"
     }
 
     /// Their values are here again. In a write transaction.

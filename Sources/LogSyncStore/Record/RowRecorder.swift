@@ -212,14 +212,14 @@ struct RowRecorder {
         return !changed.isEmpty && store.policies.recordsWholeRows(table.name) ? known : changed
     }
 
-    /// The columns, by position, that have come to be references, and in which the row shows a number that this peer wrote:
-    /// what others wrote the record spells out (``ReferenceChange``).
+    /// The columns, by position, that have come to be references, and in which the row shows a number that this peer wrote,
+    /// or the one that its row has got since: what others wrote the record spells out (``ReferenceChange``).
     private func newReferences(of row: Row, _ former: ClockRecord) throws -> [Int] {
         guard let found = recorder.findings.newReferences[table.id] else { return [] }
         return try table.columns.indices.filter { position in
             let column = table.columns[position]
             guard found.columns.contains(column.id), column.id < former.digests.count,
-                former.digests[column.id] == UInt32(truncatingIfNeeded: row.values.digests[position]),
+                try !differs(position, of: row, former) || namesSameRow(position, of: row, former),
                 store.wrote(former.state.cell(column.id), of: column, in: table, found.own)
             else { return false }
             return try recorder.translated(row[position], position, in: table) != row[position]

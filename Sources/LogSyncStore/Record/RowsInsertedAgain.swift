@@ -8,7 +8,9 @@
 // The rule. A row that was deleted and a row that was inserted since the last recording are one if they hold the same:
 // under one integer where the table has integers, in any place where it has no key, because a rowid means nothing there,
 // or where columns that were chosen are its identity. Such a row continues its record, as if it had been updated to what
-// it held, and nothing is recorded of it but references that mean another row by now.
+// it held, and nothing is recorded of it but references that mean another row by now. So does a row that shares a UNIQUE
+// key with the deleted one, whatever else it holds, as one does that replaces it: what differs is recorded. A key of small
+// numbers and references alone says nothing: a row that takes the place of another has it, too.
 //
 // The exception. What a row held when it was inserted nobody knows once it was written again. Without a name it is the one that
 // was deleted under its integer, or in any place, if it holds a value which tells rows apart, and which these two alone
@@ -52,7 +54,7 @@ struct RowsInsertedAgain {
                 touched.origin == nil, recording.captured.deleted[rowid] != nil,
                 let record = try recording.clock.record(at: rowid), let row = try recording.currentRow(key, touched)
             else { continue }
-            if holdsTheSame(row, record) {
+            if holdsTheSame(row, record) || sharesKey(row, record) {
                 recording.captured.takeBack(rowid, for: key)
             } else if touched.wasWrittenAgain {
                 changed.append((key, row))
@@ -83,6 +85,7 @@ struct RowsInsertedAgain {
         let keys = recording.captured.sortedKeys()
         for key in keys { try take(key) { $0 == key.rowid } }
         for key in keys { try take(key) { _ in true } }
+        try keepSharing(keys, &places)
         var changed: [(key: RowKey, row: TableReader.Row)] = []
         for key in keys {
             guard let touched = recording.captured.touched[key], touched.origin == nil, touched.wasWrittenAgain,
@@ -92,6 +95,32 @@ struct RowsInsertedAgain {
         }
         let left = places.flatMap { digests, places in places.map { ($0, digests) } }
         try keepChanged(changed, Dictionary(uniqueKeysWithValues: left))
+    }
+
+    /// Lets rows of a table without a key continue the deleted ones with which they share what is UNIQUE.
+    ///
+    /// - Parameter places: the records of deleted rows, by what these held.
+    private func keepSharing(_ keys: [RowKey], _ places: inout [[UInt32]: [Int64]]) throws {
+        guard table.kind != .columns, !table.uniqueSlots.isEmpty, !places.isEmpty else { return }
+        var holders: [Int32: Int64] = [:]
+        for place in places.values.joined() {
+            for unique in try recording.clock.record(at: place)?.uniques ?? [] where unique != 0 {
+                holders[unique] = place
+            }
+        }
+        for key in keys {
+            guard let touched = recording.captured.touched[key], touched.origin == nil,
+                let row = try recording.currentRow(key, touched)
+            else { continue }
+            for unique in table.uniqueDigests({ row.values[$0] }) {
+                guard let place = holders[unique], recording.captured.deleted[place] != nil,
+                    let record = try recording.clock.record(at: place), sharesKey(row, record)
+                else { continue }
+                places[record.digests]?.removeAll { $0 == place }
+                recording.captured.takeBack(place, for: key)
+                break
+            }
+        }
     }
 
     /// - Parameters:
@@ -135,6 +164,19 @@ struct RowsInsertedAgain {
             left.remove(place)
             recording.captured.takeBack(place, for: key)
         }
+    }
+
+    /// Whether a row has a UNIQUE key of the record's that tells rows apart. Columns that were chosen say it by themselves.
+    private func sharesKey(_ row: TableReader.Row, _ record: ClockRecord) -> Bool {
+        guard table.kind != .columns, !table.uniqueSlots.isEmpty else { return false }
+        let uniques = table.uniqueDigests { row.values[$0] }
+        return record.uniques.count == uniques.count
+            && table.uniqueSlots.indices.contains { slot in
+                uniques[slot] != 0 && uniques[slot] == record.uniques[slot]
+                    && table.uniqueSlots[slot].contains {
+                        table.columns[$0.index].reference == nil && row.values[$0.index].tellsRows
+                    }
+            }
     }
 
     private func holdsTheSame(_ row: TableReader.Row, _ record: ClockRecord) -> Bool {

@@ -32,14 +32,18 @@ extension UniqueKey {
     /// row is folded into another. So is any where identities were given under another key.
     static func read(_ table: TrackedTable, on connection: Connection) throws -> [UniqueKey] {
         let identity = Set(table.keyColumnNames.map { $0.folded })
-        return try table.schema.uniqueIndexes.compactMap { index in
-            if let columns = index.columns {
-                let isOwn = table.kind != .surrogate && Set(columns.map { $0.name.folded }) == identity
-                if isOwn && !table.keyHasReference && !table.keepsIdentities { return nil }
-                return UniqueKey(terms: columns.map { Term(sql: SQL.name($0.name), collation: $0.collation) })
+        // It has no index of its own.
+        let integer = table.integerIsUnique ? table.schema.integerKey : nil
+        let own = integer.map { UniqueKey(terms: [Term(sql: SQL.name($0), collation: .binary)]) }
+        return try [own].compactMap(\.self)
+            + table.schema.uniqueIndexes.compactMap { index in
+                if let columns = index.columns {
+                    let isOwn = table.kind != .surrogate && Set(columns.map { $0.name.folded }) == identity
+                    if isOwn && !table.keyHasReference && !table.keepsIdentities { return nil }
+                    return UniqueKey(terms: columns.map { Term(sql: SQL.name($0.name), collation: $0.collation) })
+                }
+                return try declared(index.name, on: connection)
             }
-            return try declared(index.name, on: connection)
-        }
     }
 
     /// The columns of each key but the identity's own; empty for one that is not of columns alone.

@@ -126,7 +126,6 @@ struct ClockLayoutChange {
             try connection.run("DELETE FROM logsync_shown WHERE table_id = ?", .integer(table.id))
         }
         var moved: Set<Int64> = []
-        var least: Int64 = 0
         /// Rows whose former keys lead to no record.
         var left: [(rowid: Int64?, row: TableReader.Row)] = []
         func spelled(_ row: TableReader.Row) throws -> RowIdentity? {
@@ -151,7 +150,6 @@ struct ClockLayoutChange {
         }
         try reader.forEachRow { rowid, values in
             let row = TableReader.Row(values: values, of: table)
-            least = min(least, rowid ?? 0)
             let natural = try spelled(row)
             let found =
                 try former == nil
@@ -176,7 +174,7 @@ struct ClockLayoutChange {
                 try note(times, of: row.row, rowid: row.rowid, origin: byRowid ? origins[index] : nil)
             }
         }
-        try moveOrphans(except: moved, formerly, clock, byDigest: byDigest, below: least)
+        try moveOrphans(except: moved, formerly, clock, byDigest: byDigest)
     }
 
     /// Whether a column of the key held numbers until now, and references from now on.
@@ -296,10 +294,8 @@ struct ClockLayoutChange {
     }
 
     /// Moves records whose rows are gone, with the identity where the record or a pending deletion says it.
-    ///
-    /// - Parameter least: the least rowid that a row has.
     private func moveOrphans(
-        except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool, below least: Int64
+        except moved: Set<Int64>, _ formerly: FormerRecords, _ clock: ClockTable, byDigest: Bool
     ) throws {
         var keys: [Int64: RowIdentity] = [:]
         let names = Set(
@@ -317,7 +313,8 @@ struct ClockLayoutChange {
             }
         }
         // Programs may give rows negative integers, too.
-        var free = min(0, least, try connection.integer("SELECT min(row) FROM \(table.clock)") ?? 0)
+        let places = table.hasRowid ? [FreeNumbers.Place(table: table.quoted, column: table.rowid)] : []
+        var free = try FreeNumbers(besides: places + [.init(table: table.clock)], on: connection)
         for row in try connection.rows("SELECT row FROM \(old)") where !moved.contains(row[0].asInteger) {
             let origin = row[0].asInteger
             guard var record = try formerly.record(at: origin, connection) else { continue }
@@ -325,9 +322,8 @@ struct ClockLayoutChange {
             record.key = nil
             record.uniques = []
             // Under a number that no row has; but an integer that says which row it was stays, unless another row has it now.
-            free -= 1
             let isTaken = try connection.integer("SELECT 1 FROM \(table.clock) WHERE row = ?", row[0]) != nil
-            _ = try clock.insert(record, at: saysRow && !isTaken ? origin : free)
+            _ = try clock.insert(record, at: saysRow && !isTaken ? origin : free.next())
         }
     }
 

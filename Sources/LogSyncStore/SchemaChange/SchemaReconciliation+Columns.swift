@@ -13,6 +13,10 @@ struct ColumnChanges {
     var heldReferences: [HeldReferences.Column] = []
     /// Of which it has been decided what they are (``UndecidedColumns``).
     var decided: [Int] = []
+    /// Those of them that were here under first names of their own (``LateRenames``).
+    var renamedLate: [RenamedColumn] = []
+    /// Those of the added ones of which another peer has said that they are columns which went: they were only renamed.
+    var regained: [Int] = []
     /// Those of the added ones of which it has been decided whether they refer to other rows (``HeldReferences``).
     var released: [Int] = []
 }
@@ -66,7 +70,7 @@ extension SchemaReconciliation {
         let stillHeld = try heldReferences(of: table)
         present.removeAll { stillHeld.contains($0.element.name.folded) }
         let told = try Renames(connection).names(of: schema, in: table.name)
-        try holdRenamedLate(among: present.map(\.element.name), in: table, &changes)
+        try renameLate(present, in: table, &changes)
         var undecided = try decide(present, in: table, told, &changes)
         let heldBefore = undecided.count
         func leaveOut() {
@@ -141,7 +145,7 @@ extension SchemaReconciliation {
                     }
             }
         }
-        try ForgottenColumns(store).add(ForgottenColumns(store).entries(of: changes.dropped, in: table))
+        try ForgottenColumns(store).drop(changes.dropped, of: table)
         leaveOut()
         for index in undecided.indices {
             let name = undecided[index].name.folded
@@ -154,6 +158,7 @@ extension SchemaReconciliation {
         for column in added {
             let name = inTurn[column.element.name.folded]
             changes.added.append(try add(column.element, called: name, at: column.offset, to: table))
+            if adopted != nil, let id = changes.added.last { changes.regained.append(id) }
             if formerlyHeld.contains(column.element.name.folded), let id = changes.added.last {
                 changes.released.append(id)
             }
@@ -292,7 +297,7 @@ extension SchemaReconciliation {
             try Capture.noteEverything(table, on: connection)
             try HeldValues(of: table, on: connection).makeTable()
         }
-        let dropped = changes.dropped + changes.held.flatMap(\.ids)
+        let dropped = changes.dropped + changes.held.flatMap(\.ids) + changes.renamedLate.map(\.own)
         let heldReferences = changes.heldReferences
         guard !changes.added.isEmpty || !dropped.isEmpty || !decided.isEmpty || !heldReferences.isEmpty else { return }
         let clock = ClockTable(table: table, connection: connection)
@@ -302,11 +307,15 @@ extension SchemaReconciliation {
         try noteHeld(heldReferences, in: table, continued)
         let names = Set(changes.added.map { table.columnNames[$0].folded })
         let returned = returned(changes.added, in: table)
+        for column in returned where !changes.regained.contains(column.id) {
+            try ForgottenColumns(store).giveUp(table.columnNames[column.id], of: table)
+        }
         let filter = dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
             let present = try continued.row(of: record, at: position)?.row
+            for column in changes.renamedLate { try column.move(in: &record, present, in: table, store) }
             if !dropped.isEmpty {
                 for id in dropped where id < record.digests.count { record.digests[id] = 0 }
                 // A row that was changed meanwhile differs in some column, which is enough to be recorded.
@@ -326,5 +335,8 @@ extension SchemaReconciliation {
             }
         }
         if !decided.isEmpty { try HeldValues(of: table, on: connection).forget() }
+        for id in changes.renamedLate.map(\.id) + changes.regained {
+            try ForgottenColumns(store).takeBack(table.columnNames[id], of: table)
+        }
     }
 }

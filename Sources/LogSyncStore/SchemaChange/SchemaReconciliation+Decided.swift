@@ -4,7 +4,7 @@ import LogSyncState
 
 extension SchemaReconciliation {
     /// Takes up what is known of columns of which it has been decided what they are, and which a row holds as it did when
-    /// they were left alone, or holds nothing in.
+    /// they were left alone, or holds nothing in. What it holds besides is recorded as a write.
     ///
     /// - Parameter decided: by column id, ascending.
     /// - Returns: whether the record has changed.
@@ -20,21 +20,27 @@ extension SchemaReconciliation {
             guard let position = table.columns.firstIndex(where: { $0.id == id }), id >= record.digests.count else {
                 continue
             }
-            let name = table.columns[position].name
+            let (name, value) = (table.columns[position].name, present.values[position])
             let digest = UInt32(truncatingIfNeeded: present.digests[position])
             let held = try HeldValues(of: table, on: connection).digest(of: name, in: identity)
-            guard held == digest || present.values[position] == store.defaultValue(of: table, position),
-                let key = record.state.cellsByName.keys.first(where: { $0.folded == name.folded }),
-                let cell = record.state.cellsByName.removeValue(forKey: key)
-            else { break }
+            let key = record.state.cellsByName.keys.first { $0.folded == name.folded }
+            let cell = key.flatMap { record.state.cellsByName.removeValue(forKey: $0) } ?? CellState()
+            let shown = cell.isEmpty ? nil : store.shown(cell, table.name, name)
+            let isDefault = value == store.defaultValue(of: table, position)
+            let isAsHeld = held.map { $0 == digest } ?? (isDefault || value == shown)
             record.state.extend(to: id + 1)
             record.state.setCell(id, cell)
             record.digests += Array(repeating: 0, count: id + 1 - record.digests.count)
-            record.digests[id] = digest
-            if let shown = store.shown(cell, table.name, name), shown != present.values[position] {
-                // It is shown with the rows whose references are replaced.
-                record.isReplaced = true
-                store.hasReplaced = true
+            if isAsHeld && (isDefault || !cell.isEmpty) {
+                record.digests[id] = digest
+                if let shown, shown != value {
+                    // It is shown with the rows whose references are replaced.
+                    record.isReplaced = true
+                    store.hasReplaced = true
+                }
+            } else {
+                // The row is recorded as having something else.
+                record.digests[id] = ~digest
             }
             isChanged = true
         }

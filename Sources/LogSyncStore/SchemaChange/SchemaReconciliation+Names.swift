@@ -7,10 +7,10 @@ extension SchemaReconciliation {
     /// Follows columns whose names have gone from one to the other, so that a name says nothing: `RENAME x TO old_x`, then
     /// `RENAME y TO x`, or a name that a new column took.
     ///
-    /// ALTER TABLE leaves columns where they are unless it drops one. So where columns at their old places have other names,
-    /// the values tell which of both is meant: more of them are as the records have them by the places, or by the names.
-    /// Where they do not tell, and nobody has, columns are what they are called if ``ColumnPlaces`` allow it: one was
-    /// dropped, and another added.
+    /// ALTER TABLE leaves columns where they are, and those that it does not drop in their order. So where columns at their
+    /// old places have other names, the values tell which of both is meant: more of them are as the records have them by the
+    /// places, or by the names. Where they do not tell, and nobody has, columns are what they are called if ``ColumnPlaces``
+    /// allow it: one was dropped, and another added.
     ///
     /// - Returns: the columns of which nothing tells.
     func renameShifted(
@@ -20,13 +20,15 @@ extension SchemaReconciliation {
         guard try Capture.isInstalled(table, on: connection) else {
             return try renameExchanged(known, present, in: table, schema)
         }
-        guard present.count >= known.count else { return [] }
-        let byPlace = known.compactMap { column in
+        // Fewer, where others were dropped: what is left stands in the same order.
+        let left = present.count < known.count ? Self.placed(known, at: present) : known
+        guard !left.isEmpty else { return [] }
+        let byPlace = left.compactMap { column in
             present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
                 (column, $0.element)
             }
         }
-        let byName = known.compactMap { column in
+        let byName = left.compactMap { column in
             present.first { $0.element.name.folded == column.name.folded }.map { (column, $0.element) }
         }
         let isShifted = byPlace.contains { column, new in
@@ -35,7 +37,7 @@ extension SchemaReconciliation {
                 && (byName.contains { $0.1.name.folded == new.name.folded }
                     || byName.contains { $0.0.id == column.id })
         }
-        guard byPlace.count == known.count, isShifted else { return [] }
+        guard byPlace.count == left.count, isShifted else { return [] }
         var (places, names) = (try score(byPlace, in: table, schema), try score(byName, in: table, schema))
         let isToldByValues = names > places
         if places == names {
@@ -77,6 +79,20 @@ extension SchemaReconciliation {
         return []
     }
 
+    /// The columns whose names are all that a table has now, with the places at which these stand; none where others have come.
+    private static func placed(
+        _ known: [KnownColumn], at present: [(offset: Int, element: TableSchema.Column)]
+    ) -> [KnownColumn] {
+        let names = Set(present.map { $0.element.name.folded })
+        let left = known.filter { names.contains($0.name.folded) }.sorted { $0.ordinal < $1.ordinal }
+        guard left.count == present.count else { return [] }
+        return zip(left, present).map { column, place in
+            var column = column
+            column.ordinal = place.offset
+            return column
+        }
+    }
+
     /// How many values are as the records have them, if these columns are those.
     private func score(
         _ pairs: [(KnownColumn, TableSchema.Column)], in table: TrackedTable, _ schema: TableSchema,
@@ -90,7 +106,8 @@ extension SchemaReconciliation {
 
     /// A rebuild may put columns at other places, give their names to each other, or both (``ExchangedNames``). One that
     /// leaves the order of their names as it is has written values. Others may have come, gone or been renamed at once, so
-    /// places are those among the names that were there before.
+    /// places are those among the names that were there before. Where as many have come as have gone, these take part: a
+    /// name may have gone round by way of a new one.
     ///
     /// - Returns: the columns of which values do not tell enough.
     private func renameExchanged(
@@ -100,36 +117,46 @@ extension SchemaReconciliation {
         let names = (
             known: Set(known.map { $0.name.folded }), present: Set(present.map { $0.element.name.folded })
         )
-        let kept = known.filter { names.present.contains($0.name.folded) }.sorted { $0.ordinal < $1.ordinal }
+        let sorted = known.sorted { $0.ordinal < $1.ordinal }
+        let kept = sorted.filter { names.present.contains($0.name.folded) }
         let order = present.map { $0.element.name.folded }.filter { names.known.contains($0) }
         guard kept.map({ $0.name.folded }) != order, Set(order).count == kept.count else { return [] }
-        let there = kept.compactMap { schema.column($0.name) }
-        let indices = Dictionary(uniqueKeysWithValues: kept.enumerated().map { ($1.name.folded, $0) })
-        let places = order.compactMap { indices[$0] }
-        guard there.count == kept.count, places.count == kept.count else { return [] }
-        let areKeys = kept.map { isKey($0, of: table) }
-        let choices = kept.indices.map { column in
+        let gone = sorted.filter { !names.present.contains($0.name.folded) }
+        let added = present.map(\.element).filter { !names.known.contains($0.name.folded) }
+        // What has gone is what has come, by the names.
+        let pairs = gone.count == added.count ? zip(gone, added).map { ($0.id, $1) } : []
+        let successors = Dictionary(uniqueKeysWithValues: pairs)
+        let columns = pairs.isEmpty ? kept : sorted
+        let there = columns.compactMap { successors[$0.id] ?? schema.column($0.name) }
+        guard there.count == columns.count else { return [] }
+        let indices = Dictionary(uniqueKeysWithValues: there.enumerated().map { ($1.name.folded, $0) })
+        let places = present.compactMap { indices[$0.element.name.folded] }
+        guard places.count == columns.count else { return [] }
+        let areKeys = columns.map { isKey($0, of: table) }
+        let choices = columns.indices.map { column in
             areKeys[column]
                 ? []
-                : kept.indices.filter {
-                    $0 != column && !areKeys[$0] && kept[column].type == there[$0].declaredType
+                : columns.indices.filter {
+                    $0 != column && !areKeys[$0] && columns[column].type == there[$0].declaredType
                 }
         }
         let exchanged = ExchangedNames(
-            rows: try digests(of: there, in: table, schema), records: try digests(of: kept, in: table),
+            rows: try digests(of: there, in: table, schema), records: try digests(of: columns, in: table),
             choices: choices, none: UInt32(truncatingIfNeeded: table.valueDigest.of(.null)))
         switch exchanged.finding(places: places) {
         case .none: return []
         case .renamed(let renaming):
             for (column, new) in renaming.enumerated() where new != column {
-                try rename(kept[column], to: there[new], in: table)
+                try rename(columns[column], to: there[new], in: table)
             }
             return []
         case .undecided(let renaming):
             return renaming.enumerated().filter { $0.offset != $0.element }.map { column, new in
-                UndecidedColumns.Column(
-                    name: there[new].name, former: kept[column].name,
-                    place: table.columnNames[Int(kept[column].id)], named: table.columnNames[Int(kept[new].id)])
+                let isNew = successors[columns[new].id] != nil
+                return UndecidedColumns.Column(
+                    name: there[new].name, former: columns[column].name,
+                    place: table.columnNames[Int(columns[column].id)],
+                    named: isNew ? nil : table.columnNames[Int(columns[new].id)])
             }
         }
     }

@@ -71,14 +71,6 @@ extension SchemaReconciliation {
         return undecided
     }
 
-    /// Leaves columns alone of which another peer has said since that they are others.
-    func holdRenamedLate(among present: [String], in table: TrackedTable, _ changes: inout ColumnChanges) throws {
-        let renamed = try LateRenames(connection).columns(of: table).filter { present.contains($0.name) }
-        guard !renamed.isEmpty else { return }
-        try UndecidedColumns(connection).set(renamed, of: table.id)
-        try hold(renamed, in: table, &changes)
-    }
-
     /// Takes up columns again of which it has been decided what they are.
     ///
     /// - Parameter told: the names in logs of all columns, by lower-case name, where they are known.
@@ -117,18 +109,24 @@ extension SchemaReconciliation {
         return []
     }
 
-    /// Undecided columns may be called something else by now: ALTER TABLE leaves them where they are, unless it drops one.
+    /// Undecided columns may be called something else by now: ALTER TABLE leaves them where they are, unless it drops one; and
+    /// so does a rebuild in which another name stands where one of theirs is gone.
     private func following(
         _ undecided: [UndecidedColumns.Column], _ present: [(offset: Int, element: TableSchema.Column)],
         in table: TrackedTable
     ) throws -> [UndecidedColumns.Column] {
-        guard try Capture.isInstalled(table, on: connection),
-            try present.count >= columns(of: table).count + undecided.count
-        else { return undecided }
+        let known = try columns(of: table)
+        let isInstalled = try Capture.isInstalled(table, on: connection)
+        let count = known.count + undecided.count
+        guard isInstalled ? present.count >= count : present.count == count else { return undecided }
+        let names = Set(present.map { $0.element.name.folded })
+        let taken = Set(known.map { $0.name.folded } + undecided.map { $0.name.folded })
         let followed = undecided.map { column in
             var column = column
             let new = present.first { $0.offset == column.ordinal }?.element.name
-            guard let new, new.folded != column.name.folded else { return column }
+            guard let new, new.folded != column.name.folded,
+                isInstalled || !names.contains(column.name.folded) && !taken.contains(new.folded)
+            else { return column }
             column.name = new
             guard column.place != nil else {
                 // The one that took a name, and leaves it.

@@ -33,7 +33,7 @@ struct RecordStep {
     static func isSchemaOpen(_ store: OpenStore) throws -> Bool {
         if try SchemaReconciliation.isNeeded(store) { return true }
         if store.hasLateRenames == nil {
-            store.hasLateRenames = try LateRenames(store.connection).areTold(in: store.catalog)
+            store.hasLateRenames = try LateRenames(store).areTold(in: store.catalog)
         }
         if store.hasLateRenames == true { return true }
         if store.hasHeldReferences == nil {

@@ -85,6 +85,18 @@ struct Renames {
         return Dictionary(uniqueKeysWithValues: zip(columns, names))
     }
 
+    /// Whether it depends on a table's other columns what a name means: it has been one column's, and is another's.
+    func isTangled(_ local: String, in table: String) throws -> Bool {
+        let prefix = table + " "
+        return try connection.rows(
+            "SELECT target FROM logsync_setting WHERE kind = ? AND substr(target, 1, ?) = ? COLLATE NOCASE",
+            .text(Self.list), .integer(Int64(prefix.unicodeScalars.count)), .text(prefix)
+        ).contains { row in
+            let names = try? KeyList.decode(String(String(text: row[0]).dropFirst(prefix.count)))
+            return names?.contains { $0.folded == local.folded } ?? true
+        }
+    }
+
     /// The name in logs that a setting gives to a column; nil where none does.
     func told(_ local: String, in table: String) throws -> String? { try setting("\(table).\(local)") }
 
@@ -96,7 +108,9 @@ struct Renames {
                 .integer(id), .text(name)) == nil
         }
         let name = try logName(ofColumn: local, in: table)
-        return try isFree(name) ? name : try free(local, isFree)
+        if try isFree(name) { return name }
+        // What was said of another column that was called so says nothing of this one.
+        return try isFree(local) ? local : free(local, isFree)
     }
 
     /// A numbered name of a column that nobody has, and none of some others.

@@ -19,14 +19,16 @@ struct RenumberedRows {
         guard table.localInteger != nil else { return [] }
         if table.kind == .columns {
             let moves = try movesByIdentity()
-            return try note(moves) ? moves : []
+            try note(moves)
+            return moves
         }
         guard try areSome() else {
             let permuted = PermutedRows(store: store, table: table)
             guard try permuted.mayBeSome() else { return [] }
             let (rows, records) = try apart()
             let moves = try permuted.moves(rows, records)
-            return try note(moves) ? moves : []
+            try note(moves)
+            return moves
         }
         var (rows, records) = try apart()
         let columns = Array(table.columns.indices)
@@ -41,7 +43,8 @@ struct RenumberedRows {
                 moves.append((record, row))
             }
         }
-        return try note(moves) ? moves : []
+        try note(moves)
+        return moves
     }
 
     private func movesByIdentity() throws -> [(from: Int64, to: Int64)] {
@@ -93,17 +96,13 @@ struct RenumberedRows {
     }
 
     /// Each goes by an integer that no row has: another row may be where it goes, and be one that goes, too.
-    ///
-    /// - Returns: false where there are no such integers.
-    private func note(_ moves: [(from: Int64, to: Int64)]) throws -> Bool {
-        guard !moves.isEmpty else { return true }
-        let least = try connection.integer(
-            """
-            SELECT min(0, (SELECT min(\(table.rowid)) FROM \(table.quoted)), (SELECT min(row) FROM \(table.clock)),
-              coalesce((SELECT min(row) FROM \(table.pending)), 0))
-            """)
-        var free = least ?? 0
-        guard free > Int64.min + Int64(moves.count) else { return false }
+    private func note(_ moves: [(from: Int64, to: Int64)]) throws {
+        guard !moves.isEmpty else { return }
+        let places = [
+            FreeNumbers.Place(table: table.quoted, column: table.rowid), .init(table: table.clock),
+            .init(table: table.pending),
+        ]
+        var free = try FreeNumbers(besides: places, on: connection)
         let statement = try connection.prepare(
             "INSERT INTO \(table.pending)(kind, row, ms) VALUES (?, ?, \(SQL.milliseconds))")
         func note(_ from: Int64, _ to: Int64) throws {
@@ -115,11 +114,10 @@ struct RenumberedRows {
         }
         var between: [Int64] = []
         for move in moves {
-            free -= 1
-            between.append(free)
-            try note(move.from, free)
+            let integer = try free.next()
+            between.append(integer)
+            try note(move.from, integer)
         }
         for (index, move) in moves.enumerated() { try note(between[index], move.to) }
-        return true
     }
 }

@@ -1,0 +1,164 @@
+import LogSyncModel
+import LogSyncSQLite
+import LogSyncState
+
+/// Columns of which another peer has said, after they came here, that they are others: that went, or that never were here.
+///
+/// A program that skips a release makes the changes of several at once. Where its rows hold nothing that tells, as in an empty
+/// table, a column that was renamed goes here, and another comes; one that was added and then renamed comes under its last name
+/// alone. A peer that has had each release knows better, and what it says may arrive after this store has looked at the schema.
+struct LateRenames {
+    /// A column that is there under a first name of its own.
+    struct Column {
+        var own: TrackedTable.Column
+        /// What it is, by its name in logs.
+        var told: String
+    }
+
+    private let store: OpenStore
+    private var connection: Connection { store.connection }
+
+    init(_ store: OpenStore) { self.store = store }
+
+    func areTold(in catalog: Catalog) throws -> Bool {
+        let isAny = try connection.integer("SELECT EXISTS(SELECT 1 FROM logsync_setting WHERE kind = 'rename')") == 1
+        return try isAny && catalog.tables.contains { try !columns(of: $0).isEmpty }
+    }
+
+    func columns(of table: TrackedTable) throws -> [Column] {
+        let noted = try connection.rows(
+            "SELECT log_name, dropped FROM logsync_column WHERE table_id = ?", .integer(table.id))
+        let known = Set(noted.map { String(text: $0[0]).folded })
+        // Those of which that has been decided: a column whose name is missing now may only have been renamed.
+        let gone = Set(noted.filter { $0[1].asInteger != 0 }.map { String(text: $0[0]).folded })
+        let present = Set(table.columns.map { $0.name.folded })
+        let keys = Set(table.orderedKeyNames.map { $0.folded })
+        let renames = Renames(connection)
+        var taken: Set<String> = []
+        let found = try table.columns.compactMap { column -> Column? in
+            guard !keys.contains(column.name.folded), let told = try renames.told(column.local, in: table.name),
+                !present.contains(told.folded), taken.insert(told.folded).inserted
+            else { return nil }
+            let isLate = try gone.contains(told.folded) || !known.contains(told.folded) && isSkipped(column, of: table)
+            return isLate ? Column(own: column, told: told) : nil
+        }
+        return try found.isEmpty || !UndecidedColumns(connection).of(table.id).isEmpty ? [] : found
+    }
+
+    /// Whether this store has skipped the name that a column had before, and that it has never heard of here. A name that has
+    /// gone from one column to another is this one's at some peer; so is one under which the peer that renamed another to it
+    /// had met this column.
+    private func isSkipped(_ column: TrackedTable.Column, of table: TrackedTable) throws -> Bool {
+        guard column.name.folded == column.local.folded,
+            try !Renames(connection).isTangled(column.local, in: table.name),
+            let said = try stamp(ofRename: "\(table.name).\(column.local)"),
+            said.peer != store.own
+        else { return false }
+        let seen = try store.peers.dependencies(of: said.peer, at: said.sequence, on: connection).map {
+            Coverage($0, peers: store.peers)
+        }
+        let clock = ClockTable(table: table, connection: connection)
+        return try clock.allRows().allSatisfy { position in
+            try clock.record(at: position)?.state.cell(column.id).stamps.allSatisfy { stamp in
+                stamp.peer != said.peer && seen.map { !$0.covers(stamp) } ?? (stamp.time > said.time)
+            } ?? true
+        }
+    }
+
+    /// Which transaction has said what a name means; nil where that is not recorded yet.
+    private func stamp(ofRename target: String) throws -> Stamp? {
+        guard let settings = store.catalog[SettingTable.name],
+            let value = settings.position(named: "value"),
+            let row = try connection.integer(
+                "SELECT rowid FROM logsync_setting WHERE kind = 'rename' AND target = ? COLLATE NOCASE", .text(target))
+        else { return nil }
+        let record = try ClockTable(table: settings, connection: connection).record(at: row)
+        return record?.state.cell(settings.columns[value].id).stamps.max(by: store.precedes)
+    }
+}
+
+/// A column that is another from now on than it was taken for.
+struct RenamedColumn {
+    /// The id that it has had.
+    let own: Int
+    /// Its id from now on.
+    let id: Int
+    /// Its name in logs from now on.
+    let told: String
+    /// The ids under which the column that it is was here before.
+    let former: [Int]
+
+    /// Lets a record say of the column what it says of the one that it is, by that name, and keep by the other name what it
+    /// says of it. What a program has put there stays: it is recorded again, unless another peer's write is later.
+    func move(
+        in record: inout ClockRecord, _ present: TableReader.Row?, in table: TrackedTable, _ store: OpenStore
+    ) throws {
+        let shownRows = ShownRows(store)
+        let position = table.columns.firstIndex { $0.id == id }
+        let digest = position.flatMap { place in
+            present.map { UInt32(truncatingIfNeeded: $0.digests[place]) }
+        }
+        let isAsRecorded = own < record.digests.count && record.digests[own] == digest
+        let shown = try position.flatMap { place in
+            try isAsRecorded ? present.map { try shownRows.identityValue($0.values[place], place, in: table) } : nil
+        }
+        let name = record.state.cellsByName.keys.first { $0.folded == told.folded } ?? told
+        var cell = record.state.cellsByName.removeValue(forKey: name) ?? CellState()
+        let written = record.state.take(own, shown)
+        let isFilled = written.isFilled(record.state)
+        let latest = (cell.stamps + former.flatMap { record.state.cell($0).stamps }).max(by: store.precedes)
+        let isLater = written.stamps.max(by: store.precedes).map { last in
+            latest.map { store.precedes($0, last) } ?? true
+        }
+        let isWritten = !isFilled && isLater == true || own < record.digests.count && !isAsRecorded
+        for id in former {
+            let old = record.state.take(id, isWritten ? nil : shown)
+            cell.versions += old.versions
+            cell.additions += old.additions
+        }
+        if !cell.isEmpty { record.state.cellsByName[told] = cell }
+        if !written.isEmpty {
+            record.state.cellsByName[table.columnNames[own], default: CellState()].versions += written.versions
+            record.state.cellsByName[table.columnNames[own]]?.additions += written.additions
+        }
+        guard let digest, let present,
+            let identity = try record.named ?? shownRows.spelledIdentity(present, in: table)
+        else { return }
+        // What it is not said to have held was written since.
+        try HeldValues(of: table, on: store.connection).note(isWritten ? ~digest : digest, of: told, in: identity)
+    }
+}
+
+extension RowClock {
+    /// Takes out what is known of a column.
+    ///
+    /// - Parameter shown: what the table has shown of it, as logs have it; nil where that is not known.
+    fileprivate mutating func take(_ column: Int, _ shown: Value?) -> CellState {
+        var cell = self.cell(column)
+        setCell(column, CellState())
+        for index in cell.versions.indices where cell.versions[index].value == nil {
+            cell.versions[index].value = shown
+        }
+        return cell
+    }
+}
+
+extension SchemaReconciliation {
+    /// Takes columns for what another peer has said since that they are.
+    func renameLate(
+        _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable, _ changes: inout ColumnChanges
+    ) throws {
+        for column in try LateRenames(store).columns(of: table) {
+            guard let place = present.first(where: { $0.element.name == column.own.local }) else { continue }
+            try connection.run(
+                "UPDATE logsync_column SET dropped = 1 WHERE table_id = ? AND id = ?", .integer(table.id),
+                .integer(Int64(column.own.id)))
+            let id = try add(place.element, called: column.told, at: place.offset, to: table)
+            changes.decided.append(id)
+            changes.renamedLate.append(
+                RenamedColumn(
+                    own: column.own.id, id: id, told: column.told,
+                    former: table.droppedColumns.filter { table.columnNames[$0].folded == column.told.folded }))
+        }
+    }
+}
