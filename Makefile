@@ -9,6 +9,7 @@ DESTDIR ?=
 TEST_SEEDS = 160
 TEST_LIES = 20
 TEST_KEYS = 40
+TEST_LINKS = 20
 TEST_CRASHES = --seeds 2 --deaths 40
 # At how many places of each migration something happens.
 TEST_MIGRATIONS = 4
@@ -93,6 +94,7 @@ test: deps
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_SEEDS) --jobs $(JOBS) || failed="$$failed Simulation"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_LIES) --certain folders,lies --jobs $(JOBS) || failed="$$failed Lies"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_KEYS) --certain keyMigrations --jobs $(JOBS) || failed="$$failed Keys"; \
+	"$$($(SWIFT) build --show-bin-path)/Simulation" --seeds $(TEST_LINKS) --certain links,unique,references --jobs $(JOBS) || failed="$$failed Links"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --crashes $(TEST_CRASHES) --jobs $(JOBS) || failed="$$failed Crashes"; \
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --migrations --deaths $(TEST_MIGRATIONS) --jobs $(JOBS) || failed="$$failed Migrations"; \
 	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_WORLDS) --jobs $(JOBS) || failed="$$failed Worlds"; \

@@ -163,9 +163,7 @@ struct OracleDecision {
                 replacement: replacement,
                 replacementParent: isSoft ? parents([replacement], key).first : nil)
             nodes[node].references.append(made)
-            guard !isLoose || made.isByIdentity && settings.mergesUniques.contains(key.parent.lowercased()) else {
-                continue
-            }
+            guard !isLoose || made.isByIdentity && schema[key.parent].map(settings.folds) ?? false else { continue }
             for parent in made.parents + [made.replacementParent].compactMap({ $0 }) where parent != node {
                 nodes[node].edges.insert(parent)
             }
@@ -330,7 +328,6 @@ struct OracleDecision {
 
     private func fate(of node: Int, _ refusal: Refusal) -> Fate {
         guard case .sharer(let oldest, let isRedirected) = refusal else { return .parked }
-        let folds = isRedirected || settings.mergesUniques.contains(nodes[node].name.table.lowercased())
-        return folds ? .folded(into: oldest) : .parked
+        return isRedirected || settings.folds(nodes[node].table) ? .folded(into: oldest) : .parked
     }
 }

@@ -5,7 +5,9 @@ struct OracleSettings {
     static let table = "logsync_setting"
 
     private(set) var policies: [String: OraclePolicy] = [:]
-    private(set) var mergesUniques: Set<String> = []
+    private var mergesUniques: Set<String> = []
+    /// The tables of which a policy says what becomes of rows with one UNIQUE key, in lower case.
+    private var saysOfUniques: Set<String> = []
     private(set) var names: [PeerID: String] = [:]
     /// Foreign keys that somebody's data breaks, as `table.column` in lower case.
     private(set) var unenforced: Set<String> = []
@@ -21,7 +23,9 @@ struct OracleSettings {
             switch parts[0] {
             case "peer": if let peer = PeerID(target) { names[peer] = value }
             case "policy": policies[target.lowercased()] = OraclePolicy(value)
-            case "unique-policy": if value == "unique-merge" { mergesUniques.insert(target.lowercased()) }
+            case "unique-policy":
+                saysOfUniques.insert(target.lowercased())
+                if value == "unique-merge" { mergesUniques.insert(target.lowercased()) }
             case "reference": references[target.lowercased()] = value
             case "foreign-key": if value == "unenforced" { unenforced.insert(target.lowercased()) }
             default: break
@@ -35,6 +39,12 @@ struct OracleSettings {
         let policy = policies[name] ?? policies[table.name.lowercased()] ?? .lastWriter
         let namesRows = table.namesRows(column) || references[name] != nil
         return namesRows && [.maximum, .minimum].contains(policy) ? .lastWriter : policy
+    }
+
+    /// Whether a row whose UNIQUE key an older one has is folded into it.
+    func folds(_ table: TableModel) -> Bool {
+        let name = table.name.lowercased()
+        return mergesUniques.contains(name) || table.isSetOfLinks && !saysOfUniques.contains(name)
     }
 
     private static func text(_ value: Value) -> String {

@@ -19,6 +19,9 @@ enum Feature: String, CaseIterable, Sendable {
     case lies
     /// Migrations touch keys and names. Only where it is asked for, so that other seeds stay what they are.
     case keyMigrations
+    /// A table of links between rows, which have a number besides: two peers make the same link. Only where it is asked for,
+    /// for the same reason.
+    case links
 }
 
 typealias Features = Set<Feature>

@@ -73,7 +73,7 @@ struct ScenarioGenerator {
         for feature in Feature.allCases where allowed.contains(feature) {
             switch feature {
             case .folders: if random.chance(15) { chosen.insert(feature) }
-            case .lies, .keyMigrations: continue
+            case .lies, .keyMigrations, .links: continue
             default: if random.chance(share) { chosen.insert(feature) }
             }
         }

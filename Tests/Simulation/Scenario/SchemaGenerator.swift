@@ -17,6 +17,7 @@ struct SchemaGenerator {
         for index in 0..<count { tables.append(table(index)) }
         for index in tables.indices { addReferences(to: index) }
         if features.contains(.joinTables), random.chance(60) { addJoinTable() }
+        if features.contains(.links) { addLinks() }
         for index in tables.indices { addUniques(to: index) }
         if features.contains(.uniqueParents) { addReferencesToUniques() }
         if features.contains(.compositeReferences) { addComposites() }
@@ -169,6 +170,18 @@ struct SchemaGenerator {
         }
         table.key = ["p", "q"]
         table.columns.append(plainColumn("c0", strict: false))
+        tables.append(table)
+    }
+
+    /// Links that have a number of their own, and each of which is there once.
+    private mutating func addLinks() {
+        let parents = tables.filter(isReferable)
+        guard !parents.isEmpty else { return }
+        var table = TableModel(name: "t\(tables.count)", identity: .surrogate, columns: [])
+        for name in ["p", "q"] { table.columns.append(reference(name, to: random.pick(parents))) }
+        let parts = ["p", "q"].map { UniqueModel.Part(sql: $0) }
+        table.uniques.append(
+            UniqueModel(name: "\(table.name)_links", parts: random.chance(50) ? parts : parts.reversed()))
         tables.append(table)
     }
 

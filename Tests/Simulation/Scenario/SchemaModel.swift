@@ -47,6 +47,17 @@ struct TableModel: Sendable {
     subscript(column: String) -> ColumnModel? { columns.first { $0.name == column } }
 
     var replicated: [ColumnModel] { columns.filter { $0.generated == nil } }
+
+    /// Whether rows are links and nothing else, each of which is to be there once.
+    var isSetOfLinks: Bool {
+        identity == .surrogate
+            && replicated.allSatisfy { column in
+                column.reference != nil || composites.contains { $0.columns.contains(column.name) }
+            }
+            && uniques.contains { unique in
+                unique.condition == nil && Set(unique.parts.map(\.sql)) == Set(replicated.map(\.name))
+            }
+    }
 }
 
 struct ColumnModel: Sendable {
