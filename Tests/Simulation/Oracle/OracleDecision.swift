@@ -331,6 +331,22 @@ struct OracleDecision {
     private func fate(of node: Int, _ refusal: Refusal) -> Fate {
         guard case .sharer(let oldest, let isRedirected) = refusal else { return .parked }
         let folds = isRedirected || settings.mergesUniques.contains(nodes[node].name.table.lowercased())
-        return folds ? .folded(into: oldest) : .parked
+        return folds
+            || isLink(nodes[node].table) && !settings.parksUniques.contains(nodes[node].name.table.lowercased())
+            ? .folded(into: oldest) : .parked
+    }
+
+    /// Whether rows are a local integer and one UNIQUE set of references, so that two that share it hold the same.
+    private func isLink(_ table: TableModel) -> Bool {
+        guard table.identity == .surrogate else { return false }
+        let refers = table.replicated.allSatisfy { column in
+            column.reference.map { $0.isDeclared || schema[$0.parent]?.hasLocalInteger ?? false } ?? false
+                || table.composites.contains { $0.columns.contains(column.name) }
+                || settings.references["\(table.name).\(column.name)".lowercased()] != nil
+        }
+        return refers
+            && table.uniques.contains { unique in
+                unique.condition == nil && Set(unique.parts.map(\.sql)) == Set(table.replicated.map(\.name))
+            }
     }
 }

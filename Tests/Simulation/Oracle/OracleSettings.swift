@@ -6,6 +6,8 @@ struct OracleSettings {
 
     private(set) var policies: [String: OraclePolicy] = [:]
     private(set) var mergesUniques: Set<String> = []
+    /// Tables of which somebody has said that rows of one key are two.
+    private(set) var parksUniques: Set<String> = []
     private(set) var names: [PeerID: String] = [:]
     /// Foreign keys that somebody's data breaks, as `table.column` in lower case.
     private(set) var unenforced: Set<String> = []
@@ -21,7 +23,12 @@ struct OracleSettings {
             switch parts[0] {
             case "peer": if let peer = PeerID(target) { names[peer] = value }
             case "policy": policies[target.lowercased()] = OraclePolicy(value)
-            case "unique-policy": if value == "unique-merge" { mergesUniques.insert(target.lowercased()) }
+            case "unique-policy":
+                if value == "unique-merge" {
+                    mergesUniques.insert(target.lowercased())
+                } else {
+                    parksUniques.insert(target.lowercased())
+                }
             case "reference": references[target.lowercased()] = value
             case "foreign-key": if value == "unenforced" { unenforced.insert(target.lowercased()) }
             default: break
