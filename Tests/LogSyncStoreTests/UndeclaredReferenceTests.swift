@@ -442,6 +442,8 @@ struct UndeclaredReferenceTests {
         #expect(tables.first { $0.table == "tags" }?.suggestions.count == 1)
         let tagged = tables.first { $0.table == "tagged" }?.suggestions ?? []
         #expect(tagged.count == 1 && tagged[0].contains("--identity tagged=book,tag"), "\(tagged)")
+        let said = try folder.examine("SELECT 1") { $0.policies = [("tagged", "unique-merge")] }.tables
+        #expect(said.first { $0.table == "tagged" }?.suggestions == [])
     }
 
     /// A store as Core Data lays it out: relationships have an index each, and attributes none.

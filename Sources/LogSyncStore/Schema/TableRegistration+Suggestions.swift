@@ -7,13 +7,17 @@ extension TableRegistration {
         _ table: TrackedTable, in catalog: Catalog, _ counters: [ProgramAllocator]
     ) throws -> [String] {
         var suggestions: [String] = []
-        if (table.kind == .surrogate || table.key.isEmpty) && !table.isSet {
+        let isSaid = plan.policies.contains {
+            $0.target.folded == table.schema.name.folded && ["unique-merge", "unique-park"].contains($0.policy)
+        }
+        if (table.kind == .surrogate || table.key.isEmpty) && !table.isSet && !isSaid {
             for index in table.schema.uniqueIndexes {
                 guard let columns = index.columns?.map(\.name), !columns.isEmpty else { continue }
-                // An integer that is no reference may be one that nobody has told of: it names other rows elsewhere.
+                // An integer that is no reference may be one that nobody has told of: it names other rows elsewhere. An
+                // application's recipe has said of references what is to be said.
                 let isLocal = columns.contains { name in
-                    table.schema.affinity(of: name) == .integer
-                        && !table.columns.contains { $0.local == name && $0.reference != nil }
+                    let isReference = table.columns.contains { $0.local == name && $0.reference != nil }
+                    return isReference ? plan.knowsColumns : table.schema.affinity(of: name) == .integer
                 }
                 if !isLocal {
                     suggestions.append(
