@@ -13,7 +13,8 @@ struct Policies {
     private(set) var inCode: Set<String> = []
     /// The policies set that this program lacks: neither built in nor registered.
     private(set) var lacking: [(target: String, policy: String)] = []
-    private var folding: Set<String> = []
+    /// Whether rows are folded, of the tables of which it is said what becomes of two rows of one unique key.
+    private var folding: [String: Bool] = [:]
     private var reinserting: Set<String> = []
     /// The foreign keys that a peer's own data broke, as ``ReferenceRule/target`` in lower case.
     private(set) var unenforced: Set<String> = []
@@ -70,7 +71,7 @@ struct Policies {
             case "delete-policy":
                 if value == "delete-loses" { reinserting.insert(target.folded) }
             case "unique-policy":
-                if value == "unique-merge" { folding.insert(target.folded) }
+                folding[target.folded] = value == "unique-merge"
             case ReferenceRule.setting:
                 if value == ReferenceRule.unenforced { unenforced.insert(target.folded) }
             default: continue
@@ -98,12 +99,10 @@ struct Policies {
     }
 
     /// Whether a row whose unique key an older one has is folded into it (`unique-merge`).
-    func folds(_ table: String) -> Bool { folding.contains(table.folded) }
+    func folds(_ table: String) -> Bool { folding[table.folded] ?? false }
 
     /// Whether it is said what becomes of two rows of one unique key.
-    func saysOfUniqueKeys(_ table: String) -> Bool {
-        rows.contains { String(text: $0[0]) == "unique-policy" && String(text: $0[1]).folded == table.folded }
-    }
+    func saysOfUniqueKeys(_ table: String) -> Bool { folding[table.folded] != nil }
 
     /// Whether a row that a delete took is brought back by those who had edited it (`delete-loses`).
     func reinsertsEdits(_ table: String) -> Bool { reinserting.contains(table.folded) }
