@@ -38,6 +38,11 @@ struct FormerKey {
     var isInteger: Bool
     /// The columns, by lower-case names, whose values were numbers, and are references now.
     var numbers: Set<String> = []
+
+    /// A column of the key has another name in logs now.
+    mutating func rename(_ name: String, to told: String) {
+        names = names.map { $0.folded == name.folded ? told : $0 }
+    }
 }
 
 extension SchemaReconciliation {

@@ -34,23 +34,28 @@ struct LateRenames {
         let present = Set(table.columns.map { $0.name.folded })
         let keys = Set(table.orderedKeyNames.map { $0.folded })
         let renames = Renames(connection)
+        let list = try renames.names(of: table.schema, in: table.name)
         var taken: Set<String> = []
         let found = try table.columns.compactMap { column -> Column? in
-            guard !keys.contains(column.name.folded), let told = try renames.told(column.local, in: table.name),
-                !present.contains(told.folded), taken.insert(told.folded).inserted
+            guard let told = try renames.told(column.local, in: table.name), !present.contains(told.folded),
+                taken.insert(told.folded).inserted
             else { return nil }
-            let isLate = try gone.contains(told.folded) || !known.contains(told.folded) && isSkipped(column, of: table)
+            // A name that has gone from one column to another is this one's in a version of the schema alone.
+            guard
+                try list.map({ $0[column.local.folded]?.folded == told.folded })
+                    ?? !renames.isTangled(column.local, in: table.name)
+            else { return nil }
+            let isNew = !known.contains(told.folded) && !keys.contains(column.name.folded)
+            let isLate = try gone.contains(told.folded) || isNew && isSkipped(column, of: table)
             return isLate ? Column(own: column, told: told) : nil
         }
         return try found.isEmpty || !UndecidedColumns(connection).of(table.id).isEmpty ? [] : found
     }
 
-    /// Whether this store has skipped the name that a column had before, and that it has never heard of here. A name that has
-    /// gone from one column to another is this one's at some peer; so is one under which the peer that renamed another to it
-    /// had met this column.
+    /// Whether this store has skipped the name that a column had before, and that it has never heard of here. A name under
+    /// which the peer that renamed another to it had met this column is this one's.
     private func isSkipped(_ column: TrackedTable.Column, of table: TrackedTable) throws -> Bool {
         guard column.name.folded == column.local.folded,
-            try !Renames(connection).isTangled(column.local, in: table.name),
             let said = try stamp(ofRename: "\(table.name).\(column.local)"),
             said.peer != store.own
         else { return false }
@@ -81,6 +86,8 @@ struct LateRenames {
 struct RenamedColumn {
     /// The id that it has had.
     let own: Int
+    /// Its name in logs until now.
+    let name: String
     /// Its id from now on.
     let id: Int
     /// Its name in logs from now on.
@@ -157,7 +164,7 @@ extension SchemaReconciliation {
             changes.decided.append(id)
             changes.renamedLate.append(
                 RenamedColumn(
-                    own: column.own.id, id: id, told: column.told,
+                    own: column.own.id, name: column.own.name, id: id, told: column.told,
                     former: table.droppedColumns.filter { table.columnNames[$0].folded == column.told.folded }))
         }
     }

@@ -122,7 +122,7 @@ extension SchemaReconciliation {
                 }
                 added.remove(at: index)
             } else if let found = try moved(column, among: added, in: table, schema),
-                !found.isDoubtful || !isKey(column, of: table)
+                try !found.isDoubtful || !isKey(column, of: table)
             {
                 let new = added.remove(at: found.index).element
                 if found.isDoubtful {
@@ -224,8 +224,12 @@ extension SchemaReconciliation {
         }
     }
 
-    func isKey(_ column: KnownColumn, of table: TrackedTable) -> Bool {
-        table.orderedKeyNames.contains { $0.folded == table.columnNames[Int(column.id)].folded }
+    /// Whether a column is of the key that the table's rows go by, be it there under its name or not.
+    func isKey(_ column: KnownColumn, of table: TrackedTable) throws -> Bool {
+        let names = try connection.scalar("SELECT key_columns FROM logsync_table WHERE id = ?", .integer(table.id))
+        guard case .text? = names, let names else { return false }
+        let name = table.columnNames[Int(column.id)]
+        return try KeyList.decode(String(text: names)).contains { $0.folded == name.folded }
     }
 
     /// - Parameter logName: its name in logs; nil for a column that is new.
@@ -269,8 +273,11 @@ extension SchemaReconciliation {
         of column: KnownColumn, to name: String, at place: Int, _ places: ColumnPlaces?, isAsMany: Bool,
         _ table: TrackedTable, _ schema: TableSchema
     ) throws -> Bool {
-        // A name that is known to be another column's is not this one's.
-        guard try Renames(connection).told(name, in: table.name) == nil else { return false }
+        // A name that is known to be another column's is not this one's, unless it goes from one to another.
+        let renames = Renames(connection)
+        guard try renames.told(name, in: table.name) == nil || renames.isTangled(name, in: table.name) else {
+            return false
+        }
         let isSamePlace = places?.isSame(column, at: place) ?? (place == column.ordinal)
         guard isAsMany && isSamePlace || places?.mayBe(column, at: place) == true else { return false }
         if try isAsMany && isSamePlace && isSingleStatement(on: table) { return true }

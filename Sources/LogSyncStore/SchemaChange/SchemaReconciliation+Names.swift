@@ -7,7 +7,7 @@ extension SchemaReconciliation {
     /// Follows columns whose names have gone from one to the other, so that a name says nothing: `RENAME x TO old_x`, then
     /// `RENAME y TO x`, or a name that a new column took.
     ///
-    /// ALTER TABLE leaves columns where they are, and those that it does not drop in their order. So where columns at their
+    /// ALTER TABLE leaves columns where they are, and in their order where it drops one. So where columns at their
     /// old places have other names, the values tell which of both is meant: more of them are as the records have them by the
     /// places, or by the names. Where they do not tell, and nobody has, columns are what they are called if ``ColumnPlaces``
     /// allow it: one was dropped, and another added.
@@ -45,7 +45,7 @@ extension SchemaReconciliation {
             (places, names) = (try told(byPlace, table), 0)
             let moved = byPlace.filter { $1.name.folded != $0.name.folded }
             let isExchange = Set(moved.map { $0.0.name.folded }) == Set(moved.map { $0.1.name.folded })
-            if places == names, isExchange, moved.allSatisfy({ !isKey($0.0, of: table) }) {
+            if places == names, isExchange, try moved.allSatisfy({ try !isKey($0.0, of: table) }) {
                 return moved.map { column, new in
                     let named = known.first { $0.name.folded == new.name.folded }
                     return UndecidedColumns.Column(
@@ -65,7 +65,7 @@ extension SchemaReconciliation {
         }
         guard places > names else {
             // Another peer may have no values that tell.
-            for (column, new) in byName where isToldByValues && !isKey(column, of: table) {
+            for (column, new) in byName where try isToldByValues && !isKey(column, of: table) {
                 guard byPlace.contains(where: { $0.1.name == new.name && $0.0.id != column.id }) else { continue }
                 try Settings(store).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
             }
@@ -132,7 +132,7 @@ extension SchemaReconciliation {
         let indices = Dictionary(uniqueKeysWithValues: there.enumerated().map { ($1.name.folded, $0) })
         let places = present.compactMap { indices[$0.element.name.folded] }
         guard places.count == columns.count else { return [] }
-        let areKeys = columns.map { isKey($0, of: table) }
+        let areKeys = try columns.map { try isKey($0, of: table) }
         let choices = columns.indices.map { column in
             areKeys[column]
                 ? []

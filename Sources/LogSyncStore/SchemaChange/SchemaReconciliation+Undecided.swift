@@ -11,7 +11,7 @@ extension SchemaReconciliation {
         _ schema: TableSchema
     ) throws -> UndecidedColumns.Column? {
         let name = new.element.name
-        guard !isKey(column, of: table), try !isToldRename(of: column, to: name, table) else { return nil }
+        guard try !isKey(column, of: table), try !isToldRename(of: column, to: name, table) else { return nil }
         if try isSingleStatement(on: table) { return nil }
         let isInstalled = try Capture.isInstalled(table, on: connection)
         // None is added before a column that was there.
@@ -39,7 +39,7 @@ extension SchemaReconciliation {
             !known.contains { $0.name.folded == new.element.name.folded }
         }
         var undecided: [UndecidedColumns.Column] = []
-        for column in known where !isKey(column, of: table) {
+        for column in known where try !isKey(column, of: table) {
             guard let (place, bearer) = present.first(where: { $0.element.name.folded == column.name.folded }) else {
                 continue
             }

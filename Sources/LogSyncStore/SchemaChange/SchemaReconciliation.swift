@@ -33,6 +33,9 @@ struct SchemaReconciliation {
         try store.reloadCatalog()
         if try holdReferences(&columns) { try store.reloadCatalog() }
         var keys = try reconcileKeys(kinds)
+        for column in columns.flatMap({ table, changes in changes.renamedLate.map { (table, $0) } }) {
+            keys[column.0]?.rename(column.1.name, to: column.1.told)
+        }
         if !keys.isEmpty { try store.reloadCatalog() }
         for table in store.catalog.tables where keys[table.id] != nil { try store.noteOtherKey(of: table) }
         findings.newColumns = columns.mapValues { Set($0.added) }
