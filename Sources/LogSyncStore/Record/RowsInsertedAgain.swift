@@ -167,12 +167,21 @@ struct RowsInsertedAgain {
     }
 
     /// Whether a row has a UNIQUE key of the record's that tells rows apart. Columns that were chosen say it by themselves.
+    ///
+    /// Where the index is as new as the row, the record has the key of what stands at its place, and that is this row: so the
+    /// columns have to agree, too, unless they may be spelled otherwise.
     private func sharesKey(_ row: TableReader.Row, _ record: ClockRecord) -> Bool {
         guard table.kind != .columns, !table.uniqueSlots.isEmpty else { return false }
         let uniques = table.uniqueDigests { row.values[$0] }
+        let digests = recording.reader.columnDigests(row.digests)
+        func agrees(_ part: (index: Int, collation: Collation)) -> Bool {
+            let id = table.columns[part.index].id
+            return part.collation != .binary || id < record.digests.count && digests[id] == record.digests[id]
+        }
         return record.uniques.count == uniques.count
             && table.uniqueSlots.indices.contains { slot in
                 uniques[slot] != 0 && uniques[slot] == record.uniques[slot]
+                    && table.uniqueSlots[slot].allSatisfy(agrees)
                     && table.uniqueSlots[slot].contains {
                         table.columns[$0.index].reference == nil && row.values[$0.index].tellsRows
                     }
