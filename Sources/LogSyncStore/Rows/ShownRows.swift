@@ -181,7 +181,8 @@ final class ShownRows {
         for column in 0..<table.columnCount { state.setCell(column, CellState()) }
         for (name, cell) in full.state.cellsByName {
             guard let position = table.positions[name.folded] else {
-                // A dropped column's name may come back in a log of a peer that still has it.
+                // A dropped column's name may come back in a log of a peer that still has it, and one that was skipped come.
+                store.hasLateRenames = nil
                 state.cellsByName[name] = cell
                 continue
             }

@@ -46,7 +46,7 @@ struct LateRenames {
                     ?? !renames.isTangled(column.local, in: table.name)
             else { return nil }
             let isNew = !known.contains(told.folded) && !keys.contains(column.name.folded)
-            let isLate = try gone.contains(told.folded) || isNew && isSkipped(column, of: table)
+            let isLate = try gone.contains(told.folded) || isNew && isSkipped(column, told, of: table)
             return isLate ? Column(own: column, told: told) : nil
         }
         return try found.isEmpty || !UndecidedColumns(connection).of(table.id).isEmpty ? [] : found
@@ -54,7 +54,9 @@ struct LateRenames {
 
     /// Whether this store has skipped the name that a column had before, and that it has never heard of here. A name under
     /// which the peer that renamed another to it had met this column is this one's.
-    private func isSkipped(_ column: TrackedTable.Column, of table: TrackedTable) throws -> Bool {
+    ///
+    /// A setting alone is anybody's word: rows have to have values under that name, which this store keeps and cannot show.
+    private func isSkipped(_ column: TrackedTable.Column, _ told: String, of table: TrackedTable) throws -> Bool {
         guard column.name.folded == column.local.folded,
             let said = try stamp(ofRename: "\(table.name).\(column.local)"),
             said.peer != store.own
@@ -63,11 +65,16 @@ struct LateRenames {
             Coverage($0, peers: store.peers)
         }
         let clock = ClockTable(table: table, connection: connection)
-        return try clock.allRows().allSatisfy { position in
-            try clock.record(at: position)?.state.cell(column.id).stamps.allSatisfy { stamp in
-                stamp.peer != said.peer && seen.map { !$0.covers(stamp) } ?? (stamp.time > said.time)
-            } ?? true
+        var isKept = false
+        for position in try clock.allRows() {
+            guard let state = try clock.record(at: position)?.state else { continue }
+            let isMet = state.cell(column.id).stamps.contains { stamp in
+                stamp.peer == said.peer || seen.map { $0.covers(stamp) } ?? (stamp.time <= said.time)
+            }
+            if isMet { return false }
+            isKept = isKept || state.cellsByName.keys.contains { $0.folded == told.folded }
         }
+        return isKept
     }
 
     /// Which transaction has said what a name means; nil where that is not recorded yet.
