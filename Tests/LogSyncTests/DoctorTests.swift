@@ -548,4 +548,23 @@ struct DoctorTests {
         #expect(report.findings.map(\.code) == ["disk-full"])
         #expect(report.outcome != .complete)
     }
+
+    @Test("A repair deletes nothing where a directory's place was taken by a link, however the folder is named")
+    func exchangedDirectory() async throws {
+        let world = try World()
+        let a = try await world.founder("a", rows: ["one"])
+        let folder = world.container + "/notes/peers/\(try await a.peer())"
+        let name = "receipt.sync-conflict-20250101-120000-ABC.json"
+        let elsewhere = world.container + "-elsewhere"
+        defer { try? FileManager.default.removeItem(atPath: elsewhere) }
+        try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: true)
+        for place in [folder, elsewhere] { try Data([1]).write(to: URL(fileURLWithPath: "\(place)/\(name)")) }
+        let report = try await Replicator.repair(world.container + "/.", configuration: a.configuration) { _ in
+            try FileManager.default.moveItem(atPath: folder, toPath: folder + "-away")
+            try FileManager.default.createSymbolicLink(atPath: folder, withDestinationPath: elsewhere)
+        }
+        let repairs = try #require(report.repairs)
+        #expect(repairs.map(\.done) == [false] && repairs[0].error != nil)
+        #expect(FileManager.default.fileExists(atPath: "\(elsewhere)/\(name)"))
+    }
 }

@@ -95,7 +95,9 @@ final class TrackedTable {
         self.localPositions = localPositions
         let identityColumns = Set(key.map { columns[$0.index].local.folded })
         var slots: [[(index: Int, collation: Collation)]] = []
-        var opaque = kind == .natural && keepsIdentities && schema.integerKey != nil
+        integerIsUnique = kind == .natural && keepsIdentities && schema.integerKey != nil
+        // It has no index whose columns could be a slot.
+        var opaque = integerIsUnique
         for index in schema.uniqueIndexes {
             guard let parts = index.columns else {
                 opaque = true
@@ -163,7 +165,7 @@ final class TrackedTable {
         }
     }
     /// Whether its INTEGER PRIMARY KEY, which is the same everywhere, is a constraint: two rows may come to have the same.
-    var integerIsUnique: Bool { kind == .natural && keepsIdentities && schema.integerKey != nil }
+    let integerIsUnique: Bool
     var hasSecondaryUnique: Bool { !uniqueSlots.isEmpty || hasOpaqueUnique }
 
     /// Whether rows are nothing but what is UNIQUE in them: two that contest their place hold the same. So it is of rows

@@ -20,7 +20,7 @@ extension Replicator {
         let finder = Founder(configuration: configuration, container: path, content: "")
         let isStore = await !finder.isDirectory(path)
         let own = isStore ? try? await ownFolder(path, configuration) : nil
-        let fileSystem = own?.content.fileSystem ?? configuration.fileSystem.beneath(path)
+        let fileSystem = own?.content.fileSystem ?? configuration.fileSystem.beneath(report.path)
         var repairs = plan(report, isStore: isStore, own: own?.path, fileSystem)
         for index in repairs.indices {
             try willRepair(repairs[index])
