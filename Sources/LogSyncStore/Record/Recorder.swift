@@ -60,7 +60,7 @@ final class Recorder {
     private let context: String?
     /// The keys of rows that columns name, by column and table id, and by digest.
     private var namedKeys: [Int: [Int64: [UInt32: Value]]] = [:]
-    /// The rows that have got other integers, as this store's programs know them.
+    /// The rows that have got other integers, or refer to such rows, as this store's programs know them.
     private var moved: [String: TableChanges] = [:]
     /// What transactions had seen, by one of their stamps at time 0.
     private var coverages: [Stamp: Coverage?] = [:]
@@ -149,6 +149,21 @@ final class Recorder {
     func noteMove(of table: TrackedTable, from former: Int64, to integer: Int64) {
         moved[table.name, default: TableChanges()].note(.delete, [.integer(former)])
         moved[table.name, default: TableChanges()].note(.insert, [.integer(integer)])
+    }
+
+    /// Notes that a row goes on under another key, which holds the integer of such a row: what it was has gone. What it is
+    /// now is written.
+    func noteFormerKey(_ key: [Value], of table: TrackedTable) {
+        moved[table.name, default: TableChanges()].note(.delete, key)
+    }
+
+    /// Notes that a row refers to such rows, as it did before.
+    ///
+    /// - Parameter positions: of the columns that do.
+    func noteOtherIntegers(at positions: [Int], key: [Value], in table: TrackedTable) {
+        guard !positions.isEmpty else { return }
+        moved[table.name, default: TableChanges()].note(
+            .update, key, columns: positions.map { table.columns[$0].local })
     }
 
     /// Encodes the changes collected so far; a table's changes stay together.

@@ -71,4 +71,26 @@ extension RowRecorder {
                 && !differs(position, of: row, former)
         }
     }
+
+    /// The columns, by position, that have come to be references, and in which the row shows a number that this peer wrote,
+    /// or the one that its row has got since: what others wrote the record spells out (``ReferenceChange``).
+    func newReferences(of row: Row, _ former: ClockRecord) throws -> [Int] {
+        guard let found = recorder.findings.newReferences[table.id] else { return [] }
+        return try table.columns.indices.filter { position in
+            let column = table.columns[position]
+            guard found.columns.contains(column.id), column.id < former.digests.count,
+                try !differs(position, of: row, former) || namesSameRow(position, of: row, former),
+                store.wrote(former.state.cell(column.id), of: column, in: table, found.own)
+            else { return false }
+            return try recorder.translated(row[position], position, in: table) != row[position]
+        }
+    }
+
+    /// Lets the history say that a row which goes on under its identity has another key: the integer in it is another.
+    func noteFormerKey(of row: Row) {
+        guard table.localInteger == nil, let former = recording.tombstones[row.identity]?.key,
+            former != table.primaryKey(of: row.values, at: row.touched.rowid ?? row.key.rowid)
+        else { return }
+        recorder.noteFormerKey(former, of: table)
+    }
 }

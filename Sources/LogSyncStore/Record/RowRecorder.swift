@@ -36,6 +36,7 @@ struct RowRecorder {
         let touched = staged.touched
         guard let values = try recording.currentRow(staged.key, touched) else { return }
         let row = Row(values: values, identity: staged.identity, key: staged.key, touched: touched)
+        noteFormerKey(of: row)
         if let released = staged.released, let origin = touched.origin ?? touched.formerRecord {
             // A row that was inserted anew brings all that it has.
             return try insert(
@@ -131,7 +132,7 @@ struct RowRecorder {
         let references = try newReferences(of: row, former)
         let keys = formerReferences(of: row, former)
         if isSame && !row.touched.recordsReferences && references.isEmpty && keys.isEmpty { return }
-        var changed = try changedColumns(of: row, digest, former, besides: converted)
+        var (changed, renumbered) = try changedColumns(of: row, digest, former, besides: converted)
         // A migration that gives rows other keys says no more of what refers to them than was said before.
         let ended = recorder.findings.formerReferences[table.id] ?? []
         var rekeyed = keys.filter { !changed.contains($0) }
@@ -155,8 +156,11 @@ struct RowRecorder {
         let renewed = references.filter { !changed.contains($0) && !rekeyed.contains($0) } + rekeyed
         if !changed.isEmpty || !first.fills.isEmpty || !counted.isEmpty || !renewed.isEmpty {
             try write(
-                changed, writtenAt: first.captured, fills: first.fills, counted, renewed, of: row, into: &record,
-                at: position)
+                changed, writtenAt: first.captured, fills: first.fills, counted, renewed, besides: renumbered, of: row,
+                into: &record, at: position)
+        } else {
+            recorder.noteOtherIntegers(
+                at: renumbered, key: table.primaryKey(of: row.values, at: position), in: table)
         }
         store.spellOutCounters(&record.state, shown: row.values.values, in: table)
         try clock.update(
@@ -191,14 +195,14 @@ struct RowRecorder {
     /// The columns, by position, that the record knows and that hold something else now.
     ///
     /// - Parameter converted: columns that hold what they held, as another type.
+    /// - Returns: beside them the columns that hold other integers and name the same rows (``namesSameRow(_:of:_:)``).
     private func changedColumns(
         of row: Row, _ digest: UInt64, _ former: ClockRecord, besides converted: Set<Int>
-    ) throws -> [Int] {
+    ) throws -> (changed: [Int], renumbered: [Int]) {
         let known = table.columns.indices.filter { table.columns[$0].id < former.digests.count }
         let differing = known.filter { differs($0, of: row, former) }
-        var changed = try differing.filter {
-            try !converted.contains($0) && !namesSameRow($0, of: row, former)
-        }
+        let renumbered = try differing.filter { try namesSameRow($0, of: row, former) }
+        var changed = differing.filter { !converted.contains($0) && !renumbered.contains($0) }
         if row.touched.recordsReferences {
             let references = try known.filter {
                 try table.columns[$0].reference != nil && !former.showsNumber(row.values.values, $0, in: table)
@@ -209,21 +213,7 @@ struct RowRecorder {
             // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
             changed = Array(table.columns.indices)
         }
-        return !changed.isEmpty && store.policies.recordsWholeRows(table.name) ? known : changed
-    }
-
-    /// The columns, by position, that have come to be references, and in which the row shows a number that this peer wrote,
-    /// or the one that its row has got since: what others wrote the record spells out (``ReferenceChange``).
-    private func newReferences(of row: Row, _ former: ClockRecord) throws -> [Int] {
-        guard let found = recorder.findings.newReferences[table.id] else { return [] }
-        return try table.columns.indices.filter { position in
-            let column = table.columns[position]
-            guard found.columns.contains(column.id), column.id < former.digests.count,
-                try !differs(position, of: row, former) || namesSameRow(position, of: row, former),
-                store.wrote(former.state.cell(column.id), of: column, in: table, found.own)
-            else { return false }
-            return try recorder.translated(row[position], position, in: table) != row[position]
-        }
+        return (!changed.isEmpty && store.policies.recordsWholeRows(table.name) ? known : changed, renumbered)
     }
 
     /// Columns that came after a row's record: values that other peers have given to them meanwhile were kept and take
@@ -276,15 +266,16 @@ struct RowRecorder {
     /// - Parameters:
     ///   - times: when changed columns, by position, were written, where that is another time than the row's.
     ///   - renewed: the columns, by position, whose references are recorded at the time of what they showed.
+    ///   - renumbered: the columns, by position, of which only this store's programs hear.
     private func write(
         _ changed: [Int], writtenAt times: [Int: Int64] = [:], fills: [Int], _ counted: [CountedCell], _ renewed: [Int],
-        of row: Row, into record: inout ClockRecord, at position: Int64
+        besides renumbered: [Int], of row: Row, into record: inout ClockRecord, at position: Int64
     ) throws {
         if !renewed.isEmpty && changed.isEmpty && fills.isEmpty && counted.isEmpty {
             // Nothing else has a time to say.
             var row = row
             row.touched.milliseconds = 0
-            return try write(renewed, fills: [], [], [], of: row, into: &record, at: position)
+            return try write(renewed, fills: [], [], [], besides: renumbered, of: row, into: &record, at: position)
         }
         let transaction = try recorder.transaction()
         let rowDigest = store.rowDigest(table, row.identity)
@@ -332,7 +323,8 @@ struct RowRecorder {
         try transaction.append(
             table, .update, row.identity, time: time, integer: table.localInteger == nil ? nil : position,
             cells: written + filled + added + references)
-        let positions = changed + fills + counted.map(\.position) + renewed
+        var positions = changed + fills + counted.map(\.position) + renewed
+        positions += renumbered.filter { !positions.contains($0) }
         transaction.notes.note(
             table.name, .update, table.primaryKey(of: row.values, at: position),
             columns: positions.map { table.columns[$0].local })
