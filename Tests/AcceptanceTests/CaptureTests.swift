@@ -1,45 +1,46 @@
 import Testing
 
 @Suite(.turn) struct CaptureTests {
-    /// Each step is done on the one side by the shell, then on the other by Python, and so on, where both may.
-    private func run(_ steps: [CaptureCase], comparingEach: Bool) async throws {
+    /// Each step is done on the one side by the shell, then on the other by Python, and so on, where both may. The kinds have a
+    /// table each, so that their steps go side by side, and what is recorded of one says nothing of the others.
+    @Test(arguments: CaptureCase.sideBySide)
+    func `whatever is written to a table, the other side shows it after each step`(kinds: [CaptureCase]) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 3)
-            for kind in steps {
-                for (number, sql) in kind.steps.enumerated() {
-                    let (here, there) = number % 2 == 0 || kind.isOneSided ? (one, two) : (two, one)
-                    try await here.write(sql, with: number % 2 == 0 ? .shell : .python)
-                    try await here.sync()
-                    try await there.sync()
-                    if comparingEach || number % 4 == 3 || number == kind.steps.count - 1 {
-                        try await sandbox.expect(.meaning, [here, there], "\(kind.name), after \(sql)")
-                    }
+            let isOneSided = kinds.contains(where: \.isOneSided)
+            let count = kinds.map(\.steps.count).max() ?? 0
+            for number in 0..<count {
+                let steps = kinds.filter { number < $0.steps.count }.map { (kind: $0.name, sql: $0.steps[number]) }
+                let (here, there) = number % 2 == 0 || isOneSided ? (one, two) : (two, one)
+                for step in steps { try await here.write(step.sql, with: number % 2 == 0 ? .shell : .python) }
+                try await here.sync()
+                try await there.sync()
+                if Scale.isLong || number % 4 == 3 || number == count - 1 {
+                    try await sandbox.expect(.meaning, [here, there], "after \(steps)")
                 }
-                try await one.sync()
-                try await two.sync()
             }
+            try await one.sync()
+            try await two.sync()
         }
     }
 
-    @Test(arguments: CaptureCase.keys + CaptureCase.others)
-    func `whatever is written to a table, the other side shows it after each step`(kind: CaptureCase) async throws {
-        try await run([kind], comparingEach: Scale.isLong)
-    }
-
-    @Test(arguments: CaptureCase.keys + CaptureCase.others)
-    func `whatever was written to a table between two recordings, the other side shows the outcome`(kind: CaptureCase)
-        async throws
-    {
+    @Test(arguments: CaptureCase.sideBySide)
+    func `whatever was written to a table between two recordings, the other side shows the outcome`(
+        kinds: [CaptureCase]
+    ) async throws {
         try await withSandbox { sandbox in
             let (one, two) = try await sandbox.pair(schema: "kinds", rows: 3)
+            let most = kinds.map(\.steps.count).max() ?? 0
             // Every end of the list, so that every state in between is recorded against the first.
-            for count in stride(from: Scale.choose(kind.steps.count, long: 1), through: kind.steps.count, by: 1) {
-                for sql in kind.steps.prefix(count) {
-                    // Rows of an earlier pass are in the way of some steps, as they would be for a program.
-                    _ = try? await one.write(sql)
+            for count in stride(from: Scale.choose(most, long: 1), through: most, by: 1) {
+                for kind in kinds {
+                    for sql in kind.steps.prefix(count) {
+                        // Rows of an earlier pass are in the way of some steps, as they would be for a program.
+                        _ = try? await one.write(sql)
+                    }
                 }
                 try await exchange(one, two)
-                try await sandbox.expect(.meaning, [one, two], "\(kind.name), \(count) steps at once")
+                try await sandbox.expect(.meaning, [one, two], "\(kinds.map(\.name)), \(count) steps at once")
                 let status = try await one.status()
                 #expect(
                     status["pending"].int == 0 && status["parked"].int == 0 && status["conflicts"].int == 0, "\(status)"

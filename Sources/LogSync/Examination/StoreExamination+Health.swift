@@ -38,25 +38,15 @@ extension StoreExamination {
                     at: "\(path): \(table)", why: "they were changed behind the triggers' back",
                     help: "run logsync rescan on the store, which records them"))
         }
-        for (table, count) in health.brokenForeignKeys.sorted(by: { $0.key < $1.key }) {
-            findings.append(
-                Finding(
-                    "broken-foreign-key", .trouble,
-                    count.counted("row refers to a row that is not there", "rows refer to rows that are not there"),
-                    at: "\(path): \(table)",
-                    why: "a program wrote with foreign_keys off; such a key is not enforced by logsync any more",
-                    help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them"))
-        }
-        for (table, count) in health.strandedRows.sorted(by: { $0.key < $1.key }) {
-            findings.append(
-                Finding(
-                    "broken-foreign-key", .trouble,
-                    count.counted("row refers to a row that is not there", "rows refer to rows that are not there"),
-                    at: "\(path): \(table)",
-                    why: "the table is not replicated, and another peer has deleted what they refer to; a program that "
-                        + "checks its keys, as some do before a migration, fails",
-                    help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them; delete them, or let the program"))
-        }
+        findings += brokenKeys(
+            health.brokenForeignKeys,
+            why: "a program wrote with foreign_keys off; such a key is not enforced by logsync any more",
+            help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them")
+        findings += brokenKeys(
+            health.strandedRows,
+            why: "the table is not replicated, and another peer has deleted what they refer to; a program that checks "
+                + "its keys, as some do before a migration, fails",
+            help: "sqlite3 STORE 'PRAGMA foreign_key_check' lists them; delete them, or let the program")
         for (column, parent) in health.remainingReferences.sorted(by: { $0.key < $1.key }) {
             findings.append(
                 Finding(
@@ -123,5 +113,15 @@ extension StoreExamination {
                 help: "write values that fit; sqlite3 STORE 'PRAGMA quick_check' lists them")
         }
         return checks + values
+    }
+
+    /// Rows that refer to none, by table.
+    private func brokenKeys(_ counts: [String: Int], why: String, help: String) -> [Finding] {
+        counts.sorted { $0.key < $1.key }.map { table, count in
+            Finding(
+                "broken-foreign-key", .trouble,
+                count.counted("row refers to a row that is not there", "rows refer to rows that are not there"),
+                at: "\(path): \(table)", why: why, help: help)
+        }
     }
 }

@@ -15,6 +15,20 @@ struct CaptureCase: Sendable, CustomTestStringConvertible {
         isOneSided = oneSided
     }
 
+    /// All of them. Where time is short, those whose keys are all that differs share a pair of stores, six at a time; they are
+    /// dealt out, since neighbours may be of one table.
+    static var sideBySide: [[CaptureCase]] {
+        let most = Scale.choose(6, long: 1)
+        let keyed = [false, true].flatMap { isOneSided in
+            let kinds = keys.filter { $0.isOneSided == isOneSided }
+            let groups = (kinds.count + most - 1) / most
+            return (0..<groups).map { group in
+                stride(from: group, to: kinds.count, by: groups).map { kinds[$0] }
+            }
+        }
+        return keyed + others.map { [$0] }
+    }
+
     /// Every way to write a table with a key of its own: one, two, three and four are tuples of literals.
     static func keyed(
         _ table: String, _ key: [String], _ one: String, _ two: String, _ three: String, _ four: String,
