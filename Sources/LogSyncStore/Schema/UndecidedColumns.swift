@@ -21,6 +21,8 @@ struct UndecidedColumns {
         var named: String?
         /// At which place it was when the schema was looked at last; nil where an older version has noted it.
         var ordinal: Int?
+        /// As it was declared then.
+        var type: String?
     }
 
     private static let prefix = "undecided columns "

@@ -47,6 +47,22 @@ struct ColumnPlaces {
         keepsOrder = before == after
     }
 
+    /// Whether a column whose name is there has another place among the columns that have kept their names, and a new one is
+    /// between the same two as it was.
+    static func isLeft(by column: Known, to place: Int, _ known: [Known], _ present: [Present]) -> Bool {
+        let names = Set(known.map { $0.name.folded }).intersection(present.map { $0.element.name.folded })
+            .subtracting([column.name.folded])
+        let before = known.sorted { $0.ordinal < $1.ordinal }.map { ($0.name.folded, $0.ordinal) }
+        let after = present.map { ($0.element.name.folded, $0.offset) }
+        func neighbours(_ place: Int, _ columns: [(name: String, place: Int)]) -> [String?] {
+            let others = columns.filter { names.contains($0.name) }
+            return [others.last { $0.place < place }?.name, others.first { $0.place > place }?.name]
+        }
+        guard let bearer = after.first(where: { $0.0 == column.name.folded })?.1 else { return false }
+        let former = neighbours(column.ordinal, before)
+        return neighbours(place, after) == former && neighbours(bearer, after) != former
+    }
+
     /// Whether all columns whose names are still there may be what they are called.
     var canBeAsNamed: Bool { keepsOrder && parts.dropLast().allSatisfy { $0.new.count <= $0.missing.count } }
 

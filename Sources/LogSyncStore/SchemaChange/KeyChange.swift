@@ -247,9 +247,9 @@ extension SchemaReconciliation {
             "UPDATE logsync_table SET identity = ?2, key_columns = ?3 WHERE id = ?1", .integer(table.id),
             .text(kind.rawValue), key.isEmpty ? .null : .text(try KeyList.encode(key)))
         try KeyHistory.keepIdentities(of: table.id, on: connection)
-        guard table.kind == .natural, !table.key.isEmpty,
-            try KeyHistory(connection).firstKey(of: table.logName) == nil
-        else { return }
+        // Columns that were chosen are the first key, too, where rows go by others from now on.
+        let wasKey = table.kind == .natural || table.kind == .columns && key.map(\.folded) != table.key.map(\.folded)
+        guard wasKey, !table.key.isEmpty, try KeyHistory(connection).firstKey(of: table.logName) == nil else { return }
         try Settings(store).set(KeyHistory.setting, table.logName, KeyList.encode(table.key))
     }
 }

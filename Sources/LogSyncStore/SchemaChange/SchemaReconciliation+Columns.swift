@@ -27,6 +27,9 @@ extension SchemaReconciliation {
         var name: String
         var type: String
         var ordinal: Int
+
+        /// Whether it is left alone until it is decided what it is: only its name and its place are known.
+        var isUndecided: Bool { id < 0 }
     }
 
     /// Gives new columns their ids, notes dropped and renamed ones; by table id.
@@ -71,8 +74,8 @@ extension SchemaReconciliation {
         present.removeAll { stillHeld.contains($0.element.name.folded) }
         let told = try Renames(connection).names(of: schema, in: table.name)
         try renameLate(present, in: table, &changes)
-        var undecided = try decide(present, in: table, told, &changes)
-        let heldBefore = undecided.count
+        let wasUndecided = try !UndecidedColumns(connection).of(table.id).isEmpty
+        var (undecided, heldBefore) = try decide(present, in: table, schema, told, &changes)
         func leaveOut() {
             present.removeAll { column in
                 undecided.contains { $0.name.folded == column.element.name.folded }
@@ -89,7 +92,10 @@ extension SchemaReconciliation {
         let before = former
         let adopted = try told.flatMap { try adopt($0, former, new, in: table, schema, &changes) }
         if adopted == nil {
-            undecided += try renameShifted(former, new, in: table, schema)
+            // Columns have been looked at by now together with undecided ones, where there are any.
+            if !wasUndecided || told != nil {
+                undecided += try take(shifted(former, new, in: table, schema), in: table)
+            }
             leaveOut()
             (former, new) = try asked()
             undecided += try renameTakenOver(former, new, in: table, schema)
@@ -146,10 +152,14 @@ extension SchemaReconciliation {
             }
         }
         try ForgottenColumns(store).drop(changes.dropped, of: table)
+        let rivals = try rivals(of: undecided, among: added, in: table)
+        undecided += rivals
+        added.removeAll { column in rivals.contains { $0.name == column.element.name } }
         leaveOut()
         for index in undecided.indices {
             let name = undecided[index].name.folded
             undecided[index].ordinal = schema.columns.firstIndex { $0.name.folded == name }
+            undecided[index].type = schema.column(name)?.declaredType
         }
         if try UndecidedColumns(connection).of(table.id) != undecided {
             try UndecidedColumns(connection).set(undecided, of: table.id)
@@ -203,6 +213,12 @@ extension SchemaReconciliation {
         return retyped
     }
 
+    /// Nil where it is not decided, or has been just now.
+    func logName(of column: KnownColumn, in table: TrackedTable) -> String? {
+        let id = Int(column.id)
+        return table.columnNames.indices.contains(id) ? table.columnNames[id] : nil
+    }
+
     /// The columns that are not known to be dropped.
     func columns(of table: TrackedTable) throws -> [KnownColumn] {
         try connection.rows(
@@ -226,9 +242,9 @@ extension SchemaReconciliation {
 
     /// Whether a column is of the key that the table's rows go by, be it there under its name or not.
     func isKey(_ column: KnownColumn, of table: TrackedTable) throws -> Bool {
+        guard let name = logName(of: column, in: table) else { return false }
         let names = try connection.scalar("SELECT key_columns FROM logsync_table WHERE id = ?", .integer(table.id))
         guard case .text? = names, let names else { return false }
-        let name = table.columnNames[Int(column.id)]
         return try KeyList.decode(String(text: names)).contains { $0.folded == name.folded }
     }
 
@@ -239,8 +255,10 @@ extension SchemaReconciliation {
         let id =
             try connection.integer(
                 "SELECT coalesce(max(id), -1) + 1 FROM logsync_column WHERE table_id = ?", .integer(table.id)) ?? 0
+        let isTaken = try logName.map { try Renames(connection).isTaken($0, in: table.id) } ?? true
         let name =
-            try logName ?? Renames(connection).logName(ofNewColumn: column.name, in: table.name, id: table.id)
+            try logName.flatMap { isTaken ? nil : $0 }
+            ?? Renames(connection).logName(ofNewColumn: column.name, in: table.name, id: table.id)
         try connection.run(
             "INSERT INTO logsync_column(table_id, id, name, log_name, type, ordinal) VALUES(?, ?, ?, ?, ?, ?)",
             .integer(table.id), .integer(id), .text(column.name), .text(name), .text(column.declaredType),
@@ -261,7 +279,7 @@ extension SchemaReconciliation {
     /// Whether another peer or `logsync migrate` has said that a column has this name now, of whatever type it is.
     func isToldRename(of column: KnownColumn, to name: String, _ table: TrackedTable) throws -> Bool {
         let told = try Renames(connection).logName(ofColumn: name, in: table.name)
-        return told != name && told == table.columnNames[Int(column.id)]
+        return told != name && told == logName(of: column, in: table)
     }
 
     /// A column that keeps its place, type and values under a new name is renamed.

@@ -38,7 +38,12 @@ extension SchemaReconciliation {
         let clock = ClockTable(table: table, connection: connection)
         let written = countsWritten ? [] : try writtenRecords(of: table)
         var agreement = Agreement()
-        for row in try connection.rows("SELECT row FROM \(table.clock) LIMIT 100000") {
+        for digest in try heldDigests(of: [column], in: table)[column.id]?.values.map(\.self) ?? [] where digest != none
+        {
+            former[digest, default: 0] += 1
+            agreement.records += 1
+        }
+        for row in try connection.rows("SELECT row FROM \(table.clock) LIMIT 100000") where !column.isUndecided {
             guard !written.contains(row[0].asInteger), let record = try clock.record(at: row[0].asInteger),
                 record.digests.indices.contains(Int(column.id))
             else { continue }

@@ -12,17 +12,17 @@ extension SchemaReconciliation {
     /// places, or by the names. Where they do not tell, and nobody has, columns are what they are called if ``ColumnPlaces``
     /// allow it: one was dropped, and another added.
     ///
-    /// - Returns: the columns of which nothing tells.
-    func renameShifted(
+    /// - Returns: the columns that are called otherwise, and those of which nothing tells.
+    func shifted(
         _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
         _ schema: TableSchema
-    ) throws -> [UndecidedColumns.Column] {
+    ) throws -> MovedNames {
         guard try Capture.isInstalled(table, on: connection) else {
-            return try renameExchanged(known, present, in: table, schema)
+            return try exchanged(known, present, in: table, schema)
         }
         // Fewer, where others were dropped: what is left stands in the same order.
         let left = present.count < known.count ? Self.placed(known, at: present) : known
-        guard !left.isEmpty else { return [] }
+        guard !left.isEmpty else { return .none }
         let byPlace = left.compactMap { column in
             present.first { $0.offset == column.ordinal && $0.element.declaredType == column.type }.map {
                 (column, $0.element)
@@ -37,7 +37,7 @@ extension SchemaReconciliation {
                 && (byName.contains { $0.1.name.folded == new.name.folded }
                     || byName.contains { $0.0.id == column.id })
         }
-        guard byPlace.count == left.count, isShifted else { return [] }
+        guard byPlace.count == left.count, isShifted else { return .none }
         var (places, names) = (try score(byPlace, in: table, schema), try score(byName, in: table, schema))
         let isToldByValues = names > places
         if places == names {
@@ -46,12 +46,10 @@ extension SchemaReconciliation {
             let moved = byPlace.filter { $1.name.folded != $0.name.folded }
             let isExchange = Set(moved.map { $0.0.name.folded }) == Set(moved.map { $0.1.name.folded })
             if places == names, isExchange, try moved.allSatisfy({ try !isKey($0.0, of: table) }) {
-                return moved.map { column, new in
-                    let named = known.first { $0.name.folded == new.name.folded }
-                    return UndecidedColumns.Column(
-                        name: new.name, former: column.name, place: table.columnNames[Int(column.id)],
-                        named: named.map { table.columnNames[Int($0.id)] })
-                }
+                return MovedNames(
+                    undecided: moved.map { column, new in
+                        (column, new, known.first { $0.name.folded == new.name.folded })
+                    })
             }
             if places == names, !isExchange {
                 if ColumnPlaces(known, present).canBeAsNamed {
@@ -66,17 +64,16 @@ extension SchemaReconciliation {
         guard places > names else {
             // Another peer may have no values that tell.
             for (column, new) in byName where try isToldByValues && !isKey(column, of: table) {
-                guard byPlace.contains(where: { $0.1.name == new.name && $0.0.id != column.id }) else { continue }
-                try Settings(store).set("rename", "\(table.name).\(new.name)", table.columnNames[Int(column.id)])
+                guard byPlace.contains(where: { $0.1.name == new.name && $0.0.id != column.id }),
+                    let logName = logName(of: column, in: table)
+                else { continue }
+                try Settings(store).set("rename", "\(table.name).\(new.name)", logName)
             }
             // One of them was dropped and came anew, without its values.
             try Capture.noteEverything(table, on: connection)
-            return []
+            return .none
         }
-        for (column, new) in byPlace where new.name.folded != column.name.folded {
-            try rename(column, to: new, in: table)
-        }
-        return []
+        return MovedNames(renamed: byPlace.filter { $1.name.folded != $0.name.folded })
     }
 
     /// The columns whose names are all that a table has now, with the places at which these stand; none where others have come.
@@ -109,18 +106,18 @@ extension SchemaReconciliation {
     /// places are those among the names that were there before. Where as many have come as have gone, these take part: a
     /// name may have gone round by way of a new one.
     ///
-    /// - Returns: the columns of which values do not tell enough.
-    private func renameExchanged(
+    private func exchanged(
         _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
         _ schema: TableSchema
-    ) throws -> [UndecidedColumns.Column] {
+    ) throws -> MovedNames {
         let names = (
             known: Set(known.map { $0.name.folded }), present: Set(present.map { $0.element.name.folded })
         )
         let sorted = known.sorted { $0.ordinal < $1.ordinal }
         let kept = sorted.filter { names.present.contains($0.name.folded) }
         let order = present.map { $0.element.name.folded }.filter { names.known.contains($0) }
-        guard kept.map({ $0.name.folded }) != order, Set(order).count == kept.count else { return [] }
+        guard kept.map({ $0.name.folded }) != order, Set(order).count == kept.count else { return .none }
+        if let handed = try handedOn(kept, present, in: table, schema) { return handed }
         let gone = sorted.filter { !names.present.contains($0.name.folded) }
         let added = present.map(\.element).filter { !names.known.contains($0.name.folded) }
         // What has gone is what has come, by the names.
@@ -128,10 +125,10 @@ extension SchemaReconciliation {
         let successors = Dictionary(uniqueKeysWithValues: pairs)
         let columns = pairs.isEmpty ? kept : sorted
         let there = columns.compactMap { successors[$0.id] ?? schema.column($0.name) }
-        guard there.count == columns.count else { return [] }
+        guard there.count == columns.count else { return .none }
         let indices = Dictionary(uniqueKeysWithValues: there.enumerated().map { ($1.name.folded, $0) })
         let places = present.compactMap { indices[$0.element.name.folded] }
-        guard places.count == columns.count else { return [] }
+        guard places.count == columns.count else { return .none }
         let areKeys = try columns.map { try isKey($0, of: table) }
         let choices = columns.indices.map { column in
             areKeys[column]
@@ -144,20 +141,15 @@ extension SchemaReconciliation {
             rows: try digests(of: there, in: table, schema), records: try digests(of: columns, in: table),
             choices: choices, none: UInt32(truncatingIfNeeded: table.valueDigest.of(.null)))
         switch exchanged.finding(places: places) {
-        case .none: return []
+        case .none: return .none
         case .renamed(let renaming):
-            for (column, new) in renaming.enumerated() where new != column {
-                try rename(columns[column], to: there[new], in: table)
-            }
-            return []
+            return MovedNames(
+                renamed: renaming.enumerated().filter { $0.offset != $0.element }.map { (columns[$0], there[$1]) })
         case .undecided(let renaming):
-            return renaming.enumerated().filter { $0.offset != $0.element }.map { column, new in
-                let isNew = successors[columns[new].id] != nil
-                return UndecidedColumns.Column(
-                    name: there[new].name, former: columns[column].name,
-                    place: table.columnNames[Int(columns[column].id)],
-                    named: isNew ? nil : table.columnNames[Int(columns[new].id)])
-            }
+            return MovedNames(
+                undecided: renaming.enumerated().filter { $0.offset != $0.element }.map { column, new in
+                    (columns[column], there[new], successors[columns[new].id] == nil ? columns[new] : nil)
+                })
         }
     }
 
@@ -181,11 +173,16 @@ extension SchemaReconciliation {
     /// What records say.
     private func digests(of columns: [KnownColumn], in table: TrackedTable) throws -> [[UInt32]] {
         let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
-        let statement = try Statement("SELECT digests FROM \(table.clock) LIMIT \(Self.compared)", on: connection)
+        let held = try heldDigests(of: columns, in: table)
+        let statement = try Statement("SELECT digests, row FROM \(table.clock) LIMIT \(Self.compared)", on: connection)
         var records: [[UInt32]] = []
         while try statement.step() {
-            let digests = statement.withBytes(0, ClockTable.digests)
-            records.append(columns.map { digests.indices.contains(Int($0.id)) ? digests[Int($0.id)] : none })
+            let (digests, row) = (statement.withBytes(0, ClockTable.digests), statement.integer(1))
+            records.append(
+                columns.map { column in
+                    if let held = held[column.id] { return held[row] ?? none }
+                    return digests.indices.contains(Int(column.id)) ? digests[Int(column.id)] : none
+                })
         }
         return records
     }

@@ -50,12 +50,16 @@ extension SchemaReconciliation {
                 // ALTER TABLE adds columns after all others: one that has taken a name comes after the one that had it.
                 guard isRebuilt || offset < place else { continue }
                 let told = try Renames(connection).told(new.name, in: table.name)
-                guard told == nil || told == logName && toldBearer != logName, try holdsValues(new, schema) else {
-                    continue
-                }
-                let moved = try agreement(of: column, with: new.name, in: table, schema, countsWritten: true)
+                guard told == nil || told == logName && toldBearer != logName else { continue }
+                let moved =
+                    try holdsValues(new, schema)
+                    ? agreement(of: column, with: new.name, in: table, schema, countsWritten: true) : Agreement()
                 let stayed = try agreement(of: column, with: bearer.name, in: table, schema, countsWritten: true)
-                guard moved.same > 0, stayed.same * 2 < moved.same else { continue }
+                // Where no value tells, one that has left its place to a new one may be that.
+                let isLeft =
+                    isRebuilt && moved.same + stayed.same == 0
+                    && ColumnPlaces.isLeft(by: column, to: offset, known, present)
+                guard moved.same > 0 && stayed.same * 2 < moved.same || isLeft else { continue }
                 added.remove(at: index)
                 if told != nil || !isRebuilt {
                     try rename(column, to: new, in: table)
@@ -74,22 +78,24 @@ extension SchemaReconciliation {
     /// Takes up columns again of which it has been decided what they are.
     ///
     /// - Parameter told: the names in logs of all columns, by lower-case name, where they are known.
-    /// - Returns: those of which it has not.
+    /// - Returns: those of which it has not, and how many of these were undecided before.
     func decide(
-        _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable, _ told: [String: String]?,
-        _ changes: inout ColumnChanges
-    ) throws -> [UndecidedColumns.Column] {
+        _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable, _ schema: TableSchema,
+        _ told: [String: String]?, _ changes: inout ColumnChanges
+    ) throws -> ([UndecidedColumns.Column], before: Int) {
         let noted = try UndecidedColumns(connection).of(table.id)
-        guard !noted.isEmpty else { return [] }
+        guard !noted.isEmpty else { return ([], 0) }
         if let told {
             let names = Set(noted.flatMap { [$0.place, $0.named] }.compactMap { $0?.folded })
             for place in present {
                 guard let name = told[place.element.name.folded], names.contains(name.folded) else { continue }
                 changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
             }
-            return []
+            return ([], 0)
         }
-        let undecided = try following(noted, present, in: table)
+        let (undecided, others) = try following(noted, present, in: table, schema)
+        // What is said of the ones says nothing of the others.
+        guard others.isEmpty else { return (undecided + others, undecided.count) }
         let found = undecided.compactMap { column in
             present.first { $0.element.name.folded == column.name.folded }.map { (column, $0) }
         }
@@ -101,50 +107,38 @@ extension SchemaReconciliation {
             ? true
             : UndecidedColumns(connection).areRenamed(undecided, in: table.name)
                 ?? (found.count == undecided.count ? nil : false)
-        guard let areRenamed else { return undecided }
+        guard let areRenamed else { return (undecided, undecided.count) }
         for (column, place) in found {
             let name = areRenamed ? column.place : column.named
             changes.decided.append(try add(place.element, called: name, at: place.offset, to: table))
         }
-        return []
+        return ([], 0)
     }
 
-    /// Undecided columns may be called something else by now: ALTER TABLE leaves them where they are, unless it drops one; and
-    /// so does a rebuild in which another name stands where one of theirs is gone.
-    private func following(
-        _ undecided: [UndecidedColumns.Column], _ present: [(offset: Int, element: TableSchema.Column)],
+    /// New columns that bear the name of one which is perhaps called otherwise by now: if it is not, that one has come back.
+    func rivals(
+        of undecided: [UndecidedColumns.Column], among added: [(offset: Int, element: TableSchema.Column)],
         in table: TrackedTable
     ) throws -> [UndecidedColumns.Column] {
-        let known = try columns(of: table)
-        let isInstalled = try Capture.isInstalled(table, on: connection)
-        let count = known.count + undecided.count
-        guard isInstalled ? present.count >= count : present.count == count else { return undecided }
-        let names = Set(present.map { $0.element.name.folded })
-        let taken = Set(known.map { $0.name.folded } + undecided.map { $0.name.folded })
-        let followed = undecided.map { column in
-            var column = column
-            let new = present.first { $0.offset == column.ordinal }?.element.name
-            guard let new, new.folded != column.name.folded,
-                isInstalled || !names.contains(column.name.folded) && !taken.contains(new.folded)
-            else { return column }
-            column.name = new
-            guard column.place != nil else {
-                // The one that took a name, and leaves it.
-                column.former = new
-                return column
+        try added.compactMap { _, column in
+            let name = try Renames(connection).logName(ofColumn: column.name, in: table.name)
+            let other = undecided.first {
+                $0.place != nil
+                    && ($0.place?.folded == name.folded || $0.former.folded == column.name.folded)
             }
-            column.named = undecided.first { $0.former.folded == new.folded }?.place
-            return column
+            return other.map {
+                UndecidedColumns.Column(name: column.name, former: column.name, place: nil, named: $0.place)
+            }
         }
-        return Set(followed.map { $0.name.folded }).count == followed.count ? followed : undecided
     }
 
     /// Leaves columns alone until it is decided what they are.
     ///
     /// - Parameter changes: takes up what records say of them, once these are matched with rows.
     func hold(_ undecided: [UndecidedColumns.Column], in table: TrackedTable, _ changes: inout ColumnChanges) throws {
+        let places = Set(undecided.compactMap { $0.place?.folded })
         let held = try columns(of: table).filter { column in
-            undecided.contains { $0.former.folded == column.name.folded }
+            logName(of: column, in: table).map { places.contains($0.folded) } ?? false
         }
         guard !held.isEmpty else { return }
         for column in held {

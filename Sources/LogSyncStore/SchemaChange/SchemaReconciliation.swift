@@ -86,6 +86,10 @@ struct SchemaReconciliation {
             guard let ended = former[table.id] else { continue }
             findings.formerReferenceRows[table.id] = try ReferenceChange(store: store).rows(of: table, naming: ended)
         }
+        for (id, undecided) in try UndecidedColumns(connection).all() {
+            guard let table = store.catalog.tables.first(where: { $0.id == id }) else { continue }
+            try UndecidedCells(table, in: store).note(undecided)
+        }
         findings.newTables.formUnion(remade)
         try ReferenceHistory.note(store.catalog, on: connection)
         try adoptHiddenRows()

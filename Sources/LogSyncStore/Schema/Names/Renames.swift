@@ -113,6 +113,13 @@ struct Renames {
         return try isFree(local) ? local : free(local, isFree)
     }
 
+    /// Whether a table's column is called so in logs.
+    func isTaken(_ name: String, in table: Int64) throws -> Bool {
+        try connection.integer(
+            "SELECT 1 FROM logsync_column WHERE table_id = ? AND log_name = ? COLLATE NOCASE AND NOT dropped",
+            .integer(table), .text(name)) != nil
+    }
+
     /// A numbered name of a column that nobody has, and none of some others.
     func freeName(like name: String, in table: Int64, besides others: Set<String>) throws -> String {
         try free(name) { name in

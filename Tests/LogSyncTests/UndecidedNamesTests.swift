@@ -1,0 +1,161 @@
+import LogSync
+import LogSyncModel
+import Testing
+
+/// What goes on with names while columns are undecided: nothing of it may end in another column.
+@Suite("Names that change while columns are undecided")
+struct UndecidedNamesTests {
+    /// A rebuild after which `v` may be called `v_o`, or may have been copied to it.
+    private static let taken = rebuild(
+        "k TEXT PRIMARY KEY, v_o TEXT, a TEXT, b TEXT, v TEXT", "k, v, a, b, 'new ' || k")
+
+    private static func rebuild(_ columns: String, _ values: String, after: String = "") -> String {
+        """
+        CREATE TABLE n(\(columns)); INSERT INTO n SELECT \(values) FROM t; DROP TABLE t; ALTER TABLE n RENAME TO t;
+        \(after)
+        """
+    }
+
+    private func pair(_ schema: String) async throws -> (World, Machine, Machine) {
+        let world = try World()
+        let a = try world.machine("a")
+        try a.execute(schema)
+        try await a.initialize()
+        return (world, a, try await world.clone("b"))
+    }
+
+    private func decide(_ machines: Machine...) async throws {
+        for machine in machines {
+            guard let undecided = try await machine.status().undecided.first else { continue }
+            let renames = undecided.renamed.split(separator: " ").filter { $0.hasPrefix("t.") }.map(String.init)
+            try await machine.with { _ = try await $0.migrate("", renames: renames) }
+        }
+    }
+
+    private func expect(_ expected: [String], _ query: String, _ world: World, _ machines: Machine...) async throws {
+        for machine in machines + [try await world.clone("c")] {
+            #expect(try machine.strings(query) == expected, "\(machine.name)")
+            #expect(try await machine.status().undecided.isEmpty)
+            let report = try await Replicator.verify(machine.path, configuration: machine.configuration)
+            #expect(report.findings.filter { $0.severity != .note }.isEmpty, "\(report.findings)")
+        }
+    }
+
+    @Test("Undecided columns take part where names go round in a rebuild")
+    func goRound() async throws {
+        let (world, a, b) = try await pair(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT, a TEXT, b TEXT);
+            INSERT INTO t VALUES('1', 'v1', 'a1', 'b1'), ('2', 'v2', 'a2', 'b2'), ('3', 'v3', 'a3', 'b3');
+            """)
+        // What was `v_o` is `a`, what was `a` is `b`, what was `b` is `v_o`.
+        let round = Self.rebuild(
+            "k TEXT PRIMARY KEY, a TEXT, b TEXT, v_o TEXT, v TEXT, e TEXT DEFAULT 'e'", "k, v_o, a, b, v, 'e'")
+        for machine in [a, b] {
+            try machine.execute(Self.taken)
+            try await settle(machine)
+            #expect(try await machine.status().undecided.first?.columns.map(\.name) == ["v_o", "v"])
+            try machine.execute(round)
+            try machine.execute("INSERT INTO t(k, a, b, v_o) VALUES('\(machine.name)', 'v', 'a', 'b')")
+            try await settle(machine)
+            #expect(try await machine.status().undecided.first?.columns.map(\.name) == ["a", "v"])
+        }
+        try await decide(a)
+        try await settle(a, b)
+        try a.execute("UPDATE t SET a = 'by a' WHERE k = '1'")
+        try b.execute("UPDATE t SET b = 'by b' WHERE k = '2'")
+        try await settle(a, b)
+        try await expect(
+            ["1 by a a1 b1", "2 v2 by b b2", "3 v3 a3 b3", "a v a b", "b v a b"],
+            "SELECT k || ' ' || a || ' ' || b || ' ' || v_o FROM t ORDER BY k", world, a, b)
+    }
+
+    @Test("A column whose name a new one takes while it is undecided is followed by what it holds")
+    func takenAgain() async throws {
+        let (world, a, b) = try await pair(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT, a TEXT, b TEXT);
+            INSERT INTO t VALUES('1', 'v1', 'a1', 'b1'), ('2', 'v2', 'a2', 'b2');
+            """)
+        let again = Self.rebuild(
+            "k TEXT PRIMARY KEY, v TEXT, a TEXT, b TEXT, v_o TEXT", "k, v, a, b, v_o",
+            after: "ALTER TABLE t RENAME v_o TO v_o_o; ALTER TABLE t ADD v_o TEXT; UPDATE t SET v_o = 'new ' || k;")
+        for machine in [a, b] {
+            try machine.execute(Self.taken)
+            try await settle(machine)
+            try machine.execute(again)
+            try await settle(machine)
+            #expect(try await machine.status().undecided.first?.columns.map(\.name) == ["v_o_o", "v"])
+        }
+        try await decide(a)
+        try await settle(a, b)
+        try b.execute("UPDATE t SET v_o_o = 'by b' WHERE k = '2'")
+        try await settle(a, b)
+        try await expect(
+            ["1 v1 new 1", "2 by b new 2"], "SELECT k || ' ' || v_o_o || ' ' || v FROM t ORDER BY k", world, a, b)
+    }
+
+    @Test(
+        "A column that comes under the name of one that is perhaps called otherwise is undecided with it",
+        arguments: ["renamed", "not renamed"], [true, false])
+    func rival(decision: String, isWritten: Bool) async throws {
+        let (world, a, b) = try await pair("CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT)")
+        let renamed = Self.rebuild("k TEXT PRIMARY KEY, w TEXT", "k, v")
+        for machine in [a, b] {
+            if isWritten { try machine.execute("INSERT INTO t VALUES('\(machine.name)', 'old')") }
+            try machine.execute(renamed)
+            try await settle(machine)
+            #expect(try await machine.status().undecided.first?.columns.map(\.name) == ["w"])
+            try machine.execute("ALTER TABLE t ADD v TEXT; INSERT INTO t VALUES('of \(machine.name)', 'w', 'v')")
+            try await settle(machine)
+            #expect(try await machine.status().undecided.first?.columns.map(\.name) == ["w", "v"])
+        }
+        if decision == "renamed" {
+            try await decide(a)
+        } else {
+            try await a.with { _ = try await $0.migrate("", renames: ["t.w=w", "t.v=v"]) }
+        }
+        try await settle(a, b)
+        let rows = try a.strings("SELECT k || ' ' || coalesce(w, '-') || ' ' || coalesce(v, '-') FROM t ORDER BY k")
+        #expect(rows.filter { $0.hasPrefix("of") } == ["of a w v", "of b w v"])
+        try await expect(
+            rows, "SELECT k || ' ' || coalesce(w, '-') || ' ' || coalesce(v, '-') FROM t ORDER BY k", world, a, b)
+    }
+
+    @Test("Names that a rebuild hands on to others and at last to a new column are followed", arguments: [2, 5])
+    func handedOn(count: Int) async throws {
+        let rows = (1...count).map { "('\($0)', 'v\($0)', 'a\($0)', 'b\($0)')" }.joined(separator: ", ")
+        let (world, a, b) = try await pair(
+            "CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT, a TEXT, b TEXT); INSERT INTO t VALUES\(rows)")
+        // What was `v` is `v_o`, what was `b` is `v`, what was `a` is `b`, and `a` is new.
+        let handed = Self.rebuild("k TEXT PRIMARY KEY, b TEXT, v_o TEXT, v TEXT, a TEXT", "k, a, v, b, 'new ' || k")
+        for machine in [a, b] {
+            try machine.execute(handed)
+            try await settle(machine)
+            #expect(try await machine.status().undecided.first?.columns.contains { $0.name == "v_o" } ?? false)
+        }
+        try await decide(a)
+        try await settle(a, b)
+        try b.execute("UPDATE t SET v = 'by b', v_o = 'too' WHERE k = '2'")
+        try await settle(a, b)
+        try await expect(
+            ["1 v1 a1 b1 new 1", "2 too a2 by b new 2"]
+                + (3...5).filter { $0 <= count }.map { "\($0) v\($0) a\($0) b\($0) new \($0)" },
+            "SELECT k || ' ' || v_o || ' ' || b || ' ' || v || ' ' || a FROM t ORDER BY k", world, a, b)
+    }
+
+    @Test("A column that has left its place to a new one in a table without values is undecided")
+    func left() async throws {
+        let (world, a, b) = try await pair("CREATE TABLE t(k TEXT PRIMARY KEY, v TEXT, a TEXT)")
+        let migration = Self.rebuild("k TEXT PRIMARY KEY, w TEXT, a TEXT, v TEXT", "k, v, a, NULL")
+        for machine in [a, b] { try machine.execute(migration) }
+        try await settle(a)
+        #expect(try await a.status().undecided.first?.columns.map(\.name) == ["w", "v"])
+        try await settle(a, b)
+        for machine in [a, b] { try machine.execute("INSERT INTO t VALUES('\(machine.name)', 'w', 'a', 'v')") }
+        try await decide(a)
+        try await settle(a, b)
+        try await expect(
+            ["a w a v", "b w a v"], "SELECT k || ' ' || w || ' ' || a || ' ' || v FROM t ORDER BY k", world, a, b)
+    }
+}
