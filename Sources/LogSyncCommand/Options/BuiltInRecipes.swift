@@ -13,6 +13,7 @@ enum BuiltInRecipes {
         ("cozy", PackageResources.cozy_toml), ("digikam", PackageResources.digikam_toml),
         ("django", PackageResources.django_toml), ("feedflow", PackageResources.feedflow_toml),
         ("firefox-places", PackageResources.firefox_places_toml), ("fossil", PackageResources.fossil_toml),
+        ("freshrss", PackageResources.freshrss_toml),
         ("geopackage", PackageResources.geopackage_toml), ("gitea", PackageResources.gitea_toml),
         ("gnucash", PackageResources.gnucash_toml), ("gpodder", PackageResources.gpodder_toml),
         ("grafana", PackageResources.grafana_toml), ("gramps", PackageResources.gramps_toml),
