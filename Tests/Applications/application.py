@@ -40,7 +40,8 @@ class Machine:
             [str(part) for part in command], cwd=self.home, env=self.environment, input=input, text=True,
             stdin=subprocess.DEVNULL if input is None else None, capture_output=True, timeout=PATIENCE)
         if ended.returncode != 0:
-            raise Failure(f"{command[0]} ended with {ended.returncode}: {(ended.stderr or ended.stdout).strip()[-300:]}")
+            said = (ended.stderr or ended.stdout).strip()[-300:]
+            raise Failure(f"{command[0]} ended with {ended.returncode}: {said}")
         return ended.stdout
 
     def python(self, program, *arguments, interpreter=PYTHON):
@@ -76,20 +77,24 @@ class Application:
 
     def has_module(self):
         try:
-            return subprocess.run([self.interpreter, "-c", f"import {self.module}"], capture_output=True).returncode == 0
+            tried = [self.interpreter, "-c", f"import {self.module}"]
+            return subprocess.run(tried, capture_output=True).returncode == 0
         except FileNotFoundError:
             return False
 
     @property
     def advice(self):
-        unpack = [f"unpack its sources into {SOURCES / name}" for name in self.sources if not (SOURCES / name).is_dir()]
-        install = [f"{'pip' if self.is_of_pip else 'apt-get'} install {' '.join(self.packages)}"] if self.packages else []
-        return "; ".join(install + unpack)
+        installer = "pip" if self.is_of_pip else "apt-get"
+        steps = [f"{installer} install {' '.join(self.packages)}"] if self.packages else []
+        steps += [f"unpack {name} into {SOURCES}" for name in self.sources if not (SOURCES / name).is_dir()]
+        return "; ".join(steps)
 
     def install(self):
         def run(*command):
             subprocess.run(
                 command, capture_output=True, timeout=900, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
+        if not self.packages:
+            return None
         if not self.is_of_pip:
             return run("apt-get", "install", "--yes", "--quiet", "--no-install-recommends", *self.packages)
         if not os.path.exists(self.interpreter):

@@ -151,3 +151,90 @@ class HomeAssistant(Application):
 
     def shows(self, machine, tag=""):
         return machine.python(self.PROGRAM, self.database(machine), tag, interpreter=self.interpreter)
+
+
+class CalibreWeb(Application):
+    name, packages, module, is_of_pip = "calibre-web", ("calibreweb",), "calibreweb", True
+
+    PROGRAM = """\
+        import sys
+        path, tag = sys.argv[1], sys.argv[2]
+        # What it reads as its own command line.
+        sys.argv[1:] = []
+        from calibreweb.cps import ub
+        ub.init_db(path)
+        session = ub.session
+        def user(name):
+            found = session.query(ub.User).filter(ub.User.name == name).first()
+            if not found:
+                found = ub.User(name=name, email=name + "@x.example", password="", role=0)
+                session.add(found)
+                session.commit()
+            return found
+        if tag:
+            # A user of its own and one that two machines may add, with a shelf each; a book on a shelf that all have.
+            for owner, shelf in (tag, "of " + tag), ("user" + tag[-1], "shelf of " + tag), ("admin", "all"):
+                found = session.query(ub.Shelf).filter(ub.Shelf.name == shelf).first()
+                if not found:
+                    found = ub.Shelf(name=shelf, user_id=user(owner).id, is_public=1)
+                    session.add(found)
+                found.books.append(ub.BookShelf(book_id=sum(tag.encode()), order=len(found.books.all()) + 1))
+                session.add(ub.ReadBook(user_id=user(owner).id, book_id=sum(tag.encode()), read_status=1))
+                session.commit()
+        else:
+            names = {one.id: one.name for one in session.query(ub.User)}
+            for shelf in sorted(session.query(ub.Shelf), key=lambda one: one.name):
+                print(shelf.name, names[shelf.user_id], sorted(one.book_id for one in shelf.books))
+            print(sorted((names[one.user_id], one.book_id, one.read_status) for one in session.query(ub.ReadBook)))
+        """
+
+    def database(self, machine):
+        return machine.home / "app.db"
+
+    def begin(self, machine):
+        self.write(machine, "first")
+
+    def write(self, machine, tag):
+        self.shows(machine, tag)
+
+    def shows(self, machine, tag=""):
+        return machine.python(self.PROGRAM, self.database(machine), tag, interpreter=self.interpreter)
+
+
+class Mailman(Application):
+    name, packages, command = "mailman", ("mailman3",), "mailman"
+
+    def database(self, machine):
+        return machine.home / "mailman.db"
+
+    def prepare(self, machine):
+        (machine.home / "mailman.cfg").write_text(textwrap.dedent(f"""\
+            [mailman]
+            layout: here
+            [paths.here]
+            var_dir: {machine.home}/var
+            [mta]
+            incoming: mailman.mta.null.NullMTA
+            [database]
+            class: mailman.database.sqlite.SQLiteDatabase
+            url: sqlite:///{self.database(machine)}
+            """))
+
+    def mailman(self, machine, *arguments, input=None):
+        return machine.run("mailman", "--run-as-root", "-C", machine.home / "mailman.cfg", *arguments, input=input)
+
+    def begin(self, machine):
+        self.mailman(machine, "create", "all@example.org")
+        self.write(machine, "first")
+
+    def write(self, machine, tag):
+        # A list of its own, and in it and the one that all have a member of its own and one that two machines may add.
+        self.mailman(machine, "create", f"{tag}@example.org")
+        people = [f"of {tag} <{tag}@example.net>", f"someone <{tag[-1]}@example.net>"]
+        self.mailman(machine, "addmembers", "-", f"{tag}@example.org", input="\n".join(people) + "\n")
+        self.mailman(machine, "addmembers", "-", "all@example.org", input=people[0] + "\n")
+
+    def shows(self, machine):
+        lists = sorted(line for line in self.mailman(machine, "lists", "--quiet").split() if "@" in line)
+        return "\n".join(
+            "\n".join([name, *sorted(self.mailman(machine, "members", name).splitlines())]) for name in lists)

@@ -99,9 +99,11 @@ class WordPress(Website):
             $login = fn($id) => $id ? get_user_by("id", $id)->user_login : "";
             foreach (get_posts(["numberposts" => -1, "post_type" => "any", "post_status" => "any"]) as $post) {
                 $comments = get_comments(["post_id" => $post->ID, "status" => "approve"]);
-                if (count($comments) != $post->comment_count) die("$post->post_title is said to have $post->comment_count");
-                $lines[] = join("|", [$post->post_title, $login($post->post_author), $post->comment_count,
-                    join(",", wp_get_post_tags($post->ID, ["fields" => "names"])), get_post_meta($post->ID, "mood", true),
+                $count = $post->comment_count;
+                if (count($comments) != $count) die("$post->post_title is said to have $count comments");
+                $lines[] = join("|", [
+                    $post->post_title, $login($post->post_author), $count, get_post_meta($post->ID, "mood", true),
+                    join(",", wp_get_post_tags($post->ID, ["fields" => "names"])),
                     join(",", wp_get_post_categories($post->ID, ["fields" => "names"]))]);
                 foreach ($comments as $comment) {
                     $above = $comment->comment_parent ? get_comment($comment->comment_parent)->comment_content : "";
@@ -115,7 +117,8 @@ class WordPress(Website):
             }
             sort($lines);
             echo join("\\n", $lines), "\\n";
-            foreach (wp_load_alloptions() as $name => $value) if (str_starts_with($name, "option_of_")) $options[] = $value;
+            foreach (wp_load_alloptions() as $name => $value)
+                if (str_starts_with($name, "option_of_")) $options[] = $value;
             sort($options);
             echo join(",", $options), "\\n";
             """)
@@ -167,6 +170,7 @@ class Kanboard(Website):
     def shows(self, machine):
         return self.php(machine, """\
             $list = function ($names) { sort($names); return join(",", $names); };
+            $each = fn($model, $task, $shown) => array_map($shown, $of($model)->getAll($task["id"]));
             foreach ($of("projectModel")->getAll() as $project) {
                 $id = $project["id"];
                 foreach ($of("taskFinderModel")->getAll($id) as $found) {
@@ -175,9 +179,9 @@ class Kanboard(Website):
                         $project["name"], $task["title"], $task["column_title"], $task["swimlane_name"],
                         $task["category_name"], $task["assignee_username"], $task["creator_username"],
                         $list($of("taskTagModel")->getList($task["id"])),
-                        $list(array_map(fn($one) => "$one[comment] $one[username]", $of("commentModel")->getAll($task["id"]))),
-                        $list(array_map(fn($one) => "$one[title] $one[username]", $of("subtaskModel")->getAll($task["id"]))),
-                        $list(array_map(fn($one) => "$one[label] $one[title]", $of("taskLinkModel")->getAll($task["id"])))]);
+                        $list($each("commentModel", $task, fn($one) => "$one[comment] $one[username]")),
+                        $list($each("subtaskModel", $task, fn($one) => "$one[title] $one[username]")),
+                        $list($each("taskLinkModel", $task, fn($one) => "$one[label] $one[title]"))]);
                 }
                 $lines[] = join("|", [
                     $project["name"], $list($of("projectUserRoleModel")->getAssignableUsersList($id, false)),
@@ -238,8 +242,10 @@ class FreshRSS(Website):
             foreach ($entries->listWhere("a", 0, FreshRSS_Entry::STATE_ALL, "ASC", 1000) as $entry) {
                 if (!in_array($entry->guid(), ["{$tag}0", "first" . strlen($tag) % 3])) continue;
                 $entries->markRead($entry->id(), true);
-                foreach (["everything", $tag] as $name)
-                    $labels->tagEntry($labels->searchByName($name)?->id() ?? $labels->addTag(["name" => $name]), $entry->id());
+                foreach (["everything", $tag] as $name) {
+                    $label = $labels->searchByName($name)?->id() ?? $labels->addTag(["name" => $name]);
+                    $labels->tagEntry($label, $entry->id());
+                }
             }
             """, tag, self.feeds.publish(tag))
 
@@ -250,15 +256,16 @@ class FreshRSS(Website):
                 foreach ($category->feeds() as $feed) {
                     [$all, $new] = [0, 0];
                     foreach ($entries->listWhere("f", $feed->id(), FreshRSS_Entry::STATE_ALL, "ASC", 1000) as $entry) {
-                        $on = array_filter($labels->getTagsForEntry($entry->id()) ?: [], fn($label) => $label["checked"]);
-                        $names = array_column($on, "name");
+                        $all_labels = $labels->getTagsForEntry($entry->id()) ?: [];
+                        $names = array_column(array_filter($all_labels, fn($label) => $label["checked"]), "name");
                         sort($names);
-                        $lines[] = join(" ", [$entry->title(), $feed->url(), $entry->isRead() ? "read" : "new", ...$names]);
+                        $state = $entry->isRead() ? "read" : "new";
+                        $lines[] = join(" ", [$entry->title(), $feed->url(), $state, ...$names]);
                         $all++;
                         $new += $entry->isRead() ? 0 : 1;
                     }
                     $counts = [$feed->nbEntries(), $feed->nbNotRead()];
-                    if ($counts != [$all, $new]) die($feed->url() . " is said to have " . join(" and ", $counts) . ", has $all");
+                    if ($counts != [$all, $new]) die($feed->url() . " says " . join(",", $counts) . ": $all, $new");
                     $lines[] = join(" ", [$category->name(), $feed->url(), $all, $new]);
                 }
             }
@@ -304,7 +311,11 @@ class Laravel(Website):
                     $table->unsignedInteger("posts_count")->default(0);
                     $table->timestamps();
                 });
-                $schema->create("roles", fn(Blueprint $table) => [$table->id(), $table->string("name"), $table->timestamps()]);
+                $schema->create("roles", function (Blueprint $table) {
+                    $table->id();
+                    $table->string("name");
+                    $table->timestamps();
+                });
                 $schema->create("role_user", function (Blueprint $table) {
                     $table->foreignId("role_id")->constrained();
                     $table->foreignId("user_id")->constrained();
@@ -322,7 +333,10 @@ class Laravel(Website):
                     $table->string("name")->unique();
                     $table->timestamps();
                 });
-                $schema->create("taggables", fn(Blueprint $table) => [$table->foreignId("tag_id"), $table->morphs("taggable")]);
+                $schema->create("taggables", function (Blueprint $table) {
+                    $table->foreignId("tag_id");
+                    $table->morphs("taggable");
+                });
             }
         }
         class Second extends Migration {
@@ -375,15 +389,18 @@ class Laravel(Website):
 
     def shows(self, machine):
         return self.laravel(machine, """\
+            $isNew = Manager::schema()->hasTable("likes");
+            $likes = fn($post) => $isNew ? Manager::table("likes")->join("users", "users.id", "user_id")
+                ->where("post_id", $post->id)->pluck("email")->sort()->join(",") : "";
             foreach (User::orderBy("email")->get() as $user) {
                 echo "$user->email $user->posts_count ", $user->roles->pluck("name")->join(","), "\\n";
-                if ($user->posts_count != $user->posts()->count()) die("$user->email has {$user->posts()->count()} posts");
+                $count = $user->posts()->count();
+                if ($user->posts_count != $count) die("$user->email has $count posts");
                 foreach ($user->posts()->withTrashed()->orderBy("title")->orderBy("created_at")->get() as $post)
                     $lines[] = join(" ", [
                         $user->email, $post->title, $post->trashed() ? "trashed" : "", $post->stars ?? "",
                         $post->tags->pluck("name")->sort()->join(","),
-                        Manager::schema()->hasTable("likes") ? Manager::table("likes")->join("users", "users.id", "user_id")
-                            ->where("post_id", $post->id)->pluck("email")->sort()->join(",") : ""]);
+                        $likes($post)]);
             }
             sort($lines);
             echo join("\\n", $lines), "\\n";
