@@ -53,6 +53,18 @@ import Testing
         for peer in [a, b] { #expect(try peer.store.conflicts(table: nil, all: false).map(\.column) == ["y"]) }
     }
 
+    @Test func whatLogsyncKeepsOfItsOwnIsNoConflict() throws {
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, x)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        _ = try a.store.setPolicy("t.x", "max")
+        _ = try b.store.setPolicy("t.x", "min")
+        try converge(a, b)
+        for peer in [a, b] {
+            #expect(try peer.store.conflicts(table: nil, all: true).isEmpty)
+            #expect(try peer.store.summary().conflicts == 0)
+        }
+    }
+
     @Test func anEditLostToADeleteIsListedUntilTheRowIsWrittenAgain() throws {
         let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(id TEXT PRIMARY KEY, x); INSERT INTO t VALUES ('p', 0)")
         let b = try TestPeer(folder, "b", cloning: a)

@@ -99,6 +99,31 @@ struct CountedColumnTests {
     }
 
     @Test(
+        "A count may be called after one row or all of them, count only some, and be of a table that is empty yet",
+        arguments: [
+            ("posts_count", 2, true), ("post_count", 1, true), ("num_posts", 2, true), ("postCount", 2, true),
+            ("nb_posts", 1, true), ("posts_counter", 2, true), ("blog_post_count", 2, true), ("post_count", nil, true),
+            ("post_count", 3, false), ("post_count", 0, false), ("post_count", -1, false), ("post_size", 2, false),
+            ("likes_count", 2, false), ("count", 2, false), ("posts_count_limit", 2, false),
+        ] as [(String, Int?, Bool)])
+    func called(column: String, count: Int?, isCount: Bool) throws {
+        let a = try TestPeer(
+            folder, "a",
+            sql: """
+                CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT, \(column) INTEGER DEFAULT 0 NOT NULL);
+                CREATE TABLE blog_posts(id INTEGER PRIMARY KEY, user_id INTEGER REFERENCES users, title TEXT);
+                CREATE TABLE likes(id INTEGER PRIMARY KEY, blog_post_id INTEGER REFERENCES blog_posts);
+                """
+                    + (count.map {
+                        """
+                        INSERT INTO users VALUES(1, 'ann', \($0)), (2, 'bob', 0);
+                        INSERT INTO blog_posts VALUES(1, 1, 'x'), (2, 1, 'y');
+                        """
+                    } ?? ""))
+        #expect(try policies(a) == (isCount ? ["users.\(column)|sum"] : []))
+    }
+
+    @Test(
         "A count in a table WITHOUT ROWID is no reason to refuse it, whatever it is told by",
         arguments: [
             "thread(id INTEGER PRIMARY KEY, k UNIQUE, post_count INTEGER) WITHOUT ROWID",

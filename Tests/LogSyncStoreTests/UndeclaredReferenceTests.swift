@@ -270,6 +270,28 @@ struct UndeclaredReferenceTests {
             ])
     }
 
+    @Test(
+        "Beside a type that names a table of another's integers, as a model that inherits, it is a row of that other",
+        arguments: ["object_id integer", "object_id varchar(255)"])
+    func inheritedTypes(column: String) throws {
+        let schema = """
+            CREATE TABLE django_content_type(id INTEGER PRIMARY KEY, app_label TEXT, model TEXT);
+            CREATE TABLE page(id INTEGER PRIMARY KEY, title TEXT); CREATE TABLE topic(id INTEGER PRIMARY KEY, title TEXT);
+            CREATE TABLE home_text(page_ptr_id INTEGER PRIMARY KEY REFERENCES page(id), body TEXT);
+            CREATE TABLE home_long(text_ptr_id INTEGER PRIMARY KEY REFERENCES home_text(page_ptr_id), body TEXT);
+            CREATE TABLE revision(id INTEGER PRIMARY KEY, \(column),
+                content_type_id INTEGER REFERENCES django_content_type(id));
+            INSERT INTO django_content_type VALUES(7, 'home', 'text'), (8, 'home', 'long');
+            INSERT INTO page VALUES(3, 'x'), (4, 'y'); INSERT INTO home_text VALUES(3, 'a'), (4, 'b');
+            INSERT INTO home_long VALUES(4, 'c'); INSERT INTO topic VALUES(1, 'z');
+            """
+        for (number, rows) in ["(1, '3', 7)", "(1, '4', 8)", "(1, '3', 7), (2, '4', 8)"].enumerated() {
+            #expect(
+                try undeclared(schema + "INSERT INTO revision VALUES\(rows);", in: "inherited\(number)")
+                    == ["revision.object_id page name-and-data"])
+        }
+    }
+
     @Test("A table's own integers are another table's where its key is named after that, and not after itself")
     func sharedKeys() throws {
         let found = try undeclared(

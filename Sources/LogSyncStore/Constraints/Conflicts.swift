@@ -244,9 +244,9 @@ struct Conflicts {
 }
 
 extension HiddenRows {
-    /// How many rows are dead and keep edits that a delete has taken.
-    func lostCount() throws -> Int {
-        try rows(.dead).count { row in row.clock.cellsByName.values.contains(where: \.isEdited) }
+    /// How many rows of a table, by its name in logs, are dead and keep edits that a delete has taken.
+    func lostCount(of table: String) throws -> Int {
+        try rows(.dead, of: table).count { row in row.clock.cellsByName.values.contains(where: \.isEdited) }
     }
 }
 

@@ -7,7 +7,10 @@
 // - triggers both add to it and take away (`n = n + 1` after an insert, `n = n - 1` after a delete). What is only added
 //   to may be a number that is never to be given twice.
 // - a trigger sets it to what a query counts or adds up (`n = (SELECT count(*) FROM ...)`)
-// - it is called as a table's count (`posts_count`, where `posts` refers to its table), and in all rows it is that.
+// - it is called as a table's count (`posts_count`, `num_posts` or `postCount`, where `posts` refers to its table), and
+//   the data do not say otherwise: in no row is it more than that, for some rows may not count (what is in the bin, what
+//   waits for approval), and it is not 0 in all of them where there are rows to count. Nearly every program begins with
+//   a table that is empty, and so does its count.
 //
 // An example. Desk and laptop each insert a message into a thread of 2. Both set the count to 3; recorded is that each
 // added 1, and both show 4. Where both delete the same message, each takes 1 away, and the count is too low by one.
@@ -68,16 +71,37 @@ struct CountedColumns {
         }.filter { !said.contains($0.folded) }
     }
 
-    /// Whether a column is called as the count of another table's rows, and is that in all rows.
+    /// Whether a column is called as the count of another table's rows, and its rows do not say otherwise.
     private func isRowCount(_ column: String, of table: TrackedTable) throws -> Bool {
-        guard
-            let child = catalog.tables.first(where: { column.folded == $0.schema.name.folded + "_count" }),
-            let reference = child.columns.first(where: { $0.reference?.folded == table.schema.name.folded })
-        else { return false }
+        guard let counted = Self.counted(column) else { return false }
+        for child in catalog.tables
+        where Words(child.schema.name).endings.contains(where: { Words.isSame($0, counted) }) {
+            for reference in child.columns where reference.reference?.folded == table.schema.name.folded {
+                if try mayCount(column, of: table, by: reference, of: child) { return true }
+            }
+        }
+        return false
+    }
+
+    /// What a column is called as the count of: `posts` of `posts_count`; nil where it is not called as a count of anything.
+    private static func counted(_ column: String) -> String? {
+        let words = Words(column).all
+        guard words.count > 1 else { return nil }
+        if ["count", "counter", "cnt", "num", "nb"].contains(words[words.count - 1]) {
+            return words.dropLast().joined()
+        }
+        if ["num", "nb", "count"].contains(words[0]) { return words.dropFirst().joined() }
+        return nil
+    }
+
+    private func mayCount(
+        _ column: String, of table: TrackedTable, by reference: TrackedTable.Column, of child: TrackedTable
+    ) throws -> Bool {
         let (name, key) = (SQL.name(column), SQL.name(reference.local))
         return try connection.integer(
             """
-            SELECT count(*) > 0 AND sum(coalesce(p.\(name), 0) <> coalesce(c.n, 0)) = 0 AND max(p.\(name)) > 0
+            SELECT coalesce(min(coalesce(p.\(name), 0) BETWEEN 0 AND coalesce(c.n, 0)), 1)
+                AND (coalesce(max(c.n), 0) = 0 OR max(p.\(name)) > 0)
             FROM \(table.quoted) AS p
             LEFT JOIN (SELECT \(key) AS parent, count(*) AS n FROM \(child.quoted) GROUP BY 1) AS c
               ON c.parent = p.\(table.rowid)

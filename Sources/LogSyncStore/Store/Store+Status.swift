@@ -12,15 +12,17 @@ extension Store {
                     try store.connection.integer(
                         "SELECT count(*) FROM \(table.pending) WHERE number > ?", .integer(table.recorded)) ?? 0)
             }
+            let hidden = HiddenRows(store)
             var conflicts = 0
-            for table in store.catalog.tables {
+            // Of what logsync keeps itself, there is nothing to settle.
+            for table in store.catalog.programTables {
                 let found = Conflicts(store: store, table: table)
                 conflicts += try found.shown(all: false).count + found.withinParked(all: false).count
+                conflicts += try hidden.lostCount(of: table.name)
             }
-            let hidden = HiddenRows(store)
             return StoreSummary(
                 pending: pending, vector: store.peers.vector,
-                conflicts: conflicts + (try hidden.lostCount()),
+                conflicts: conflicts,
                 parked: try hidden.count(.parked) - hidden.foldedCount(),
                 hiddenForUnknownSchema: try hidden.count(.unknownTable),
                 digest: store.digestText, lastImport: try store.facts.lastImport,

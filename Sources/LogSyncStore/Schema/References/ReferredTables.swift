@@ -145,6 +145,7 @@ struct EntityRelations {
 /// Columns that say of which table each row's integer is one's, beside the columns that hold the integers.
 struct TypeColumns {
     let connection: Connection
+    let catalog: Catalog
 
     /// Where Django notes which table is meant.
     private static let contentTypes = "django_content_type"
@@ -164,10 +165,30 @@ struct TypeColumns {
         }
     }
 
-    /// The tables that a column of types names.
+    /// The tables whose rows a column of types names: of one that goes by another's integers, as Django's inheriting models do,
+    /// that other.
     func tables(
         namedBy type: TrackedTable.Column, in table: TrackedTable, among parents: [TrackedTable]
     ) throws -> [TrackedTable] {
+        let numbers = try named(by: type, in: table).compactMap(numbering)
+        return parents.filter { parent in numbers.contains { $0 === parent } }
+    }
+
+    /// The table whose integers a table's rows go by: its own, or where its key refers to another's, that; nil where they go by
+    /// none.
+    private func numbering(_ table: TrackedTable) -> TrackedTable? {
+        var table = table
+        for _ in 0..<catalog.tables.count {
+            if table.localInteger != nil { return table }
+            guard let key = table.key.first, table.key.count == 1,
+                let parent = table.columns[key.index].reference.flatMap({ catalog[$0] })
+            else { return nil }
+            table = parent
+        }
+        return nil
+    }
+
+    private func named(by type: TrackedTable.Column, in table: TrackedTable) throws -> [TrackedTable] {
         let name = SQL.name(type.local)
         if type.reference?.folded == Self.contentTypes {
             let models = try connection.rows(
@@ -176,28 +197,34 @@ struct TypeColumns {
                 JOIN \(Self.contentTypes) ON id = type
                 """)
             let tables = Set(models.map { String(text: $0[0]).folded })
-            return parents.filter { tables.contains($0.schema.name.folded) }
+            return catalog.tables.filter { tables.contains($0.schema.name.folded) }
         }
-        let types = try types(in: type.local, of: table.schema.name).map { Words($0) }
-        return parents.filter { parent in types.contains { Self.isType($0, of: parent.schema.name) } }
+        let types = try Self.types(in: type.local, of: table.schema.name, on: connection).map { Words($0) }
+        return catalog.tables.filter { parent in types.contains { Self.isType($0, of: parent.schema.name) } }
     }
 
-    /// The types that name a table.
+    /// The types that name a table, or one that goes by its integers.
     func names(of parent: TrackedTable, in type: TrackedTable.Column, of table: TrackedTable) throws -> [String] {
-        try types(in: type.local, of: table.schema.name).filter { Self.isType(Words($0), of: parent.schema.name) }
+        let tables = catalog.tables.filter { numbering($0) === parent }.map(\.schema.name)
+        return try Self.types(in: type.local, of: table.schema.name, on: connection).filter { name in
+            tables.contains { Self.isType(Words(name), of: $0) }
+        }
     }
 
     /// Whether all types that a table's column has are names of one table: then it may be told of which its integers are.
-    func areAll(_ parent: String, beside column: String, in table: TableSchema) throws -> Bool {
+    static func areAll(
+        _ parent: String, beside column: String, in table: TableSchema, on connection: Connection
+    ) throws -> Bool {
         for type in table.columns where Words.isType(type.name, beside: column) {
-            guard try types(in: type.name, of: table.name).allSatisfy({ Self.isType(Words($0), of: parent) }) else {
-                return false
-            }
+            let types = try types(in: type.name, of: table.name, on: connection)
+            guard types.allSatisfy({ isType(Words($0), of: parent) }) else { return false }
         }
         return true
     }
 
-    private func types(in column: String, of table: String) throws -> [String] {
+    private static func types(
+        in column: String, of table: String, on connection: Connection
+    ) throws -> [String] {
         let name = SQL.name(column)
         return try connection.rows(
             """
@@ -218,12 +245,11 @@ extension InitializePlan {
     /// other tables, too: these have to be decided.
     func withoutMixedReferences(on connection: Connection) throws -> InitializePlan {
         var plan = self
-        let types = TypeColumns(connection: connection)
         plan.references = try references.filter { table, column, parent in
             let name = "\(table).\(column)".folded
             guard recipeReferences.contains(name), ReferringName(column).saysOwner,
                 let schema = try TableSchema.read(table, on: connection),
-                try !types.areAll(parent, beside: column, in: schema)
+                try !TypeColumns.areAll(parent, beside: column, in: schema, on: connection)
             else { return true }
             plan.recipeReferences.remove(name)
             return false

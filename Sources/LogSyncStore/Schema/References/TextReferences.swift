@@ -24,7 +24,7 @@ struct TextReferences {
     func found() throws -> [ReferenceReport] {
         let all = ReferredTables(catalog)
         guard !all.tables.isEmpty else { return [] }
-        let types = TypeColumns(connection: connection)
+        let types = TypeColumns(connection: connection, catalog: catalog)
         var reports = try declared()
         for table in catalog.programTables {
             for column in table.columns

@@ -48,7 +48,7 @@ struct UndeclaredReferences {
         self.connection = connection
         self.hasRecipe = hasRecipe
         integers = ColumnIntegers(connection)
-        types = TypeColumns(connection: connection)
+        types = TypeColumns(connection: connection, catalog: catalog)
     }
 
     /// What all columns are held against.
