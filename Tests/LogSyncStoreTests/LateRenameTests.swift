@@ -104,6 +104,38 @@ struct LateRenameTests {
         #expect(try b.record() == nil)
     }
 
+    @Test("are that to a peer which learns of them before it renames its own, and whichever peer has filled them")
+    func renamedAfterwards() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: Self.table + "INSERT INTO t(id) VALUES(1), (2), (3)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        let releases = [
+            "ALTER TABLE t ADD y TEXT; UPDATE t SET y = 'y' || coalesce(n, id)", "ALTER TABLE t RENAME y TO x",
+        ]
+        try a.write("INSERT INTO t(id, n) VALUES(8, 'a')")
+        try b.write("INSERT INTO t(id, n) VALUES(9, 'b')")
+        try a.write(releases[0])
+        try a.record()
+        try b.write(releases.joined(separator: ";"))
+        try b.record()
+        try a.pull(from: b)
+        try a.write("INSERT INTO t(id, y) VALUES(18, 'of a')")
+        try b.write("INSERT INTO t(id, x) VALUES(19, 'of b')")
+        try a.record()
+        try a.write(releases[1])
+        try agree(a, b)
+        let c = try TestPeer(folder, "c", cloning: b)
+        try agree(a, b, c)
+        for peer in [a, b, c] {
+            #expect(
+                try peer.strings("SELECT x FROM t ORDER BY x") == ["of a", "of b", "y1", "y2", "y3", "ya", "yb"])
+        }
+        try a.write("UPDATE t SET x = 'later' WHERE x = 'yb'")
+        try b.write("UPDATE t SET x = 'later' WHERE x = 'ya'")
+        try agree(a, b, c)
+        #expect(try c.strings("SELECT count(*) FROM t WHERE x = 'later'") == ["2"])
+    }
+
     @Test(
         "A column that another peer's release has dropped is not what bears its name there by now",
         arguments: ["INSERT INTO t VALUES(1, 'v1', 'n1')", ""])

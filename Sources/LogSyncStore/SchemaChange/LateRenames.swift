@@ -164,15 +164,45 @@ extension SchemaReconciliation {
     ) throws {
         for column in try LateRenames(store).columns(of: table) {
             guard let place = present.first(where: { $0.element.name == column.own.local }) else { continue }
-            try connection.run(
-                "UPDATE logsync_column SET dropped = 1 WHERE table_id = ? AND id = ?", .integer(table.id),
-                .integer(Int64(column.own.id)))
-            let id = try add(place.element, called: column.told, at: place.offset, to: table)
-            changes.decided.append(id)
-            changes.renamedLate.append(
-                RenamedColumn(
-                    own: column.own.id, name: column.own.name, id: id, told: column.told,
-                    former: table.droppedColumns.filter { table.columnNames[$0].folded == column.told.folded }))
+            try take(Int64(column.own.id), for: column.told, place, in: table, &changes)
         }
+    }
+
+    /// Lets a column be the one that logs call so.
+    ///
+    /// - Parameter own: its id until now.
+    func take(
+        _ own: Int64, for told: String, _ place: (offset: Int, element: TableSchema.Column), in table: TrackedTable,
+        _ changes: inout ColumnChanges
+    ) throws {
+        try connection.run(
+            "UPDATE logsync_column SET dropped = 1 WHERE table_id = ? AND id = ?", .integer(table.id), .integer(own))
+        let id = try add(place.element, called: told, at: place.offset, to: table)
+        changes.decided.append(id)
+        changes.renamedLate.append(
+            RenamedColumn(
+                own: Int(own), name: table.columnNames[Int(own)], id: id, told: told,
+                former: table.droppedColumns.filter { table.columnNames[$0].folded == told.folded }))
+    }
+
+    /// Whether the name that a column gets is what other peers have called it from the beginning, as they skipped the one that
+    /// it has had here. Rows have values under that name, of which this store never had a column, and most of these are
+    /// this one's.
+    func isKnown(_ column: KnownColumn, as name: String, in table: TrackedTable) throws -> Bool {
+        guard try !isKey(column, of: table), !table.columnNames.contains(where: { $0.folded == name.folded }) else {
+            return false
+        }
+        let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
+        let clock = ClockTable(table: table, connection: connection)
+        var (same, other) = (0, 0)
+        for row in try connection.rows("SELECT row FROM \(table.clock) WHERE extra IS NOT NULL LIMIT 100000") {
+            guard let record = try clock.record(at: row[0].asInteger),
+                let cell = record.state.cellsByName.first(where: { $0.key.folded == name.folded })?.value,
+                let shown = store.shown(cell, table.name, name), record.digests.indices.contains(Int(column.id)),
+                case let digest = record.digests[Int(column.id)], digest != none
+            else { continue }
+            if digest == UInt32(truncatingIfNeeded: table.valueDigest.of(shown)) { same += 1 } else { other += 1 }
+        }
+        return same > other
     }
 }

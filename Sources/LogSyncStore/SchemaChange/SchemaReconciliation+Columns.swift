@@ -123,6 +123,8 @@ extension SchemaReconciliation {
                 if let new = try undecidable(column, added[index], in: table, schema) {
                     undecided.append(new)
                     try hold([new], in: table, &changes)
+                } else if try isKnown(column, as: added[index].element.name, in: table) {
+                    try take(column.id, for: added[index].element.name, added[index], in: table, &changes)
                 } else {
                     try rename(column, to: added[index].element, in: table)
                 }
