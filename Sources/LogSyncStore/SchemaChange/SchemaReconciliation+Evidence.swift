@@ -35,7 +35,6 @@ extension SchemaReconciliation {
     ) throws -> Agreement {
         var former: [UInt32: Int] = [:]
         let none = UInt32(truncatingIfNeeded: table.valueDigest.of(.null))
-        let clock = ClockTable(table: table, connection: connection)
         let written = countsWritten ? [] : try writtenRecords(of: table)
         var agreement = Agreement()
         for digest in try heldDigests(of: [column], in: table)[column.id]?.values.map(\.self) ?? [] where digest != none
@@ -43,11 +42,11 @@ extension SchemaReconciliation {
             former[digest, default: 0] += 1
             agreement.records += 1
         }
-        for row in try connection.rows("SELECT row FROM \(table.clock) LIMIT 100000") where !column.isUndecided {
-            guard !written.contains(row[0].asInteger), let record = try clock.record(at: row[0].asInteger),
-                record.digests.indices.contains(Int(column.id))
-            else { continue }
-            let digest = record.digests[Int(column.id)]
+        let records = try Statement("SELECT row, digests FROM \(table.clock) LIMIT 100000", on: connection)
+        while try !column.isUndecided && records.step() {
+            let digests = records.withBytes(1, ClockTable.digests)
+            guard digests.indices.contains(Int(column.id)), !written.contains(records.integer(0)) else { continue }
+            let digest = digests[Int(column.id)]
             guard digest != none else { continue }
             former[digest, default: 0] += 1
             agreement.records += 1

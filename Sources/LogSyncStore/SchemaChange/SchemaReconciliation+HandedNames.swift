@@ -22,8 +22,9 @@ extension SchemaReconciliation {
         func found(_ column: KnownColumn, as new: TableSchema.Column) throws -> Agreement? {
             guard new.declaredType == column.type, new.name.folded != column.name.folded else { return nil }
             let moved = try agreement(of: column, with: new.name, in: table, schema, countsWritten: true)
+            guard moved.same > 0 else { return nil }
             let stayed = try agreement(of: column, with: column.name, in: table, schema, countsWritten: true)
-            return moved.same > 0 && stayed.same * 2 < moved.same ? moved : nil
+            return stayed.same * 2 < moved.same ? moved : nil
         }
         for first in columns {
             let candidates = try added.compactMap { new in try found(first, as: new).map { (new, $0) } }
