@@ -7,6 +7,8 @@ import LogSyncState
 /// A program that skips a release makes the changes of several at once. Where its rows hold nothing that tells, as in an empty
 /// table, a column that was renamed goes here, and another comes; one that was added and then renamed comes under its last name
 /// alone. A peer that has had each release knows better, and what it says may arrive after this store has looked at the schema.
+/// Names may have gone from one column to another besides: then it is said of all columns at once what they are, and counts
+/// where no row here has told (``UnprovenColumns``).
 struct LateRenames {
     /// A column that is there under a first name of its own.
     struct Column {
@@ -35,6 +37,7 @@ struct LateRenames {
         let keys = Set(table.orderedKeyNames.map { $0.folded })
         let renames = Renames(connection)
         let list = try renames.names(of: table.schema, in: table.name)
+        if let list, case let columns = try unproven(list, keys, of: table), !columns.isEmpty { return columns }
         var taken: Set<String> = []
         let found = try table.columns.compactMap { column -> Column? in
             guard let told = try renames.told(column.local, in: table.name), !present.contains(told.folded),
@@ -50,6 +53,24 @@ struct LateRenames {
             return isLate ? Column(own: column, told: told) : nil
         }
         return try found.isEmpty || !UndecidedColumns(connection).of(table.id).isEmpty ? [] : found
+    }
+
+    /// The columns that are others than their names alone have told.
+    ///
+    /// - Parameters:
+    ///   - list: what the columns are, by lower-case name.
+    ///   - keys: the names in logs of the key's columns, in lower case.
+    private func unproven(_ list: [String: String], _ keys: Set<String>, of table: TrackedTable) throws -> [Column] {
+        let columns = table.columns.compactMap { column in
+            list[column.local.folded].flatMap { told in
+                told.folded == column.name.folded ? nil : Column(own: column, told: told)
+            }
+        }
+        let unproven = UnprovenColumns(connection)
+        let isUnproven = try columns.allSatisfy { column in
+            try !keys.contains(column.own.name.folded) && unproven.contains(column.own, of: table)
+        }
+        return try isUnproven && UndecidedColumns(connection).of(table.id).isEmpty ? columns : []
     }
 
     /// Whether this store has skipped the name that a column had before, and that it has never heard of here. A name under
@@ -99,47 +120,89 @@ struct RenamedColumn {
     let id: Int
     /// Its name in logs from now on.
     let told: String
-    /// The ids under which the column that it is was here before.
+    /// The ids under which the column that it is was here before, and has been dropped since.
     let former: [Int]
 
-    /// Lets a record say of the column what it says of the one that it is, by that name, and keep by the other name what it
-    /// says of it. What a program has put there stays: it is recorded again, unless another peer's write is later.
-    func move(
-        in record: inout ClockRecord, _ present: TableReader.Row?, in table: TrackedTable, _ store: OpenStore
-    ) throws {
-        let shownRows = ShownRows(store)
+    /// What a record says of it until now.
+    fileprivate struct Written {
+        var cell: CellState
+        /// What the row holds there; nil where it is not there.
+        var digest: UInt32?
+        /// Whether that is not what was recorded.
+        var isChanged: Bool
+        /// That, as logs have it, where it is as recorded.
+        var shown: Value?
+
+        /// Whether a program has written it after what is known of the column that it is, or since it was recorded.
+        ///
+        /// - Parameters:
+        ///   - stamps: of what is known of that column. What one transaction has written to both, it has written there by
+        ///     mistake.
+        ///   - isAnother: whether what it was until now is another column, so that other peers' writes are that one's.
+        func isLater(than stamps: [Stamp], isAnother: Bool, _ state: RowClock, _ store: OpenStore) -> Bool {
+            if isChanged { return true }
+            let own = isAnother ? cell.stamps.filter { $0.peer == store.own } : cell.stamps
+            guard !cell.isFilled(state), let last = own.max(by: store.precedes) else { return false }
+            return stamps.max(by: store.precedes).map { !store.precedes(last, $0) } ?? true
+        }
+    }
+
+    fileprivate func written(
+        in record: inout ClockRecord, _ present: TableReader.Row?, of table: TrackedTable, _ store: OpenStore
+    ) throws -> Written {
         let position = table.columns.firstIndex { $0.id == id }
         let digest = position.flatMap { place in
             present.map { UInt32(truncatingIfNeeded: $0.digests[place]) }
         }
-        let isAsRecorded = own < record.digests.count && record.digests[own] == digest
+        let recorded = own < record.digests.count ? record.digests[own] : nil
         let shown = try position.flatMap { place in
-            try isAsRecorded ? present.map { try shownRows.identityValue($0.values[place], place, in: table) } : nil
+            try recorded != nil && recorded == digest
+                ? present.map { try ShownRows(store).identityValue($0.values[place], place, in: table) } : nil
         }
-        let name = record.state.cellsByName.keys.first { $0.folded == told.folded } ?? told
-        var cell = record.state.cellsByName.removeValue(forKey: name) ?? CellState()
-        let written = record.state.take(own, shown)
-        let isFilled = written.isFilled(record.state)
-        let latest = (cell.stamps + former.flatMap { record.state.cell($0).stamps }).max(by: store.precedes)
-        let isLater = written.stamps.max(by: store.precedes).map { last in
-            latest.map { store.precedes($0, last) } ?? true
+        let cell = record.state.take(own, shown)
+        return Written(cell: cell, digest: digest, isChanged: recorded != nil && recorded != digest, shown: shown)
+    }
+}
+
+extension [RenamedColumn] {
+    /// Lets a record say of each column what it says of the one that it is, by that name, and keep by the other name what it
+    /// says of it. What a program has put there stays: it is recorded again, unless another peer's write is later.
+    ///
+    /// What a column is may be one of the others until now, so what all of them hold is taken out first.
+    func move(
+        in record: inout ClockRecord, _ present: TableReader.Row?, in table: TrackedTable, _ store: OpenStore
+    ) throws {
+        let found = try map { try $0.written(in: &record, present, of: table, store) }
+        // Those of which none of the others is what they were.
+        var left = zip(self, found).map { (name: $0.name, cell: $1.cell) }
+        for (column, written) in zip(self, found) {
+            let name = record.state.cellsByName.keys.first { $0.folded == column.told.folded } ?? column.told
+            var cell = record.state.cellsByName.removeValue(forKey: name) ?? CellState()
+            if let other = left.firstIndex(where: { $0.name.folded == column.told.folded }) {
+                cell.add(left.remove(at: other).cell)
+            }
+            let isWritten = written.isLater(
+                than: cell.stamps + column.former.flatMap { record.state.cell($0).stamps },
+                isAnother: contains { $0.told.folded == column.name.folded }, record.state, store)
+            for id in column.former { cell.add(record.state.take(id, isWritten ? nil : written.shown)) }
+            if !cell.isEmpty { record.state.cellsByName[column.told] = cell }
+            guard let digest = written.digest, let present,
+                let identity = try record.named ?? ShownRows(store).spelledIdentity(present, in: table)
+            else { continue }
+            // What it is not said to have held was written since.
+            try HeldValues(of: table, on: store.connection)
+                .note(isWritten ? ~digest : digest, of: column.told, in: identity)
         }
-        let isWritten = !isFilled && isLater == true || own < record.digests.count && !isAsRecorded
-        for id in former {
-            let old = record.state.take(id, isWritten ? nil : shown)
-            cell.versions += old.versions
-            cell.additions += old.additions
+        for (name, cell) in left where !cell.isEmpty {
+            record.state.cellsByName[name, default: CellState()].add(cell)
         }
-        if !cell.isEmpty { record.state.cellsByName[told] = cell }
-        if !written.isEmpty {
-            record.state.cellsByName[table.columnNames[own], default: CellState()].versions += written.versions
-            record.state.cellsByName[table.columnNames[own]]?.additions += written.additions
-        }
-        guard let digest, let present,
-            let identity = try record.named ?? shownRows.spelledIdentity(present, in: table)
-        else { return }
-        // What it is not said to have held was written since.
-        try HeldValues(of: table, on: store.connection).note(isWritten ? ~digest : digest, of: told, in: identity)
+    }
+}
+
+extension CellState {
+    fileprivate mutating func add(_ other: CellState) {
+        versions += other.versions
+        additions += other.additions
     }
 }
 
@@ -162,27 +225,32 @@ extension SchemaReconciliation {
     func renameLate(
         _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable, _ changes: inout ColumnChanges
     ) throws {
-        for column in try LateRenames(store).columns(of: table) {
-            guard let place = present.first(where: { $0.element.name == column.own.local }) else { continue }
-            try take(Int64(column.own.id), for: column.told, place, in: table, &changes)
+        let columns = try LateRenames(store).columns(of: table).compactMap { column in
+            present.first { $0.element.name == column.own.local }.map { (Int64(column.own.id), column.told, $0) }
         }
+        try take(columns, in: table, &changes)
     }
 
-    /// Lets a column be the one that logs call so.
+    /// Lets columns be the ones that logs call so, each of which another of them may have been.
     ///
-    /// - Parameter own: its id until now.
+    /// - Parameter columns: by their ids until now.
     func take(
-        _ own: Int64, for told: String, _ place: (offset: Int, element: TableSchema.Column), in table: TrackedTable,
-        _ changes: inout ColumnChanges
+        _ columns: [(own: Int64, told: String, place: (offset: Int, element: TableSchema.Column))],
+        in table: TrackedTable, _ changes: inout ColumnChanges
     ) throws {
-        try connection.run(
-            "UPDATE logsync_column SET dropped = 1 WHERE table_id = ? AND id = ?", .integer(table.id), .integer(own))
-        let id = try add(place.element, called: told, at: place.offset, to: table)
-        changes.decided.append(id)
-        changes.renamedLate.append(
-            RenamedColumn(
-                own: Int(own), name: table.columnNames[Int(own)], id: id, told: told,
-                former: table.droppedColumns.filter { table.columnNames[$0].folded == told.folded }))
+        for column in columns {
+            try connection.run(
+                "UPDATE logsync_column SET dropped = 1 WHERE table_id = ? AND id = ?", .integer(table.id),
+                .integer(column.own))
+        }
+        for column in columns {
+            let id = try add(column.place.element, called: column.told, at: column.place.offset, to: table)
+            changes.decided.append(id)
+            changes.renamedLate.append(
+                RenamedColumn(
+                    own: Int(column.own), name: table.columnNames[Int(column.own)], id: id, told: column.told,
+                    former: table.droppedColumns.filter { table.columnNames[$0].folded == column.told.folded }))
+        }
     }
 
     /// Whether the name that a column gets is what other peers have called it from the beginning, as they skipped the one that

@@ -124,7 +124,7 @@ extension SchemaReconciliation {
                     undecided.append(new)
                     try hold([new], in: table, &changes)
                 } else if try isKnown(column, as: added[index].element.name, in: table) {
-                    try take(column.id, for: added[index].element.name, added[index], in: table, &changes)
+                    try take([(column.id, added[index].element.name, added[index])], in: table, &changes)
                 } else {
                     try rename(column, to: added[index].element, in: table)
                 }
@@ -194,7 +194,14 @@ extension SchemaReconciliation {
                 .integer(table.id), .text(column.name), .integer(Int64(ordinal)))
         }
         if undecided.isEmpty { try tell(schema, of: table) }
+        if try adopted == nil && before.map(\.name) != columns(of: table).map(\.name) && !hasRecords(table) {
+            try UnprovenColumns(connection).note(table)
+        }
         return changes
+    }
+
+    private func hasRecords(_ table: TrackedTable) throws -> Bool {
+        try connection.integer("SELECT 1 FROM \(table.clock) LIMIT 1") != nil
     }
 
     /// Notes the types that columns have now; those of keys are noted by then. Returns the columns, by table and column id, that
@@ -342,7 +349,7 @@ extension SchemaReconciliation {
             let position = row[0].asInteger
             guard var record = try clock.record(at: position) else { continue }
             let present = try continued.row(of: record, at: position)?.row
-            for column in changes.renamedLate { try column.move(in: &record, present, in: table, store) }
+            try changes.renamedLate.move(in: &record, present, in: table, store)
             if !dropped.isEmpty {
                 for id in dropped where id < record.digests.count { record.digests[id] = 0 }
                 // A row that was changed meanwhile differs in some column, which is enough to be recorded.
