@@ -35,14 +35,16 @@ struct KeyMigrationGenerator {
                 column.domain == .integers && column.type == "INTEGER" && column.defaultSQL == nil && !column.isNotNull
                     && schema.isFree(column.name, of: table.name)
             }
-            let named = schema.tables.filter { parents.contains($0.logName) }
+            let named = schema.tables.filter { parents.contains($0.logName) }.sorted { $0.logName < $1.logName }
             guard !numbers.isEmpty, !named.isEmpty else { return nil }
             var remake = Remake(from: table, to: table)
-            let name = random.pick(numbers).name
-            for index in remake.to.columns.indices where remake.to.columns[index].name == name {
+            let column = random.pick(numbers)
+            // Programs that declare it a reference to rows of different tables contradict each other, which nothing can settle.
+            let number = "\(table.logName).\(column.logName)".utf8.reduce(0) { $0 + Int($1) }
+            for index in remake.to.columns.indices where remake.to.columns[index].name == column.name {
                 remake.to.columns[index].domain = .references
                 remake.to.columns[index].reference = ReferenceModel(
-                    parent: random.pick(named).name, onDelete: random.pick([.noAction, .cascade, .setNull]))
+                    parent: named[number % named.count].name, onDelete: random.pick([.noAction, .cascade, .setNull]))
             }
             return .remake(remake)
         default:

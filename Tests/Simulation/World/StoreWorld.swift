@@ -79,7 +79,7 @@ final class StoreWorld: World {
             peers[peer].awake(now)
             try peers[peer].embed(statements)
             // What such a write makes room for comes with the next step of any kind.
-            _ = try peers[peer].store.record()
+            try record(peers[peer])
             try harvest(peer)
             try check(peer)
         case .write(let peer, let statements, let ending):
@@ -87,24 +87,24 @@ final class StoreWorld: World {
             try peers[peer].app.transaction(statements, ending: ending)
         case .record(let peer):
             peers[peer].awake(now)
-            _ = try peers[peer].store.record()
+            try record(peers[peer])
             try harvest(peer)
             try check(peer)
         case .send(let from, let to):
             peers[from].awake(now)
-            _ = try peers[from].store.record()
+            try record(peers[from])
             try harvest(from)
             peers[to].arrived.formUnion(peers[from].oracle.vector)
         case .sync(let peer): try sync(peer, trace)
         case .policy(let peer, let target, let policy):
             peers[peer].awake(now)
-            _ = try peers[peer].store.record()
+            try record(peers[peer])
             try Hand.set(target, policy, peers[peer].store)
             try harvest(peer)
             try check(peer)
         case .settle(let peer, let choice):
             peers[peer].awake(now)
-            _ = try peers[peer].store.record()
+            try record(peers[peer])
             try Hand.settle(peers[peer].store, peers[peer].schema.inLogNames, choice: choice)
             try harvest(peer)
             try check(peer)
@@ -118,7 +118,7 @@ final class StoreWorld: World {
                 isAlone = migration.isGuessed || random.chance(70) || migration.tangles(with: peers[peer].unseen)
             }
             if isAlone {
-                _ = try peers[peer].store.record()
+                try record(peers[peer])
                 try harvest(peer)
                 peers[peer].unseen = []
             }
@@ -129,19 +129,30 @@ final class StoreWorld: World {
             peers[peer].schema = schema
             if random.chance(30) { try peers[peer].reopen() }
             if !migration.isGuessed, random.chance(30) { return peers[peer].unseen.append(migration) }
-            _ = try peers[peer].store.record()
+            try record(peers[peer])
             if case let recorded = try harvest(peer), isAlone, let fault = migration.fault(of: recorded) {
                 throw Failure(.recording, "\(peers[peer].model.name): \(fault)")
             }
             try check(peer)
         case .retire(let peer, let other):
             peers[peer].awake(now)
-            _ = try peers[peer].store.record()
+            try record(peers[peer])
             try peers[peer].store.retire(peers[other].id)
             try harvest(peer)
             try check(peer)
         case .crash(let death, let peer): if death.kind.isOfStore { peers[peer].death = death }
         case .fault, .lie, .backUp, .restore, .snapshot, .compact, .copy: break
+        }
+    }
+
+    /// Records what a peer's programs wrote. One that seems to be making a table anew is given the minute that it is waited for.
+    private func record(_ peer: StorePeer) throws {
+        do {
+            _ = try peer.store.record()
+        } catch let error as LogSyncError where error.code == .locked {
+            now += 61_000
+            peer.awake(now)
+            _ = try peer.store.record()
         }
     }
 
@@ -185,7 +196,7 @@ final class StoreWorld: World {
         simulation_vfs_track_unsynced(0)
         if let thrown { throw thrown }
         try harvest(index)
-        _ = try peer.store.record()
+        try record(peer)
         try harvest(index)
         try check(index)
     }
@@ -193,7 +204,7 @@ final class StoreWorld: World {
     private func importAll(_ index: Int) throws {
         let peer = peers[index]
         peer.awake(now)
-        _ = try peer.store.record()
+        try record(peer)
         try harvest(index)
         while true {
             var batch = nextBatch(peer)
@@ -242,7 +253,7 @@ final class StoreWorld: World {
                 now += 1
                 peers[index].skew = 0
                 peers[index].awake(max(now, ledger.latest + 1))
-                _ = try peers[index].store.record()
+                try record(peers[index])
                 try harvest(index)
             }
             now = max(now, ledger.latest + 1)
