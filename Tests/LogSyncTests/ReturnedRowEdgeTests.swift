@@ -248,4 +248,14 @@ import Testing
         await beside.close()
         try await expect("SELECT title FROM item ORDER BY id", ["one", "zwei"])
     }
+
+    @Test("A row whose identity cannot be read is not deleted: it would come back as another one")
+    func unreadable() async throws {
+        try await a.pool.write { db in
+            let id = try Int.fetchOne(db, sql: "SELECT id FROM logsync_table WHERE name = 'item'") ?? 0
+            try db.execute(sql: "ALTER TABLE logsync_clock_\(id) RENAME COLUMN identity TO away")
+        }
+        await #expect(throws: DatabaseError.self) { try await group("DELETE FROM item WHERE id = 1") }
+        #expect(try await rows("SELECT title FROM item ORDER BY id", a) == ["one", "two"])
+    }
 }

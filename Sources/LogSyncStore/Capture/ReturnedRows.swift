@@ -49,13 +49,20 @@ package struct ReturnedRows {
                 else { return nil }
                 // Past GRDB, which is in the middle of the statement whose trigger asks.
                 let connection = Connection(handle)
-                let id = try? connection.integer(
-                    "SELECT id FROM main.logsync_table WHERE name = ? COLLATE NOCASE AND identity = ?", .text(table),
-                    .text(TrackedTable.IdentityKind.surrogate.rawValue))
-                guard let id else { return nil }
-                let identity = try? connection.scalar(
-                    "SELECT identity FROM main.logsync_clock_\(id) WHERE row = ?", .integer(integer))
-                if case .blob(let bytes)? = identity { return Data(bytes) }
+                do {
+                    let id = try connection.integer(
+                        "SELECT id FROM main.logsync_table WHERE name = ? COLLATE NOCASE AND identity = ?",
+                        .text(table), .text(TrackedTable.IdentityKind.surrogate.rawValue))
+                    guard let id else { return nil }
+                    let identity = try connection.scalar(
+                        "SELECT identity FROM main.logsync_clock_\(id) WHERE row = ?", .integer(integer))
+                    if case .blob(let bytes)? = identity { return Data(bytes) }
+                } catch {
+                    // Without an identity the row would come back as another one.
+                    let isStore = try connection.integer(
+                        "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE name = 'logsync_table')")
+                    if isStore == 1 { throw error }
+                }
                 return nil
             })
     }
