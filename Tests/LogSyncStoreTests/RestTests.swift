@@ -104,8 +104,11 @@ struct RestTests {
         #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
     }
 
-    /// A database with a log, of which a program has made another file that stands in its place; and the log of a third.
-    private func replaced() throws -> (app: Connection, files: OpenFiles, path: String, otherLog: Data) {
+    /// A database with a log, in whose place stands the file that a program has made of another, or a copy of its own file
+    /// without the log; and the log of a third.
+    private func replaced(
+        byCopy isCopy: Bool = false
+    ) throws -> (app: Connection, files: OpenFiles, path: String, otherLog: Data) {
         let (path, other) = (folder.path + "/b.db", folder.path + "/c.db")
         let app = try TestPeer.open(path)
         try app.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES('one')")
@@ -113,9 +116,14 @@ struct RestTests {
         let program = try TestPeer.open(other)
         try program.execute("PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES('two')")
         let log = try Data(contentsOf: URL(fileURLWithPath: other + "-wal"))
-        try program.execute("VACUUM INTO '\(folder.path)/d.db'")
+        let made = folder.path + "/d.db"
+        if isCopy {
+            try FileManager.default.copyItem(atPath: path, toPath: made)
+        } else {
+            try program.execute("VACUUM INTO '\(made)'")
+        }
         TestPeer.close(program)
-        #expect(rename(folder.path + "/d.db", path) == 0)
+        #expect(rename(made, path) == 0)
         try app.disableCheckpointOnClose()
         return (app, files, path, log)
     }
@@ -126,6 +134,16 @@ struct RestTests {
         TestPeer.close(app)
         #expect(log.remove())
         #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
+    }
+
+    @Test func `a log stays beside a copy of its database as it stood without it`() throws {
+        let (app, files, path, _) = try replaced(byCopy: true)
+        let log = try #require(files.strandedLog())
+        TestPeer.close(app)
+        #expect(!log.remove())
+        let copy = try TestPeer.open(path)
+        defer { TestPeer.close(copy) }
+        #expect(try copy.integer("SELECT count(*) FROM t WHERE x = 'one'") == 1)
     }
 
     @Test func `a log that was copied into the file of the one before it stays`() throws {
