@@ -225,9 +225,12 @@ extension SchemaReconciliation {
     func renameLate(
         _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable, _ changes: inout ColumnChanges
     ) throws {
-        let columns = try LateRenames(store).columns(of: table).compactMap { column in
+        let late = try LateRenames(store).columns(of: table)
+        let columns = late.compactMap { column in
             present.first { $0.element.name == column.own.local }.map { (Int64(column.own.id), column.told, $0) }
         }
+        // One that is left alone for now may be what another of them is.
+        guard columns.count == late.count else { return }
         try take(columns, in: table, &changes)
     }
 
