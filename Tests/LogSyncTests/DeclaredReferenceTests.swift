@@ -57,6 +57,11 @@ struct DeclaredReferenceTests {
                 last: "UPDATE t SET p_id = 1 WHERE uid = 'ta'", query: shown,
                 expected: ["new pa", "old pa", "t1 p1", "ta p1", "tb pb"]),
             Story(
+                name: "by a rebuild that numbers the rows anew", schema: children, first: own("a"), second: own("b"),
+                migration: declared.replacing("SELECT id,", with: "SELECT id+100,"),
+                new: "INSERT INTO t(p_id,uid) VALUES(2,'new')", old: "INSERT INTO t(p_id,uid) VALUES(3,'old')",
+                query: shown, expected: ["new pa", "old pa", "t1 p1", "ta pa", "tb pb"]),
+            Story(
                 name: "on one peer alone", schema: children, first: own("a"), second: own("b"), migration: declared,
                 later: nil, new: "INSERT INTO t(p_id,uid) VALUES(2,'new')",
                 old: "UPDATE t SET p_id = 1 WHERE uid = 'tb'",
