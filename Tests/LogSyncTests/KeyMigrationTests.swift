@@ -238,30 +238,32 @@ struct KeyMigrationTests {
     }
 
     private static let numbered =
-        "CREATE TABLE t(id INTEGER PRIMARY KEY, note TEXT, grp TEXT DEFAULT 'g', uid TEXT NOT NULL)"
-    private static let named = "CREATE TABLE t(note TEXT, grp TEXT DEFAULT 'g', uid TEXT PRIMARY KEY NOT NULL)"
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, note TEXT, grp TEXT DEFAULT 'g', hrp TEXT DEFAULT 'g', uid TEXT NOT NULL)"
+    private static let named =
+        "CREATE TABLE t(note TEXT, grp TEXT DEFAULT 'g', hrp TEXT DEFAULT 'g', uid TEXT PRIMARY KEY NOT NULL)"
 
-    /// An integer that is not replicated comes or goes, and all columns after it are at other places.
+    /// An integer that is not replicated comes or goes, and all columns after it are at other places, which tell where
+    /// two hold the same.
     @Test(
-        "A column that is renamed in the same go is what it was, as where somebody looks in between",
+        "Columns that are renamed in the same go are what they were, as where somebody looks in between",
         arguments: [true, false])
     func renamedWithTheKey(losesInteger: Bool) async throws {
         let world = try World()
         let a = try world.machine("a")
-        let columns = losesInteger ? "id, note, grp, uid" : "note, grp, uid"
+        let columns = losesInteger ? "id, note, grp, hrp, uid" : "note, grp, hrp, uid"
         try a.execute(
             (losesInteger ? Self.numbered : Self.named) + "; INSERT INTO t(note, uid) VALUES('1', 'x'), ('2', 'y')")
         try await a.initialize()
         let b = try await world.clone("b")
-        let names = (losesInteger ? Self.numbered : Self.named).replacing("grp", with: "grpx")
+        let names = (losesInteger ? Self.numbered : Self.named).replacing("rp", with: "rpx")
         let steps = [
             "CREATE TEMP TABLE away AS SELECT * FROM t; DROP TABLE t; \(names);"
-                + "INSERT INTO t(\(columns.replacing("grp", with: "grpx"))) SELECT \(columns) FROM away; DROP TABLE away",
+                + "INSERT INTO t(\(columns.replacing("rp", with: "rpx"))) SELECT \(columns) FROM away; DROP TABLE away",
             Self.rebuild(
                 "t",
                 String(
-                    (losesInteger ? Self.named : Self.numbered).replacing("grp", with: "grpx").dropFirst(15).dropLast()),
-                losesInteger ? "SELECT note, grpx, uid" : "SELECT NULL, note, grpx, uid"),
+                    (losesInteger ? Self.named : Self.numbered).replacing("rp", with: "rpx").dropFirst(15).dropLast()),
+                losesInteger ? "SELECT note, grpx, hrpx, uid" : "SELECT NULL, note, grpx, hrpx, uid"),
         ]
         for step in steps {
             try a.execute(step)
@@ -272,7 +274,7 @@ struct KeyMigrationTests {
         try b.execute("UPDATE t SET grpx = 'by b' WHERE uid = 'x'")
         try await settle(a, b)
         for machine in [a, b] {
-            #expect(try rows("SELECT uid || grpx FROM t ORDER BY 1", machine) == ["xby b", "yg"])
+            #expect(try rows("SELECT uid || grpx || hrpx FROM t ORDER BY 1", machine) == ["xby bg", "ygg"])
             let findings = try await Replicator.doctor(machine.path, configuration: machine.configuration).findings
             #expect(findings.filter { $0.severity != .note }.isEmpty, "\(findings)")
         }
