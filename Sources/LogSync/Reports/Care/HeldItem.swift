@@ -61,10 +61,8 @@ extension HeldItem {
     /// - Parameter store: the path of the store that holds it.
     package func help(at store: String) -> String {
         func command(_ name: String) -> String {
-            // What a peer without a name is called by is no name of it.
-            let who = peer == PeerName(id: peer.id, name: nil) ? peer.id.description : peer.name
-            return "logsync peers \(name) \(StoreStatus.UndecidedTable.quoted(store)) "
-                + StoreStatus.UndecidedTable.quoted(who)
+            "logsync peers \(name) \(StoreStatus.UndecidedTable.quoted(store)) "
+                + StoreStatus.UndecidedTable.quoted(peer.name)
         }
         return switch reason {
         case .dependency:
