@@ -76,7 +76,7 @@ extension SchemaReconciliation {
         let known = try columns(of: table)
         let isTaken = Set(known.map { $0.name.folded } + followed.map { $0.name.folded })
         var added = present.filter { !isTaken.contains($0.element.name.folded) }
-        let places = try ColumnPlaces(known + pseudonyms, present)
+        let places = ColumnPlaces(known + pseudonyms, present)
         for column in left {
             guard
                 let index = try successor(
