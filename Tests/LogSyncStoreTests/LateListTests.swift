@@ -13,11 +13,8 @@ struct LateListTests {
         /// What a user says after the first, where values tell of none.
         var decided: [Renaming] = []
 
-        static func rebuild(_ columns: String, _ values: String) -> String {
-            """
-            CREATE TABLE made(\(columns)); INSERT INTO made SELECT \(values) FROM t; DROP TABLE t;
-            ALTER TABLE made RENAME TO t;
-            """
+        private static func rebuild(_ columns: String, _ values: String) -> String {
+            LateRenameTests.KeyRename.rebuild(columns, values)
         }
 
         static let all = [
