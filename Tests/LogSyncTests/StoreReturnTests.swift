@@ -112,6 +112,28 @@ struct StoreReturnTests {
         #expect(try #require(found) >= .seconds(10) && #require(found) < .seconds(11))
     }
 
+    @Test("One whose log may be yet to come is given ten seconds, and two when the log is there")
+    func logToCome() throws {
+        let queue = try database()
+        try commit(queue, 0)
+        let log = try Data(contentsOf: URL(fileURLWithPath: path + "-wal"))
+        let data = try Data(contentsOf: URL(fileURLWithPath: path))
+        try queue.close()
+        for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+        try data.write(to: URL(fileURLWithPath: path))
+        let arrival = StoreReturn.pause * 39
+        let found = try wait(isInUse: false) {
+            if StoreReturn.pause * $0 == arrival { try log.write(to: URL(fileURLWithPath: path + "-wal")) }
+        }
+        #expect(found == arrival + .seconds(2))
+    }
+
+    @Test("One that has no log is opened after ten seconds")
+    func withoutLog() throws {
+        try database().close()
+        #expect(try wait(isInUse: false) { _ in } == .seconds(10))
+    }
+
     @Test("A database that is being copied is not opened, though programs look into it meanwhile")
     func copiedDatabase() throws {
         let found = try wait(isInUse: true) { look in
@@ -136,7 +158,7 @@ struct StoreReturnTests {
         while !coming.observe(now: start + .seconds(3600) + StoreReturn.pause * looks, isInUse: { _ in false }) {
             looks += 1
         }
-        #expect(StoreReturn.pause * looks == .seconds(2))
+        #expect(StoreReturn.pause * looks == .seconds(10))
     }
 
     @Test("That it is waited for is said at once, then from fifteen seconds on, and ever more rarely")

@@ -183,7 +183,7 @@ extension Replicator {
                 .locked,
                 """
                 \(path) is being put into place; it is opened when nothing beside it has changed for two seconds, or \
-                programs are seen to write it for ten
+                for ten where it has no -wal yet, or programs are seen to write it for ten
                 """,
                 help: "Stop the daemon before a restore")
         }

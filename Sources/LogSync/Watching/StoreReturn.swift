@@ -5,8 +5,8 @@ import LogSyncModel
 ///
 /// What restores a database puts its files into place one after the other, and may take its time for each. A database that
 /// is opened before its log is there is an older state of itself, and its log comes to lie over the one that was opened. So
-/// it is opened only when nothing beside it has changed for two seconds, and for ten where the log ends in the middle of a
-/// frame, as one does whose copying has stalled.
+/// it is opened only when nothing beside it has changed for two seconds, and for ten where the log may be yet to come: where
+/// there is none, or it ends in the middle of a frame, as one does whose copying has stalled.
 ///
 /// Programs may be writing it already, and never leave it alone for so long. To open it beside them is no risk: they took it
 /// for whole and have written it, and what was still to come would be lost or spoil it whether it is opened here or not. So
@@ -114,7 +114,8 @@ struct StoreReturn {
             return true
         }
         arrival = arrival ?? now
-        if time - lastChange >= (isLogWhole ? Self.quiet : Self.patience) { return true }
+        let isLogThere = isLogWhole && files[path + "-wal"] != nil
+        if time - lastChange >= (isLogThere ? Self.quiet : Self.patience) { return true }
         guard isLogWhole else { return false }
         return signs >= Self.necessarySigns && time - lastReplacement >= Self.patience
             || wholeCount >= Self.necessarySigns && time - lastDatabaseChange >= Self.longPatience
