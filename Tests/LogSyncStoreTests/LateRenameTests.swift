@@ -147,6 +147,7 @@ struct LateRenameTests {
             try a.write("ALTER TABLE t \(change)")
             try a.record()
         }
+        try a.write("INSERT INTO t(id, v) VALUES(5, 'y5')")
         try b.pull(from: a)
         try b.record()
         try b.write("INSERT OR REPLACE INTO t(id, v) VALUES(1, 'v2')")
@@ -154,8 +155,8 @@ struct LateRenameTests {
             try a.pull(from: b)
             try b.pull(from: a)
         }
-        #expect(try a.strings("SELECT v FROM t") == ["NULL"])
-        #expect(try b.strings("SELECT v FROM t") == ["v2"])
+        #expect(try a.strings("SELECT v FROM t ORDER BY id") == ["NULL", "y5"])
+        #expect(try b.strings("SELECT v FROM t ORDER BY id") == ["v2", "NULL"])
     }
 
     @Test("Nor is one that the peer has met whose release gives its name to another, though it never had it")

@@ -116,6 +116,30 @@ struct ReinsertedParentTests {
         }
     }
 
+    @Test("Saving a row reads none of those that refer to it")
+    func cost() throws {
+        func cost(of write: String, items: Int) throws -> UInt64 {
+            let (a, _) = try pair(Self.items)
+            try a.write(
+                """
+                WITH i(n) AS (VALUES(1) UNION ALL SELECT n + 1 FROM i WHERE n < \(items))
+                INSERT INTO items(list_id, t) SELECT 1, 'more ' || n FROM i
+                """)
+            try a.record()
+            try a.write(write)
+            let begin = processorTime()
+            try a.record()
+            return processorTime() - begin
+        }
+        let save = """
+            BEGIN; CREATE TEMP TABLE saved AS SELECT * FROM lists; DELETE FROM lists;
+            INSERT INTO lists SELECT id, name || '!' FROM saved; DROP TABLE saved; COMMIT
+            """
+        _ = try cost(of: save, items: 10)
+        let (few, many) = (try cost(of: save, items: 10), try cost(of: save, items: 10_000))
+        #expect(many < few * 24, "\(few), \(many)")
+    }
+
     @Test(
         "A row that takes the number of one to which nothing referred any more is another row",
         arguments: [

@@ -88,11 +88,15 @@ import Testing
         for later in ["a", "b"] {
             for fill in [
                 "", "UPDATE t SET z = 'filled';",
-                "UPDATE t SET z = 'f' WHERE k = 'a'; UPDATE t SET z = 'f' WHERE k = 'b';",
+                """
+                UPDATE t SET z = 'f' WHERE k = 'a'; UPDATE t SET z = 'f' WHERE k = 'b'; \
+                UPDATE t SET z = 'f' WHERE k = 'c';
+                """,
             ] {
                 let folder = try TestFolder()
                 let a = try TestPeer(
-                    folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, x); INSERT INTO t VALUES('a', 1), ('b', 2)")
+                    folder, "a",
+                    sql: "CREATE TABLE t(k TEXT PRIMARY KEY, x); INSERT INTO t VALUES('a', 1), ('b', 2), ('c', 3)")
                 let b = try TestPeer(folder, "b", cloning: a)
                 try a.write("ALTER TABLE t ADD COLUMN z;" + fill)
                 try b.write("ALTER TABLE t ADD COLUMN z;" + fill)
@@ -106,7 +110,8 @@ import Testing
                 try second.write("UPDATE t SET z = 'last' WHERE k = 'b'")
                 try agree(a, b)
                 for peer in [a, b] {
-                    #expect(try peer.strings("SELECT z FROM t ORDER BY k") == ["only", "last"], "\(fill), \(later)")
+                    let written = try peer.strings("SELECT z FROM t WHERE k <> 'c' ORDER BY k")
+                    #expect(written == ["only", "last"], "\(fill), \(later)")
                 }
             }
         }
