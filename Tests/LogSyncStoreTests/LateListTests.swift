@@ -3,8 +3,9 @@ import Testing
 
 @testable import LogSyncStore
 
-/// Columns whose names have gone to others in releases that one peer runs at once, before any of its rows was recorded.
-@Suite("Columns of a table without records that another peer has followed")
+/// Columns whose names have gone to others in releases that one peer runs at once, before any of its rows was recorded, or that
+/// have come in one of them.
+@Suite("Columns of which another peer has followed what this one has skipped")
 struct LateListTests {
     struct Releases: CustomTestStringConvertible, Sendable {
         var testDescription: String
@@ -78,5 +79,104 @@ struct LateListTests {
         }
         #expect(try a.record() == nil)
         #expect(try b.record() == nil)
+    }
+
+    /// What was `x` is `x1` in the second release; the third has another `x`.
+    private static let added = [
+        "ALTER TABLE t ADD x TEXT;", "ALTER TABLE t RENAME x TO x1;", "ALTER TABLE t ADD x TEXT;",
+    ]
+
+    @Test(
+        "are that of a peer, too, whose rows were there when a name came and went that has come to another since",
+        arguments: [true, false], [true, false])
+    func skipped(writesFirst: Bool, looksInBetween: Bool) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a",
+            sql: "CREATE TABLE t(k TEXT PRIMARY KEY, n INT); INSERT INTO t VALUES('r1', 1), ('r2', 2), ('r3', 3)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write(Self.added[0])
+        try a.record()
+        try a.write("INSERT INTO t(k, x) VALUES('a1', 'a1 first'); UPDATE t SET x = 'r1 first' WHERE k = 'r1'")
+        try b.write(Self.added[0] + Self.added[1])
+        if looksInBetween {
+            try b.record()
+            try b.write("INSERT INTO t(k, x1) VALUES('b1', 'b1 first')")
+            try b.pull(from: a)
+            try a.pull(from: b)
+        } else {
+            try b.write("INSERT INTO t(k, x1) VALUES('b1', 'b1 first')")
+        }
+        try b.write(Self.added[2])
+        try b.record()
+        if writesFirst {
+            try b.write(
+                "UPDATE t SET x = k || ' second' WHERE k IN ('b1', 'r2'); UPDATE t SET x1 = 'r2 first' WHERE k = 'r2'")
+            try b.record()
+        }
+        for change in Self.added[1...] {
+            try a.write(change)
+            try a.record()
+        }
+        if writesFirst { try a.write("UPDATE t SET x = k || ' second' WHERE k IN ('a1', 'r1')") }
+        try agree(a, b)
+        try agree(a, b)
+        if !writesFirst {
+            try b.write(
+                "UPDATE t SET x = k || ' second' WHERE k IN ('b1', 'r2'); UPDATE t SET x1 = 'r2 first' WHERE k = 'r2'")
+            try a.write("UPDATE t SET x = k || ' second' WHERE k IN ('a1', 'r1')")
+            try agree(a, b)
+        }
+        let c = try TestPeer(folder, "c", cloning: b)
+        try agree(a, b, c)
+        let written = ["a1", "b1", "r1", "r2"].map { "\($0)|\($0) first|\($0) second" }
+        for peer in [a, b, c] {
+            let found = try peer.strings("SELECT k, x1, x FROM t ORDER BY k")
+            #expect(found == written + ["r3|NULL|NULL"], "\(peer.name): \(found)")
+        }
+        #expect(try a.record() == nil)
+        #expect(try b.record() == nil)
+    }
+
+    @Test(
+        "are that, too, where the peer that has followed them had to be told what they were, having met them elsewhere")
+    func toldAfterwards() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, n INT); INSERT INTO t VALUES('r', 1)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        let add = "ALTER TABLE t ADD x TEXT;"
+        let rename = """
+            CREATE TABLE made(k TEXT PRIMARY KEY, n INT, x1 TEXT); INSERT INTO made SELECT k, n, x FROM t; DROP TABLE t;
+            ALTER TABLE made RENAME TO t;
+            """
+        try a.write(add + rename)
+        try a.record()
+        try a.write("INSERT INTO t(k, x1) VALUES('a', 'by a')")
+        for change in [add, rename] {
+            try b.write(change)
+            try b.record()
+        }
+        try b.write("INSERT INTO t(k, x1) VALUES('b', 'by b'); UPDATE t SET x1 = 'r by b' WHERE k = 'r'")
+        for _ in 0..<2 {
+            try a.pull(from: b)
+            try b.pull(from: a)
+        }
+        #expect(try b.store.summary().undecided.isEmpty == false)
+        _ = try b.store.migrate("", renamings: [Renaming(table: "t", column: "x", to: "x1")])
+        try agree(a, b)
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(
+                try peer.strings("SELECT k, x1 FROM t ORDER BY k") == ["a|by a", "b|by b", "r|r by b"], "\(peer.name)")
+        }
+        try a.write("UPDATE t SET x1 = 'later' WHERE k = 'b'")
+        try b.write("UPDATE t SET x1 = 'later' WHERE k = 'a'")
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(
+                try peer.strings("SELECT k, x1 FROM t ORDER BY k") == ["a|later", "b|later", "r|r by b"], "\(peer.name)"
+            )
+        }
     }
 }

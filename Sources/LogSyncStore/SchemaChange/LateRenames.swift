@@ -74,7 +74,7 @@ struct LateRenames {
     }
 
     /// Whether this store has skipped the name that a column had before, and that it has never heard of here. A name under
-    /// which the peer that renamed another to it had met this column is this one's.
+    /// which the peer that renamed another to it had met this column is this one's, if the column was here from the beginning.
     ///
     /// A setting alone is anybody's word: rows have to have values under that name, which this store keeps and cannot show.
     private func isSkipped(_ column: TrackedTable.Column, _ told: String, of table: TrackedTable) throws -> Bool {
@@ -86,10 +86,11 @@ struct LateRenames {
             Coverage($0, peers: store.peers)
         }
         let clock = ClockTable(table: table, connection: connection)
+        let isUnproven = try UnprovenColumns(connection).contains(column, of: table)
         var isKept = false
         for position in try clock.allRows() {
             guard let state = try clock.record(at: position)?.state else { continue }
-            let isMet = state.cell(column.id).stamps.contains { stamp in
+            let isMet = !isUnproven && state.cell(column.id).stamps.contains { stamp in
                 stamp.peer == said.peer || seen.map { $0.covers(stamp) } ?? (stamp.time <= said.time)
             }
             if isMet { return false }
@@ -165,6 +166,13 @@ struct RenamedColumn {
 }
 
 extension [RenamedColumn] {
+    /// The ids of columns in which rows hold what is another's, one that was called as these are until now.
+    var ofOthers: Set<Int> { Set(filter(holdsOthers).map(\.id)) }
+
+    private func holdsOthers(_ column: RenamedColumn) -> Bool {
+        contains { $0.told.folded == column.name.folded }
+    }
+
     /// Lets a record say of each column what it says of the one that it is, by that name, and keep by the other name what it
     /// says of it. What a program has put there stays: it is recorded again, unless another peer's write is later.
     ///
@@ -178,12 +186,15 @@ extension [RenamedColumn] {
         for (column, written) in zip(self, found) {
             let name = record.state.cellsByName.keys.first { $0.folded == column.told.folded } ?? column.told
             var cell = record.state.cellsByName.removeValue(forKey: name) ?? CellState()
+            var stamps = cell.stamps
             if let other = left.firstIndex(where: { $0.name.folded == column.told.folded }) {
-                cell.add(left.remove(at: other).cell)
+                let mistaken = left.remove(at: other).cell
+                stamps += mistaken.stamps.filter { $0.peer != store.own }
+                cell.add(mistaken)
             }
             let isWritten = written.isLater(
-                than: cell.stamps + column.former.flatMap { record.state.cell($0).stamps },
-                isAnother: contains { $0.told.folded == column.name.folded }, record.state, store)
+                than: stamps + column.former.flatMap { record.state.cell($0).stamps },
+                isAnother: holdsOthers(column), record.state, store)
             for id in column.former { cell.add(record.state.take(id, isWritten ? nil : written.shown)) }
             if !cell.isEmpty { record.state.cellsByName[column.told] = cell }
             guard let digest = written.digest, let present,

@@ -169,11 +169,14 @@ extension SchemaReconciliation {
         let inTurn = try adopted ?? namesTakenInTurn(added, before, in: table)
         for column in added {
             let name = inTurn[column.element.name.folded]
-            changes.added.append(try add(column.element, called: name, at: column.offset, to: table))
-            if adopted != nil, let id = changes.added.last { changes.regained.append(id) }
-            if formerlyHeld.contains(column.element.name.folded), let id = changes.added.last {
-                changes.released.append(id)
+            let id = try add(column.element, called: name, at: column.offset, to: table)
+            changes.added.append(id)
+            if adopted != nil {
+                changes.regained.append(id)
+            } else {
+                try UnprovenColumns(connection).note(id, of: table)
             }
+            if formerlyHeld.contains(column.element.name.folded) { changes.released.append(id) }
         }
         for name in distinct where added.contains(where: { $0.element.name == name }) {
             // Another peer may have no values that tell.
@@ -344,6 +347,7 @@ extension SchemaReconciliation {
         for column in returned where !changes.regained.contains(column.id) {
             try ForgottenColumns(store).giveUp(table.columnNames[column.id], of: table)
         }
+        let others = changes.renamedLate.ofOthers
         let filter = dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {
             let position = row[0].asInteger
@@ -356,7 +360,7 @@ extension SchemaReconciliation {
                 if let present { record.digest = reader.digest(present.digests, columns: record.digests.count) }
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
-            if let present, !decided.isEmpty, try takeUp(decided, in: &record, present, reader) {
+            if let present, !decided.isEmpty, try takeUp(decided, holdingOthers: others, in: &record, present, reader) {
                 try clock.update(record, at: position, formerUniques: table.findsByKeyDigest ? [] : record.uniques)
             }
             if let present, !returned.isEmpty {

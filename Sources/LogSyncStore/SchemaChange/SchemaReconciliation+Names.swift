@@ -103,32 +103,19 @@ extension SchemaReconciliation {
 
     /// A rebuild may put columns at other places, give their names to each other, or both (``ExchangedNames``). One that
     /// leaves the order of their names as it is has written values. Others may have come, gone or been renamed at once, so
-    /// places are those among the names that were there before. Where as many have come as have gone, these take part: a
-    /// name may have gone round by way of a new one.
-    ///
+    /// places are those among the names that were there before.
     private func exchanged(
         _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable,
         _ schema: TableSchema
     ) throws -> MovedNames {
-        let names = (
-            known: Set(known.map { $0.name.folded }), present: Set(present.map { $0.element.name.folded })
-        )
-        let sorted = known.sorted { $0.ordinal < $1.ordinal }
-        let kept = sorted.filter { names.present.contains($0.name.folded) }
-        let order = present.map { $0.element.name.folded }.filter { names.known.contains($0) }
-        guard kept.map({ $0.name.folded }) != order, Set(order).count == kept.count else { return .none }
-        if let handed = try handedOn(kept, present, in: table, schema) { return handed }
-        let gone = sorted.filter { !names.present.contains($0.name.folded) }
-        let added = present.map(\.element).filter { !names.known.contains($0.name.folded) }
-        // What has gone is what has come, by the names.
-        let pairs = gone.count == added.count ? zip(gone, added).map { ($0.id, $1) } : []
-        let successors = Dictionary(uniqueKeysWithValues: pairs)
-        let columns = pairs.isEmpty ? kept : sorted
-        let there = columns.compactMap { successors[$0.id] ?? schema.column($0.name) }
+        let names = Set(present.map { $0.element.name.folded })
+        let columns = known.sorted { $0.ordinal < $1.ordinal }.filter { names.contains($0.name.folded) }
+        let places = Dictionary(columns.enumerated().map { ($1.name.folded, $0) }) { first, _ in first }
+        let order = present.compactMap { places[$0.element.name.folded] }
+        guard order != Array(columns.indices), Set(order).count == columns.count else { return .none }
+        if let handed = try handedOn(columns, present, in: table, schema) { return handed }
+        let there = columns.compactMap { schema.column($0.name) }
         guard there.count == columns.count else { return .none }
-        let indices = Dictionary(uniqueKeysWithValues: there.enumerated().map { ($1.name.folded, $0) })
-        let places = present.compactMap { indices[$0.element.name.folded] }
-        guard places.count == columns.count else { return .none }
         let areKeys = try columns.map { try isKey($0, of: table) }
         let choices = columns.indices.map { column in
             areKeys[column]
@@ -140,7 +127,7 @@ extension SchemaReconciliation {
         let exchanged = ExchangedNames(
             rows: try digests(of: there, in: table, schema), records: try digests(of: columns, in: table),
             choices: choices, none: UInt32(truncatingIfNeeded: table.valueDigest.of(.null)))
-        switch exchanged.finding(places: places) {
+        switch exchanged.finding(places: order) {
         case .none: return .none
         case .renamed(let renaming):
             return MovedNames(
@@ -148,7 +135,7 @@ extension SchemaReconciliation {
         case .undecided(let renaming):
             return MovedNames(
                 undecided: renaming.enumerated().filter { $0.offset != $0.element }.map { column, new in
-                    (columns[column], there[new], successors[columns[new].id] == nil ? columns[new] : nil)
+                    (columns[column], there[new], columns[new])
                 })
         }
     }
