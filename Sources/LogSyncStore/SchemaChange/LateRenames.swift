@@ -90,9 +90,11 @@ struct LateRenames {
         var isKept = false
         for position in try clock.allRows() {
             guard let state = try clock.record(at: position)?.state else { continue }
-            let isMet = !isUnproven && state.cell(column.id).stamps.contains { stamp in
-                stamp.peer == said.peer || seen.map { $0.covers(stamp) } ?? (stamp.time <= said.time)
-            }
+            let isMet =
+                !isUnproven
+                && state.cell(column.id).stamps.contains { stamp in
+                    stamp.peer == said.peer || seen.map { $0.covers(stamp) } ?? (stamp.time <= said.time)
+                }
             if isMet { return false }
             isKept = isKept || state.cellsByName.keys.contains { $0.folded == told.folded }
         }
