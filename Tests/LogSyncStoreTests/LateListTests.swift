@@ -93,11 +93,17 @@ struct LateListTests {
         let folder = try TestFolder()
         let a = try TestPeer(
             folder, "a",
-            sql: "CREATE TABLE t(k TEXT PRIMARY KEY, n INT); INSERT INTO t VALUES('r1', 1), ('r2', 2), ('r3', 3)")
+            sql:
+                "CREATE TABLE t(k TEXT PRIMARY KEY, n INT); INSERT INTO t VALUES('r1', 1), ('r2', 2), ('r3', 3), ('r4', 4)"
+        )
         let b = try TestPeer(folder, "b", cloning: a)
+        let byB = """
+            UPDATE t SET x = k || ' second' WHERE k IN ('b1', 'r2'); UPDATE t SET x1 = k || ' first' WHERE k IN ('r2', 'r4')
+            """
         try a.write(Self.added[0])
         try a.record()
-        try a.write("INSERT INTO t(k, x) VALUES('a1', 'a1 first'); UPDATE t SET x = 'r1 first' WHERE k = 'r1'")
+        try a.write("INSERT INTO t(k, x) VALUES('a1', 'a1 first'); UPDATE t SET x = k || ' first' WHERE k = 'r1'")
+        try a.write("UPDATE t SET x = 'by a' WHERE k = 'r4'")
         try b.write(Self.added[0] + Self.added[1])
         if looksInBetween {
             try b.record()
@@ -110,8 +116,7 @@ struct LateListTests {
         try b.write(Self.added[2])
         try b.record()
         if writesFirst {
-            try b.write(
-                "UPDATE t SET x = k || ' second' WHERE k IN ('b1', 'r2'); UPDATE t SET x1 = 'r2 first' WHERE k = 'r2'")
+            try b.write(byB)
             try b.record()
         }
         for change in Self.added[1...] {
@@ -122,8 +127,7 @@ struct LateListTests {
         try agree(a, b)
         try agree(a, b)
         if !writesFirst {
-            try b.write(
-                "UPDATE t SET x = k || ' second' WHERE k IN ('b1', 'r2'); UPDATE t SET x1 = 'r2 first' WHERE k = 'r2'")
+            try b.write(byB)
             try a.write("UPDATE t SET x = k || ' second' WHERE k IN ('a1', 'r1')")
             try agree(a, b)
         }
@@ -132,7 +136,7 @@ struct LateListTests {
         let written = ["a1", "b1", "r1", "r2"].map { "\($0)|\($0) first|\($0) second" }
         for peer in [a, b, c] {
             let found = try peer.strings("SELECT k, x1, x FROM t ORDER BY k")
-            #expect(found == written + ["r3|NULL|NULL"], "\(peer.name): \(found)")
+            #expect(found == written + ["r3|NULL|NULL", "r4|r4 first|NULL"], "\(peer.name): \(found)")
         }
         #expect(try a.record() == nil)
         #expect(try b.record() == nil)
