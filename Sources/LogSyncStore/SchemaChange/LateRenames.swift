@@ -139,8 +139,7 @@ struct RenamedColumn {
         /// Whether a program has written it after what is known of the column that it is, or since it was recorded.
         ///
         /// - Parameters:
-        ///   - stamps: of what is known of that column. What one transaction has written to both, it has written there by
-        ///     mistake.
+        ///   - stamps: of what is known of that column, without what this store has written there by mistake.
         ///   - isAnother: whether what it was until now is another column, so that other peers' writes are that one's.
         func isLater(than stamps: [Stamp], isAnother: Bool, _ state: RowClock, _ store: OpenStore) -> Bool {
             if isChanged { return true }
