@@ -8,28 +8,23 @@ import LogSyncSQLite
 /// this store has skipped. What another peer has found the columns of precisely this schema to be counts for them whenever it
 /// comes (``LateRenames``).
 struct UnprovenColumns {
-    private static let tables = "unproven columns "
-    private static let columns = "unproven column "
-
     private let facts: StoreFacts
 
     init(_ connection: Connection) { facts = StoreFacts(connection) }
 
     /// Notes the columns that a table has now.
     func note(_ table: TrackedTable) throws {
-        let last = try facts.connection.integer(
-            "SELECT max(id) FROM logsync_column WHERE table_id = ?", .integer(table.id))
-        if let last { try facts.set(Self.tables + String(table.id), .integer(last)) }
+        let columns = try facts.connection.rows(
+            "SELECT id FROM logsync_column WHERE table_id = ? AND NOT dropped", .integer(table.id))
+        for column in columns { try note(Int(column[0].asInteger), of: table) }
     }
 
     /// Notes a column that has come.
-    func note(_ id: Int, of table: TrackedTable) throws {
-        try facts.set(Self.columns + "\(table.id) \(id)", .integer(1))
-    }
+    func note(_ id: Int, of table: TrackedTable) throws { try facts.set(Self.fact(id, table), .integer(1)) }
 
     func contains(_ column: TrackedTable.Column, of table: TrackedTable) throws -> Bool {
-        if try facts.value(Self.columns + "\(table.id) \(column.id)") != nil { return true }
-        guard let last = try facts.value(Self.tables + String(table.id)) else { return false }
-        return Int64(column.id) <= last.asInteger
+        try facts.value(Self.fact(column.id, table)) != nil
     }
+
+    private static func fact(_ id: Int, _ table: TrackedTable) -> String { "unproven column \(table.id) \(id)" }
 }
