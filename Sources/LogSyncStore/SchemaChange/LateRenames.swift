@@ -253,11 +253,7 @@ extension SchemaReconciliation {
         _ columns: [(own: Int64, told: String, place: (offset: Int, element: TableSchema.Column))],
         in table: TrackedTable, _ changes: inout ColumnChanges
     ) throws {
-        for column in columns {
-            try connection.run(
-                "UPDATE logsync_column SET dropped = 1 WHERE table_id = ? AND id = ?", .integer(table.id),
-                .integer(column.own))
-        }
+        for column in columns { try markDropped(column.own, of: table) }
         for column in columns {
             let id = try add(column.place.element, called: column.told, at: column.place.offset, to: table)
             changes.decided.append(id)

@@ -102,6 +102,11 @@ extension SchemaReconciliation {
             leaveOut()
         }
         try hold(Array(undecided.dropFirst(heldBefore)), in: table, &changes)
+        let replaced = try replaced(columns(of: table), present, in: table)
+        for column in replaced {
+            try markDropped(column.id, of: table)
+            changes.dropped.append(Int(column.id))
+        }
         let known = try columns(of: table)
         let presentNames = Set(present.map { $0.element.name.folded })
         let knownNames = Set(known.map { $0.name.folded })
@@ -142,9 +147,7 @@ extension SchemaReconciliation {
                     try rename(column, to: new, in: table)
                 }
             } else {
-                try connection.run(
-                    "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
-                    .integer(column.id))
+                try markDropped(column.id, of: table)
                 changes.dropped.append(Int(column.id))
                 distinct += try added.filter { $0.offset == column.ordinal && $0.element.declaredType == column.type }
                     .map(\.element.name).filter {
@@ -171,7 +174,7 @@ extension SchemaReconciliation {
             let name = inTurn[column.element.name.folded]
             let id = try add(column.element, called: name, at: column.offset, to: table)
             changes.added.append(id)
-            if adopted != nil {
+            if adopted != nil && !replaced.contains(where: { $0.name.folded == column.element.name.folded }) {
                 changes.regained.append(id)
             } else {
                 try UnprovenColumns(connection).note(id, of: table)
@@ -201,6 +204,12 @@ extension SchemaReconciliation {
             try UnprovenColumns(connection).note(table)
         }
         return changes
+    }
+
+    /// The column's entries stay, its values and its name are no more.
+    func markDropped(_ column: Int64, of table: TrackedTable) throws {
+        try connection.run(
+            "UPDATE logsync_column SET dropped = 1 WHERE table_id = ? AND id = ?", .integer(table.id), .integer(column))
     }
 
     private func hasRecords(_ table: TrackedTable) throws -> Bool {

@@ -103,7 +103,7 @@ extension SchemaReconciliation {
     }
 
     /// The records of rows that are captured as written and have not been recorded since.
-    private func writtenRecords(of table: TrackedTable) throws -> Set<Int64> {
+    func writtenRecords(of table: TrackedTable) throws -> Set<Int64> {
         let captured =
             "FROM \(table.pending) WHERE number > \(table.recorded) AND kind <> \(Capture.Kind.found.rawValue)"
         let names = try connection.rows("SELECT name FROM pragma_table_info(?)", .text(table.pending))

@@ -69,8 +69,6 @@ extension SchemaReconciliation {
                 else { continue }
                 try Settings(store).set("rename", "\(table.name).\(new.name)", logName)
             }
-            // One of them was dropped and came anew, without its values.
-            try Capture.noteEverything(table, on: connection)
             return .none
         }
         return MovedNames(renamed: byPlace.filter { $1.name.folded != $0.name.folded })
@@ -141,7 +139,7 @@ extension SchemaReconciliation {
     }
 
     /// So many rows are compared.
-    private static let compared = 100_000
+    static let compared = 100_000
 
     /// What rows hold.
     private func digests(
@@ -210,9 +208,7 @@ extension SchemaReconciliation {
             try rename(column, to: new, in: table)
         }
         for column in known where !meant.contains(where: { $0.0.id == column.id }) {
-            try connection.run(
-                "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
-                .integer(column.id))
+            try markDropped(column.id, of: table)
             changes.dropped.append(Int(column.id))
         }
         return told

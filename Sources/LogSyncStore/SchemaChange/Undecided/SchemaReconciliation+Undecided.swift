@@ -141,11 +141,7 @@ extension SchemaReconciliation {
             logName(of: column, in: table).map { places.contains($0.folded) } ?? false
         }
         guard !held.isEmpty else { return }
-        for column in held {
-            try connection.run(
-                "UPDATE logsync_column SET dropped = 1 WHERE table_id = ?1 AND id = ?2", .integer(table.id),
-                .integer(column.id))
-        }
+        for column in held { try markDropped(column.id, of: table) }
         changes.held.append(HeldColumns(columns: undecided, ids: held.map { Int($0.id) }, former: table))
     }
 }
