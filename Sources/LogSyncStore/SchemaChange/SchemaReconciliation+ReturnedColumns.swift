@@ -4,11 +4,11 @@ import LogSyncState
 
 /// Columns that a program drops and adds again under their names.
 extension SchemaReconciliation {
-    /// The columns whose names others bear by now: a program has dropped them and added these before anybody looked.
+    /// The columns whose names others bear by now: a program has dropped them and added these since the last look.
     ///
-    /// Where the triggers are there, ALTER TABLE has done it: new columns come after all others, and a row that nobody has
+    /// Where the triggers are there, ALTER TABLE has done it: new columns come after all others, and a row that has not been
     /// written since then holds what its record says, or the column is another one. A rebuild can have written anything into
-    /// its copy, as can whoever wrote after it; so there it takes values of which none is left in any row.
+    /// its copy, as can a write after it; so there it takes values of which none is left in any row.
     func replaced(
         _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable
     ) throws -> [KnownColumn] {
