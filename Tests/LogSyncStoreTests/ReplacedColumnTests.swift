@@ -28,6 +28,12 @@ struct ReplacedColumnTests {
                 testDescription: "ALTER TABLE, with another column after it",
                 steps: ["ALTER TABLE t DROP x", "ALTER TABLE t ADD x TEXT; ALTER TABLE t ADD z TEXT"]),
             Release(
+                testDescription: "ALTER TABLE, with another column before it",
+                steps: ["ALTER TABLE t DROP x", "ALTER TABLE t ADD z TEXT; ALTER TABLE t ADD x TEXT"]),
+            Release(
+                testDescription: "ALTER TABLE, with another column while it is gone",
+                steps: ["ALTER TABLE t DROP x", "ALTER TABLE t ADD z TEXT", "ALTER TABLE t ADD x TEXT"]),
+            Release(
                 testDescription: "ALTER TABLE and a rebuild",
                 steps: ["ALTER TABLE t DROP x", rebuild("\(key), n INT, x TEXT", of: "k, n")]),
             Release(
@@ -88,6 +94,23 @@ struct ReplacedColumnTests {
         #expect(try b.strings("SELECT k, x FROM t ORDER BY k") == ["p|x of q", "q|x of q", "r|x of r", "s|x of r"])
     }
 
+    @Test("comes back beside another, of which others have written values", arguments: [false, true])
+    func beside(looks: Bool) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, n INT, x TEXT)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        try a.write(rows)
+        try converge(a, b)
+        try b.write("ALTER TABLE t ADD z TEXT; UPDATE t SET z = 'z of ' || k WHERE k <> 'r'; UPDATE t SET x = 'by b'")
+        try converge(a, b)
+        try a.write("ALTER TABLE t DROP x")
+        if looks { try a.record() }
+        try a.write("ALTER TABLE t ADD z TEXT; ALTER TABLE t ADD x TEXT")
+        try converge(a, b)
+        #expect(try a.strings("SELECT k, x, z FROM t ORDER BY k") == ["p|NULL|z of p", "q|NULL|z of q", "r|NULL|NULL"])
+        #expect(try b.strings("SELECT k, x, z FROM t ORDER BY k") == ["p|by b|z of p", "q|by b|z of q", "r|by b|NULL"])
+    }
+
     struct Clearing: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var sql: String
@@ -103,17 +126,17 @@ struct ReplacedColumnTests {
                 shown: ["NULL", "x of q", "NULL"]),
             Clearing(
                 testDescription: "a rebuild that clears most",
-                sql: rebuild("k TEXT PRIMARY KEY, x TEXT, n INT", of: "k, x, n", values: "k, iif(k = 'q', x, NULL), n"),
+                sql: rebuild("k TEXT PRIMARY KEY, n INT, x TEXT", of: "k, n, x", values: "k, n, iif(k = 'q', x, NULL)"),
                 shown: ["NULL", "x of q", "NULL"]),
             Clearing(
                 testDescription: "a rebuild, and what nobody captures, of two values",
                 sql: "DELETE FROM t WHERE k = 'r';"
-                    + rebuild("k TEXT PRIMARY KEY, x TEXT, n INT", of: "k, n"),
+                    + rebuild("k TEXT PRIMARY KEY, n INT, x TEXT", of: "k, n"),
                 shown: ["NULL", "NULL"]),
             Clearing(
                 testDescription: "a rebuild that gives the values to other rows",
                 sql: rebuild(
-                    "k TEXT PRIMARY KEY, x TEXT, n INT", of: "k, x, n", values: "k, NULL, n")
+                    "k TEXT PRIMARY KEY, n INT, x TEXT", of: "k, n, x", values: "k, n, NULL")
                     + "; INSERT INTO t(k, x) VALUES('s', 'x of r')",
                 shown: ["NULL", "NULL", "NULL", "x of r"]),
         ]
@@ -122,7 +145,7 @@ struct ReplacedColumnTests {
     @Test("is that one where its values were taken away", arguments: Clearing.all)
     func cleared(clearing: Clearing) throws {
         let folder = try TestFolder()
-        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, x TEXT, n INT)")
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, n INT, x TEXT)")
         let b = try TestPeer(folder, "b", cloning: a)
         try a.write(rows)
         try converge(a, b)

@@ -101,7 +101,13 @@ struct UndecidedColumnTests {
         #expect(try await a.status().undecided.count == 1)
         try b.execute(migration)
         try await settle(a, b)
-        try await expectAgreement(a, b, isExchange ? ["ax ay", "by bx"] : ["- by", "ax ay"])
+        guard !isExchange else { return try await expectAgreement(a, b, ["ax ay", "by bx"]) }
+        // What the column held that went is lost where it went, and nobody has cleared it.
+        #expect(try rows(Self.shown, a) == ["ax ay", "bx by"])
+        #expect(try rows(Self.shown, b) == ["- by", "ax ay"])
+        #expect(try await b.status().lacks.map(\.name) == ["t.x"])
+        #expect(try await a.status().undecided.isEmpty)
+        #expect(try await a.status().digest == b.status().digest)
     }
 
     @Test("may be one that came in a rebuild where another went", arguments: ["t.x=z", "t.z=z"])

@@ -7,6 +7,8 @@ struct ColumnChanges {
     /// By column id.
     var added: [Int] = []
     var dropped: [Int] = []
+    /// Those in place of which others of their names have come.
+    var replaced: [Int] = []
     /// Those of which nothing tells what they are.
     var held: [HeldColumns] = []
     /// Columns that seem to refer to other rows, of which nobody has said so.
@@ -102,11 +104,6 @@ extension SchemaReconciliation {
             leaveOut()
         }
         try hold(Array(undecided.dropFirst(heldBefore)), in: table, &changes)
-        let replaced = try replaced(columns(of: table), present, in: table)
-        for column in replaced {
-            try markDropped(column.id, of: table)
-            changes.dropped.append(Int(column.id))
-        }
         let known = try columns(of: table)
         let presentNames = Set(present.map { $0.element.name.folded })
         let knownNames = Set(known.map { $0.name.folded })
@@ -170,11 +167,11 @@ extension SchemaReconciliation {
             try UndecidedColumns(connection).set(undecided, of: table.id)
         }
         let inTurn = try adopted ?? namesTakenInTurn(added, before, in: table)
-        for column in added {
+        for column in try returnedFirst(added, called: inTurn, in: table) {
             let name = inTurn[column.element.name.folded]
             let id = try add(column.element, called: name, at: column.offset, to: table)
             changes.added.append(id)
-            if adopted != nil && !replaced.contains(where: { $0.name.folded == column.element.name.folded }) {
+            if adopted != nil {
                 changes.regained.append(id)
             } else {
                 try UnprovenColumns(connection).note(id, of: table)
@@ -345,17 +342,21 @@ extension SchemaReconciliation {
         }
         let dropped = changes.dropped + changes.held.flatMap(\.ids) + changes.renamedLate.map(\.own)
         let heldReferences = changes.heldReferences
-        guard !changes.added.isEmpty || !dropped.isEmpty || !decided.isEmpty || !heldReferences.isEmpty else { return }
+        guard
+            !changes.added.isEmpty || !dropped.isEmpty || !decided.isEmpty || !heldReferences.isEmpty
+                || !changes.replaced.isEmpty
+        else { return }
         let clock = ClockTable(table: table, connection: connection)
         let reader = ShownRows(store).reader(table)
         let continued = try ContinuedRows(of: table, in: store)
         for held in changes.held { try held.keep(in: table, continued, store) }
         try noteHeld(heldReferences, in: table, continued)
         let names = Set(changes.added.map { table.columnNames[$0].folded })
-        let returned = returned(changes.added, in: table)
-        for column in returned where !changes.regained.contains(column.id) {
+        let back = returned(changes.added, in: table)
+        for column in back where !changes.regained.contains(column.id) {
             try ForgottenColumns(store).giveUp(table.columnNames[column.id], of: table)
         }
+        let returned = back + changes.replaced.map { (id: $0, former: []) }
         let others = changes.renamedLate.ofOthers
         let filter = dropped.isEmpty && returned.isEmpty ? "WHERE extra IS NOT NULL" : ""
         for row in try connection.rows("SELECT row FROM \(table.clock) \(filter)") {

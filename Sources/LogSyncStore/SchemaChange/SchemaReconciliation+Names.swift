@@ -56,7 +56,7 @@ extension SchemaReconciliation {
                     // What rows hold that were written since says less, but no less than the places.
                     places = try score(byPlace, in: table, schema, countsWritten: true)
                     names = try score(byName, in: table, schema, countsWritten: true)
-                } else {
+                } else if try !moved.contains(where: { try isContradicted($0.0, by: $0.1, in: table, schema) }) {
                     places += 1
                 }
             }
@@ -72,6 +72,15 @@ extension SchemaReconciliation {
             return .none
         }
         return MovedNames(renamed: byPlace.filter { $1.name.folded != $0.name.folded })
+    }
+
+    /// Whether rows that have not been written since hold nothing in a column of what their records have of the one that it
+    /// would be: ALTER TABLE would have left that there.
+    private func isContradicted(
+        _ column: KnownColumn, by new: TableSchema.Column, in table: TrackedTable, _ schema: TableSchema
+    ) throws -> Bool {
+        let found = try agreement(of: column, with: new.name, in: table, schema)
+        return found.records > 0 && found.same == 0
     }
 
     /// The columns whose names are all that a table has now, with the places at which these stand; none where others have come.

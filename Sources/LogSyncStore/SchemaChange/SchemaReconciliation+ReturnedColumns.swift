@@ -4,27 +4,39 @@ import LogSyncState
 
 /// Columns that a program drops and adds again under their names.
 extension SchemaReconciliation {
-    /// The columns whose names others bear by now: a program has dropped them and added these since the last look.
-    ///
+    /// Notes columns in place of which others of their names have come: a program has dropped the one and added the other
+    /// since the last look. The one goes on as the other, as where a look has come in between.
+    func noteReplacedColumns(_ changes: inout [Int64: ColumnChanges]) throws {
+        for table in store.catalog.tables {
+            guard let own = changes[table.id] else { continue }
+            let new = Set(own.added + own.decided)
+            let replaced = try replaced(columns(of: table).filter { !new.contains(Int($0.id)) }, in: table)
+            let forgotten = ForgottenColumns(store)
+            for id in replaced.map({ Int($0.id) }) {
+                try forgotten.add(forgotten.entries(of: [id], in: table))
+                try UnprovenColumns(connection).note(id, of: table)
+                changes[table.id]?.replaced.append(id)
+            }
+        }
+    }
+
     /// Where the triggers are there, ALTER TABLE has done it: new columns come after all others, and a row that has not been
     /// written since then holds what its record says, or the column is another one. A rebuild can have written anything into
     /// its copy, as can a write after it; so there it takes values of which none is left in any row.
-    func replaced(
-        _ known: [KnownColumn], _ present: [(offset: Int, element: TableSchema.Column)], in table: TrackedTable
-    ) throws -> [KnownColumn] {
+    private func replaced(_ known: [KnownColumn], in table: TrackedTable) throws -> [KnownColumn] {
         guard try !isSingleStatement(on: table) else { return [] }
-        let written = try writtenRecords(of: table)
         let names = Dictionary(known.map { ($0.name.folded, $0) }) { first, _ in first }
-        let kept = try present.compactMap { names[$0.element.name.folded] }.filter { try !isKey($0, of: table) }
+        let present = try table.schema.columns.compactMap { names[$0.name.folded] }.filter { try !isKey($0, of: table) }
+        let written = try writtenRecords(of: table)
         guard try Capture.isInstalled(table, on: connection) else {
-            let left = try leftValues(of: kept, in: table, except: written)
-            return try kept.filter { column in
+            let left = try leftValues(of: present, in: table, except: written)
+            return try present.filter { column in
                 guard let left = left[column.id], !left.isAnyThere, left.gone.count >= Self.few else { return false }
                 return try !isAny(of: left.gone, in: column, of: table)
             }
         }
         var replaced: [KnownColumn] = []
-        for column in kept.reversed() {
+        for column in present.reversed() {
             guard let left = try leftValues(of: [column], in: table, except: written)[column.id], !left.isAnyThere
             else { break }
             if !left.gone.isEmpty { replaced.append(column) }
@@ -86,6 +98,27 @@ extension SchemaReconciliation {
         return false
     }
 
+    /// A record knows the first columns of a table, as many as there were when it was written: those of which it has entries
+    /// come before the others.
+    ///
+    /// - Parameter names: names in logs that are known, by lower-case name.
+    func returnedFirst(
+        _ added: [(offset: Int, element: TableSchema.Column)], called names: [String: String], in table: TrackedTable
+    ) throws -> [(offset: Int, element: TableSchema.Column)] {
+        let dropped = Set(
+            try connection.rows(
+                "SELECT log_name FROM logsync_column WHERE table_id = ? AND dropped", .integer(table.id)
+            )
+            .map { String(text: $0[0]).folded })
+        let renames = Renames(connection)
+        let areBack = try added.map { column in
+            let name = column.element.name
+            let called = try names[name.folded] ?? renames.logName(ofNewColumn: name, in: table.name, id: table.id)
+            return dropped.contains(called.folded)
+        }
+        return zip(added, areBack).filter(\.1).map(\.0) + zip(added, areBack).filter { !$0.1 }.map(\.0)
+    }
+
     /// New columns that bear the name of columns which were dropped, with these.
     func returned(_ added: [Int], in table: TrackedTable) -> [(id: Int, former: [Int])] {
         added.compactMap { id in
@@ -98,6 +131,7 @@ extension SchemaReconciliation {
     /// Gives a column that comes back the entries that it had: who writes it supersedes them, here as everywhere. Their
     /// values are lost, so they are what the column begins with.
     ///
+    /// - Parameter returned: columns with what they were; with none where they still have their ids.
     /// - Returns: whether the row has another value by now, which is to be recorded.
     func takeBack(
         _ returned: [(id: Int, former: [Int])], in record: inout ClockRecord, _ present: TableReader.Row,
@@ -106,9 +140,16 @@ extension SchemaReconciliation {
         let table = reader.table
         var isChanged = false
         var digests = present.digests
+        /// Lets the record say that a column holds what it begins with.
+        func begin(_ id: Int) {
+            guard let position = table.columns.firstIndex(where: { $0.id == id }) else { return }
+            let first = store.defaultValue(of: table, position)
+            isChanged = isChanged || present.values[position] != first
+            digests[position] = table.valueDigest.of(first)
+            record.digests[id] = UInt32(truncatingIfNeeded: digests[position])
+        }
         for (id, former) in returned {
             guard let position = table.columns.firstIndex(where: { $0.id == id }) else { continue }
-            let first = store.defaultValue(of: table, position)
             var cell = record.state.cell(id)
             for id in former {
                 let old = record.state.cell(id)
@@ -116,17 +157,20 @@ extension SchemaReconciliation {
                 cell.additions += old.additions
                 record.state.setCell(id, CellState())
             }
-            guard !cell.isEmpty else { continue }
+            guard !cell.isEmpty || former.isEmpty && id < record.digests.count else { continue }
             if cell.versions.count > 1 {
+                let first = store.defaultValue(of: table, position)
                 for index in cell.versions.indices where cell.versions[index].value == nil {
                     cell.versions[index].value = first
                 }
             }
             record.state.setCell(id, cell)
-            record.digests += Array(repeating: 0, count: max(0, id + 1 - record.digests.count))
-            isChanged = isChanged || present.values[position] != first
-            digests[position] = table.valueDigest.of(first)
-            record.digests[id] = UInt32(truncatingIfNeeded: digests[position])
+            // Columns that came before it, and that the record does not know yet.
+            for missing in record.digests.count..<max(record.digests.count, id + 1) {
+                record.digests.append(0)
+                begin(missing)
+            }
+            begin(id)
         }
         record.digest = reader.digest(digests, columns: record.digests.count)
         return isChanged

@@ -31,6 +31,7 @@ struct SchemaReconciliation {
         try LaterKeys(connection).noteTakenColumns(in: store.catalog)
         var columns = try reconcileColumns(kinds)
         try store.reloadCatalog()
+        try noteReplacedColumns(&columns)
         if try holdReferences(&columns) { try store.reloadCatalog() }
         var keys = try reconcileKeys(kinds)
         for column in columns.flatMap({ table, changes in changes.renamedLate.map { (table, $0) } }) {
