@@ -81,6 +81,41 @@ struct LateListTests {
         #expect(try b.record() == nil)
     }
 
+    @Test(
+        "are what it has found them to be, where names have gone round before the first row", arguments: [true, false])
+    func round(isRebuilt: Bool) throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, ra TEXT, v TEXT, rb TEXT)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        let release =
+            isRebuilt
+            ? LateRenameTests.KeyRename.rebuild("k TEXT PRIMARY KEY, rb TEXT, ra TEXT, v TEXT", "k, ra, v, rb")
+            : """
+            ALTER TABLE t RENAME rb TO away; ALTER TABLE t RENAME ra TO rb; ALTER TABLE t RENAME v TO ra;
+            ALTER TABLE t RENAME away TO v
+            """
+        try b.write("INSERT INTO t(k, ra, v, rb) VALUES('b0', 'b0 ra', 'b0 v', 'b0 rb')")
+        try b.write(release)
+        try b.write("INSERT INTO t(k, rb, ra, v) VALUES('b1', 'b1 ra', 'b1 v', 'b1 rb')")
+        try a.write(
+            "INSERT INTO t(k, ra, v, rb) VALUES('a0', 'a0 ra', 'a0 v', 'a0 rb'), ('a1', 'a1 ra', 'a1 v', 'a1 rb')")
+        try converge(a, b)
+        try b.write("ALTER TABLE t ADD x TEXT; UPDATE t SET x = k || ' x' WHERE k > 'b'")
+        try converge(a, b)
+        try b.write("UPDATE t SET ra = 'later' WHERE k = 'b1'")
+        try a.write(release)
+        try a.write("ALTER TABLE t ADD x TEXT; INSERT INTO t(k, rb, ra, v) VALUES('a2', 'a2 ra', 'a2 v', 'a2 rb')")
+        try agree(a, b)
+        try agree(a, b)
+        for peer in [a, b] {
+            let found = try peer.strings("SELECT k, rb, ra, v, x FROM t ORDER BY k")
+            let expected = ["a0", "a1", "a2", "b0", "b1"].map { row in
+                "\(row)|\(row) ra|\(row == "b1" ? "later" : row + " v")|\(row) rb|\(row > "b" ? row + " x" : "NULL")"
+            }
+            #expect(found == expected, "\(peer.name): \(found)")
+        }
+    }
+
     /// What was `x` is `x1` in the second release; the third has another `x`.
     private static let added = [
         "ALTER TABLE t ADD x TEXT;", "ALTER TABLE t RENAME x TO x1;", "ALTER TABLE t ADD x TEXT;",

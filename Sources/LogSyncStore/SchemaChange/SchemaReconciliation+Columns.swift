@@ -197,7 +197,8 @@ extension SchemaReconciliation {
                 .integer(table.id), .text(column.name), .integer(Int64(ordinal)))
         }
         if undecided.isEmpty { try tell(schema, of: table) }
-        if try adopted == nil && before.map(\.name) != columns(of: table).map(\.name) && !hasRecords(table) {
+        let areAsBefore = try before.map(\.name) == columns(of: table).map(\.name) && haveOrder(before, in: present)
+        if try adopted == nil && !areAsBefore && !hasRecords(table) {
             try UnprovenColumns(connection).note(table)
         }
         return changes
@@ -207,6 +208,15 @@ extension SchemaReconciliation {
     func markDropped(_ column: Int64, of table: TrackedTable) throws {
         try connection.run(
             "UPDATE logsync_column SET dropped = 1 WHERE table_id = ? AND id = ?", .integer(table.id), .integer(column))
+    }
+
+    /// Whether columns that bear the names which they had come one after the other as they did.
+    private func haveOrder(
+        _ former: [KnownColumn], in present: [(offset: Int, element: TableSchema.Column)]
+    ) -> Bool {
+        let (before, now) = (Set(former.map(\.name.folded)), Set(present.map(\.element.name.folded)))
+        return former.sorted { $0.ordinal < $1.ordinal }.map(\.name.folded).filter(now.contains)
+            == present.map(\.element.name.folded).filter(before.contains)
     }
 
     private func hasRecords(_ table: TrackedTable) throws -> Bool {
