@@ -133,6 +133,8 @@ struct RenamedColumn {
         var digest: UInt32?
         /// Whether that is not what was recorded.
         var isChanged: Bool
+        /// Whether that is what was recorded of the column that it is, under its other name.
+        var isKnown: Bool
         /// That, as logs have it, where it is as recorded.
         var shown: Value?
 
@@ -142,15 +144,17 @@ struct RenamedColumn {
         ///   - stamps: of what is known of that column, without what this store has written there by mistake.
         ///   - isAnother: whether what it was until now is another column, so that other peers' writes are that one's.
         func isLater(than stamps: [Stamp], isAnother: Bool, _ state: RowClock, _ store: OpenStore) -> Bool {
-            if isChanged { return true }
+            if isKnown || isChanged { return !isKnown }
             let own = isAnother ? cell.stamps.filter { $0.peer == store.own } : cell.stamps
             guard !cell.isFilled(state), let last = own.max(by: store.precedes) else { return false }
             return stamps.max(by: store.precedes).map { !store.precedes(last, $0) } ?? true
         }
     }
 
+    /// - Parameter known: the digest that was recorded of the column that it is.
     fileprivate func written(
-        in record: inout ClockRecord, _ present: TableReader.Row?, of table: TrackedTable, _ store: OpenStore
+        in record: inout ClockRecord, _ present: TableReader.Row?, known: UInt32?, of table: TrackedTable,
+        _ store: OpenStore
     ) throws -> Written {
         let position = table.columns.firstIndex { $0.id == id }
         let digest = position.flatMap { place in
@@ -162,7 +166,9 @@ struct RenamedColumn {
                 ? present.map { try ShownRows(store).identityValue($0.values[place], place, in: table) } : nil
         }
         let cell = record.state.take(own, shown)
-        return Written(cell: cell, digest: digest, isChanged: recorded != nil && recorded != digest, shown: shown)
+        return Written(
+            cell: cell, digest: digest, isChanged: recorded != nil && recorded != digest,
+            isKnown: known != nil && known == digest, shown: shown)
     }
 }
 
@@ -181,7 +187,12 @@ extension [RenamedColumn] {
     func move(
         in record: inout ClockRecord, _ present: TableReader.Row?, in table: TrackedTable, _ store: OpenStore
     ) throws {
-        let found = try map { try $0.written(in: &record, present, of: table, store) }
+        let digests = record.digests
+        let found = try map { column in
+            let known = first { $0.name.folded == column.told.folded }.map(\.own)
+            return try column.written(
+                in: &record, present, known: known.flatMap { $0 < digests.count ? digests[$0] : nil }, of: table, store)
+        }
         // Those of which none of the others is what they were.
         var left = zip(self, found).map { (name: $0.name, cell: $1.cell) }
         for (column, written) in zip(self, found) {
