@@ -280,7 +280,7 @@ struct RotatedNamesTests {
         "A rebuild in another order that writes values renames nothing",
         arguments: [
             "k, w, a, b", "k, w, CASE WHEN k < '2' THEN b ELSE a END, CASE WHEN k < '2' THEN a ELSE b END",
-            "k, w, a || '!', b || '!'", "k, w, NULL, NULL", "k, w, b, b",
+            "k, w, a || '!', b || '!'", "k, w, iif(k < '2', NULL, a), iif(k < '2', NULL, b)", "k, w, b, b",
         ])
     func writtenInAnotherOrder(selected: String) async throws {
         let (world, a, b) = try await pair(
@@ -297,6 +297,28 @@ struct RotatedNamesTests {
         let expected = try a.strings(query)
         try await settle(a, b)
         try await expect(expected, query, [a, b, try await world.clone("c")])
+    }
+
+    @Test("A rebuild in another order that leaves all values behind makes the columns anew, and clears nobody's")
+    func madeAnewInAnotherOrder() async throws {
+        let (_, a, b) = try await pair(
+            """
+            CREATE TABLE t(k TEXT PRIMARY KEY, a TEXT, b TEXT, w TEXT); INSERT INTO t
+            VALUES('1', 'a1', 'b1', 'w'), ('2', 'a2', 'b2', 'w'), ('3', 'a3', 'b3', 'w'), ('4', 'a4', 'b4', 'w')
+            """)
+        try a.execute(
+            """
+            CREATE TABLE t_new(k TEXT PRIMARY KEY, w TEXT, a TEXT, b TEXT);
+            INSERT INTO t_new(k, w) SELECT k, w FROM t; DROP TABLE t; ALTER TABLE t_new RENAME TO t;
+            """)
+        try await settle(a, b)
+        try a.execute("UPDATE t SET a = 'new' WHERE k = '1'")
+        try await settle(a, b)
+        let query = "SELECT k || ' ' || coalesce(a, '-') || ' ' || coalesce(b, '-') FROM t ORDER BY k"
+        #expect(try a.strings(query) == ["1 new -", "2 - -", "3 - -", "4 - -"])
+        #expect(try b.strings(query) == ["1 new b1", "2 a2 b2", "3 a3 b3", "4 a4 b4"])
+        #expect(try await a.status().lacks.map(\.name).sorted() == ["t.a", "t.b"])
+        #expect(try await a.status().digest == b.status().digest)
     }
 
     @Test(
