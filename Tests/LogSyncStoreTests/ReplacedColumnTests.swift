@@ -51,13 +51,18 @@ struct ReplacedColumnTests {
 
     private let rows = "INSERT INTO t(k, x, n) VALUES('p', 'x of p', 1), ('q', 'x of q', 2), ('r', 'x of r', 3)"
 
-    @Test("is not that one, whether or not anybody looks in between", arguments: Release.all, [false, true])
-    func replaced(release: Release, looks: Bool) throws {
+    private func pair(_ table: String) throws -> (TestPeer, TestPeer) {
         let folder = try TestFolder()
-        let a = try TestPeer(folder, "a", sql: release.table)
+        let a = try TestPeer(folder, "a", sql: table)
         let b = try TestPeer(folder, "b", cloning: a)
         try a.write(rows)
         try converge(a, b)
+        return (a, b)
+    }
+
+    @Test("is not that one, whether or not anybody looks in between", arguments: Release.all, [false, true])
+    func replaced(release: Release, looks: Bool) throws {
+        let (a, b) = try pair(release.table)
         // Its own release has made the column anew, and what it holds there is of the new one.
         try b.write("UPDATE t SET x = 'x of b' WHERE k = 'p'")
         try converge(a, b)
@@ -82,11 +87,7 @@ struct ReplacedColumnTests {
 
     @Test("holds what was written to it before anybody looked")
     func written() throws {
-        let folder = try TestFolder()
-        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, x TEXT, n INT)")
-        let b = try TestPeer(folder, "b", cloning: a)
-        try a.write(rows)
-        try converge(a, b)
+        let (a, b) = try pair("CREATE TABLE t(k TEXT PRIMARY KEY, x TEXT, n INT)")
         try a.write("ALTER TABLE t DROP x; ALTER TABLE t ADD x TEXT; UPDATE t SET x = 'x of q' WHERE k = 'p'")
         try a.write("INSERT INTO t(k, x) VALUES('s', 'x of r')")
         try converge(a, b)
@@ -96,11 +97,7 @@ struct ReplacedColumnTests {
 
     @Test("comes back beside another, of which others have written values", arguments: [false, true])
     func beside(looks: Bool) throws {
-        let folder = try TestFolder()
-        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, n INT, x TEXT)")
-        let b = try TestPeer(folder, "b", cloning: a)
-        try a.write(rows)
-        try converge(a, b)
+        let (a, b) = try pair("CREATE TABLE t(k TEXT PRIMARY KEY, n INT, x TEXT)")
         try b.write("ALTER TABLE t ADD z TEXT; UPDATE t SET z = 'z of ' || k WHERE k <> 'r'; UPDATE t SET x = 'by b'")
         try converge(a, b)
         try a.write("ALTER TABLE t DROP x")
@@ -144,11 +141,7 @@ struct ReplacedColumnTests {
 
     @Test("is that one where its values were taken away", arguments: Clearing.all)
     func cleared(clearing: Clearing) throws {
-        let folder = try TestFolder()
-        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, n INT, x TEXT)")
-        let b = try TestPeer(folder, "b", cloning: a)
-        try a.write(rows)
-        try converge(a, b)
+        let (a, b) = try pair("CREATE TABLE t(k TEXT PRIMARY KEY, n INT, x TEXT)")
         try a.write(clearing.sql)
         try converge(a, b)
         for peer in [a, b] {

@@ -144,7 +144,8 @@ struct RenamedColumn {
         ///   - stamps: of what is known of that column, without what this store has written there by mistake.
         ///   - isAnother: whether what it was until now is another column, so that other peers' writes are that one's.
         func isLater(than stamps: [Stamp], isAnother: Bool, _ state: RowClock, _ store: OpenStore) -> Bool {
-            if isKnown || isChanged { return !isKnown }
+            if isKnown { return false }
+            if isChanged { return true }
             let own = isAnother ? cell.stamps.filter { $0.peer == store.own } : cell.stamps
             guard !cell.isFilled(state), let last = own.max(by: store.precedes) else { return false }
             return stamps.max(by: store.precedes).map { !store.precedes(last, $0) } ?? true

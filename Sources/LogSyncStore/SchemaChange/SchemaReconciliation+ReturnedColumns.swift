@@ -72,11 +72,9 @@ extension SchemaReconciliation {
             let told = asked.filter { column in
                 digests.indices.contains(Int(column.id)) && digests[Int(column.id)] != column.first
             }
-            guard !told.isEmpty, !written.contains(position), let record = try clock.record(at: position),
-                let row = try table.hasRowid
-                    ? shownRows.reader(table).row(at: position)
-                    : shownRows.currentRow(ofRecord: record.identity, at: position, in: table)
-            else { continue }
+            guard !told.isEmpty, !written.contains(position) else { continue }
+            let identity = try table.hasRowid ? nil : clock.record(at: position)?.identity
+            guard let row = try shownRows.currentRow(ofRecord: identity, at: position, in: table) else { continue }
             for column in told {
                 let (known, found) = (digests[Int(column.id)], UInt32(truncatingIfNeeded: row.digests[column.position]))
                 if found == known { left[column.id]?.isAnyThere = true }
