@@ -61,6 +61,27 @@ import Testing
 
     // MARK: A log that is gone
 
+    /// Stops a daemon in a moment in which it has the store's log open and does not write it: it closes what nobody uses.
+    private func stop(_ daemon: Tool.Process, withLogOf name: String, _ tool: Tool) async throws {
+        let log = tool.path(name) + "-wal"
+        func hasLogOpen() throws -> Bool {
+            let descriptors = "/proc/\(daemon.id)/fd"
+            return try FileManager.default.contentsOfDirectory(atPath: descriptors).contains {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\($0)")) == log
+            }
+        }
+        try await eventually("the daemon has the log open") {
+            // It opens what was written, and closes it when nothing more comes.
+            try await tool.sql(name, "UPDATE notes SET text = text")
+            try await Task.sleep(for: .milliseconds(50))
+            daemon.signal(SIGSTOP)
+            let look = ["sqlite3", "-bail", tool.path(name), "BEGIN IMMEDIATE; ROLLBACK"]
+            if try await tool.program("/usr/bin/env", look).code == 0, try hasLogOpen() { return true }
+            daemon.signal(SIGCONT)
+            return false
+        }
+    }
+
     @Test func `a write-ahead log that was deleted is noticed with the next commit, and what comes then is published`()
         async throws
     {
@@ -76,8 +97,10 @@ import Testing
             }
         }
         try await arrives("before")
+        try await stop(daemon, withLogOf: "a.db", tool)
         for suffix in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: a + suffix) }
         try await tool.sql("a.db", "INSERT INTO notes(text) VALUES ('after')")
+        daemon.signal(SIGCONT)
         try await arrives("after")
         #expect(daemon.errors.contains("its -wal or -shm was"), "\(daemon.errors)")
         daemon.signal(SIGTERM)

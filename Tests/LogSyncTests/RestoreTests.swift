@@ -1,12 +1,13 @@
 import Foundation
 import GRDB
-import LogSync
 import LogSyncModel
 import LogSyncSQLite
 import LogSyncStore
 import Logging
 import Synchronization
 import Testing
+
+@testable import LogSync
 
 /// Collects log lines.
 struct CapturedLog: LogHandler {
@@ -174,6 +175,35 @@ struct RestoreTests {
             try await eventually("it goes on") { log.all.contains { $0.hasSuffix("is in step again") } }
         }
         #expect(log.all.filter { $0.contains("is being put into place") }.count == 1, "\(log.all)")
+    }
+
+    @Test("A database that comes in the moment after it was missed is not opened half")
+    func cameMeanwhile() async throws {
+        try await watching { replicator in
+            try await takeAway(replicator)
+            let (path, here) = (away + "/notes.db", a.path)
+            let isDone = Mutex(false)
+            // It comes and goes, and never stands for as long as it takes to be whole.
+            let thread = Thread {
+                while !isDone.withLock({ $0 }) {
+                    _ = rename(path, here)
+                    usleep(30)
+                    _ = rename(here, path)
+                    usleep(30)
+                }
+            }
+            thread.start()
+            var opened = 0
+            for _ in 0..<2000 where (try? await replicator.inspect { $0.peer }) != nil { opened += 1 }
+            isDone.withLock { $0 = true }
+            #expect(opened == 0)
+            try await eventually("the thread has ended") { thread.isFinished }
+            for suffix in Self.suffixes where FileManager.default.fileExists(atPath: "\(away)/notes.db\(suffix)") {
+                try putBack(suffix)
+            }
+            try await eventually("it goes on") { log.all.contains { $0.hasSuffix("is in step again") } }
+        }
+        #expect(try a.ids() == ["one"])
     }
 
     @Test("A store into which a program commits all the time is opened again, and what it committed goes out")

@@ -93,12 +93,12 @@ extension Replicator {
             if opened.isCurrent { return opened }
             closeReplaced()
         }
+        notReplicated = nil
         try awaitReturn()
         let store = try openedStore()
         stateDirectory = store.stateDirectory
         locks = try madeLocks(for: store)
         opened = store
-        storeReturn = nil
         // What others import from now on is news, also before the first step.
         if seenToken == nil { seenToken = try store.store.lastToken() }
         return store
@@ -111,7 +111,6 @@ extension Replicator {
 
     private func openedStore() throws -> ReplicatedStore {
         let files = RestingFiles(path)
-        notReplicated = nil
         do {
             return try ReplicatedStore(
                 path: path, configuration: configuration, stateDirectory: StateDirectory(configuration.stateDirectory),
@@ -169,7 +168,7 @@ extension Replicator {
 
     /// Where the store has come back, or may yet, while ``run()`` is under way, sees to it that it is not opened half.
     ///
-    /// - Throws: `locked` where its files are still being put into place.
+    /// - Throws: `locked` where its files are still being put into place; `noStore` where there are none.
     private func awaitReturn() throws {
         guard isRunning else { return }
         if storeReturn == nil {
@@ -177,8 +176,12 @@ extension Replicator {
             guard !FileManager.default.fileExists(atPath: path) else { return }
             storeReturn = StoreReturn(path)
         }
-        guard let isSettled = storeReturn?.observe() else { return }
-        guard isSettled else {
+        while storeReturn?.observe() == false {
+            guard storeReturn?.isWaiting ?? false else {
+                // One that has come since that look may be half there.
+                _ = try StorePlace(path)
+                continue
+            }
             throw LogSyncError(
                 .locked,
                 """
@@ -188,7 +191,7 @@ extension Replicator {
                 help: "Stop the daemon before a restore")
         }
         // Whatever comes of opening it now, it is no longer waited for.
-        if storeReturn?.isWaiting ?? false { storeReturn = nil }
+        storeReturn = nil
     }
 
     /// Waits until no other process has the store open; ``giveBack()`` lets them in again.

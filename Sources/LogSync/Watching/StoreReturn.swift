@@ -95,7 +95,7 @@ struct StoreReturn {
     /// Looks again.
     ///
     /// - Parameter isInUse: whether any process has SQLite's locks on the database.
-    /// - Returns: whether the store may be opened: it is whole, or not there at all.
+    /// - Returns: whether the store may be opened: it is there, and whole.
     mutating func observe(
         now: ContinuousClock.Instant = .now, isInUse: (String) -> Bool = KernelLocks.shared.isInUse
     ) -> Bool {
@@ -111,7 +111,7 @@ struct StoreReturn {
         }
         guard files[path] != nil else {
             arrival = nil
-            return true
+            return false
         }
         arrival = arrival ?? now
         let isLogThere = isLogWhole && files[path + "-wal"] != nil
@@ -196,6 +196,7 @@ struct StoreReturn {
             $0.hasPrefix(name) || $0.hasPrefix(".") && $0.contains(name)
         }
         let names = Set(listed ?? []).union(["", "-wal", "-shm", "-journal"].map { name + $0 })
-        return names.reduce(into: [:]) { $0["\(directory)/\($1)"] = FileState("\(directory)/\($1)") }
+        let prefix = path.dropLast(name.count)
+        return names.reduce(into: [:]) { $0[prefix + $1] = FileState(prefix + $1) }
     }
 }
