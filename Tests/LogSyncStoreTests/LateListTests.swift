@@ -147,6 +147,33 @@ struct LateListTests {
         }
     }
 
+    @Test("are what it has found them to be, where nothing is left of what was known of a column but its name")
+    func nothingLeft() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, note TEXT)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        let reuse = "ALTER TABLE t RENAME note TO note_o; ALTER TABLE t ADD note TEXT; UPDATE t SET note = 'N' || k;"
+        let rebuild = LateRenameTests.KeyRename.rebuild(
+            "k TEXT PRIMARY KEY, note_o TEXT, note TEXT, x1 TEXT", "k, note_o, note, x")
+        try b.write("INSERT INTO t(k, note) VALUES('b0', 'of b0')")
+        try converge(a, b)
+        let add = "ALTER TABLE t ADD x TEXT; INSERT INTO t(k, note_o, x) VALUES('a0', 'of a0', 'a0 x')"
+        for change in [reuse, add, rebuild] {
+            try a.write(change)
+            try a.record()
+        }
+        try b.write("UPDATE t SET note = 'by b' WHERE k = 'b0'; INSERT INTO t(k, note) VALUES('b1', 'of b1')")
+        try b.write(reuse + "ALTER TABLE t ADD x TEXT;" + rebuild)
+        try b.write("INSERT INTO t(k, note_o, x1) VALUES('b2', 'of b2', 'b2 x')")
+        try agree(a, b)
+        try agree(a, b)
+        for peer in [a, b] {
+            let found = try peer.strings("SELECT k, note_o, note, x1 FROM t ORDER BY k")
+            let expected = ["a0|of a0|NULL|a0 x", "b0|by b|Nb0|NULL", "b1|of b1|Nb1|NULL", "b2|of b2|NULL|b2 x"]
+            #expect(found == expected, "\(peer.name): \(found)")
+        }
+    }
+
     /// What was `x` is `x1` in the second release; the third has another `x`.
     private static let added = [
         "ALTER TABLE t ADD x TEXT;", "ALTER TABLE t RENAME x TO x1;", "ALTER TABLE t ADD x TEXT;",

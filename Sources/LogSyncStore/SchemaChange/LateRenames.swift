@@ -143,11 +143,15 @@ struct RenamedColumn {
         /// - Parameters:
         ///   - stamps: of what is known of that column, without what this store has written there by mistake.
         ///   - isAnother: whether what it was until now is another column, so that other peers' writes are that one's.
-        func isLater(than stamps: [Stamp], isAnother: Bool, _ state: RowClock, _ store: OpenStore) -> Bool {
+        ///   - mistaken: whether what this store has written there by mistake is the last of all.
+        func isLater(
+            than stamps: [Stamp], isAnother: Bool, mistaken: Bool, _ state: RowClock, _ store: OpenStore
+        ) -> Bool {
             if isKnown { return false }
             if isChanged { return true }
             let own = isAnother ? cell.stamps.filter { $0.peer == store.own } : cell.stamps
-            guard !cell.isFilled(state), let last = own.max(by: store.precedes) else { return false }
+            guard let last = own.max(by: store.precedes) else { return false }
+            if cell.isFilled(state) { return mistaken }
             return stamps.max(by: store.precedes).map { !store.precedes(last, $0) } ?? true
         }
     }
@@ -199,15 +203,16 @@ extension [RenamedColumn] {
         for (column, written) in zip(self, found) {
             let name = record.state.cellsByName.keys.first { $0.folded == column.told.folded } ?? column.told
             var cell = record.state.cellsByName.removeValue(forKey: name) ?? CellState()
-            var stamps = cell.stamps
+            var (stamps, isMistaken) = (cell.stamps, false)
             if let other = left.firstIndex(where: { $0.name.folded == column.told.folded }) {
                 let mistaken = left.remove(at: other).cell
+                isMistaken = (stamps + mistaken.stamps).max(by: store.precedes)?.peer == store.own
                 stamps += mistaken.stamps.filter { $0.peer != store.own }
                 cell.add(mistaken)
             }
             let isWritten = written.isLater(
                 than: stamps + column.former.flatMap { record.state.cell($0).stamps },
-                isAnother: holdsOthers(column), record.state, store)
+                isAnother: holdsOthers(column), mistaken: isMistaken, record.state, store)
             for id in column.former { cell.add(record.state.take(id, isWritten ? nil : written.shown)) }
             if !cell.isEmpty { record.state.cellsByName[column.told] = cell }
             guard let digest = written.digest, let present,

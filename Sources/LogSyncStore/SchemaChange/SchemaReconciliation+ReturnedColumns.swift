@@ -7,34 +7,38 @@ extension SchemaReconciliation {
     /// Notes columns in place of which others of their names have come: a program has dropped the one and added the other
     /// since the last look. The one goes on as the other, as where a look has come in between.
     func noteReplacedColumns(_ changes: inout [Int64: ColumnChanges]) throws {
-        for table in store.catalog.tables {
+        for table in store.catalog.tables where try !isSingleStatement(on: table) {
             guard let own = changes[table.id] else { continue }
             let new = Set(own.added + own.decided)
-            let replaced = try replaced(columns(of: table).filter { !new.contains(Int($0.id)) }, in: table)
-            let forgotten = ForgottenColumns(store)
-            for id in replaced.map({ Int($0.id) }) {
+            let known = Dictionary(
+                try columns(of: table).filter { !new.contains(Int($0.id)) }.map { ($0.name.folded, $0) }
+            ) { first, _ in first }
+            let present = try table.schema.columns.compactMap { known[$0.name.folded] }
+                .filter { try !isKey($0, of: table) }
+            let (forgotten, unproven) = (ForgottenColumns(store), UnprovenColumns(connection))
+            let found: [KnownColumn]
+            if try Capture.isInstalled(table, on: connection) {
+                found = try replacedInPlace(present, in: table)
+            } else {
+                let left = try leftValues(of: present, in: table, except: writtenRecords(of: table))
+                found = try replaced(present, left, in: table)
+                // The name of one of which nothing is left may have gone to another of those that came.
+                if !own.added.isEmpty {
+                    for (id, values) in left where !values.isAnyThere { try unproven.note(Int(id), of: table) }
+                }
+            }
+            for id in found.map({ Int($0.id) }) {
                 try forgotten.add(forgotten.entries(of: [id], in: table))
-                try UnprovenColumns(connection).note(id, of: table)
+                try unproven.note(id, of: table)
                 changes[table.id]?.replaced.append(id)
             }
         }
     }
 
     /// Where the triggers are there, ALTER TABLE has done it: new columns come after all others, and a row that has not been
-    /// written since then holds what its record says, or the column is another one. A rebuild can have written anything into
-    /// its copy, as can a write after it; so there it takes values of which none is left in any row.
-    private func replaced(_ known: [KnownColumn], in table: TrackedTable) throws -> [KnownColumn] {
-        guard try !isSingleStatement(on: table) else { return [] }
-        let names = Dictionary(known.map { ($0.name.folded, $0) }) { first, _ in first }
-        let present = try table.schema.columns.compactMap { names[$0.name.folded] }.filter { try !isKey($0, of: table) }
+    /// written since then holds what its record says, or the column is another one.
+    private func replacedInPlace(_ present: [KnownColumn], in table: TrackedTable) throws -> [KnownColumn] {
         let written = try writtenRecords(of: table)
-        guard try Capture.isInstalled(table, on: connection) else {
-            let left = try leftValues(of: present, in: table, except: written)
-            return try present.filter { column in
-                guard let left = left[column.id], !left.isAnyThere, left.gone.count >= Self.few else { return false }
-                return try !isAny(of: left.gone, in: column, of: table)
-            }
-        }
         var replaced: [KnownColumn] = []
         for column in present.reversed() {
             guard let left = try leftValues(of: [column], in: table, except: written)[column.id], !left.isAnyThere
@@ -42,6 +46,17 @@ extension SchemaReconciliation {
             if !left.gone.isEmpty { replaced.append(column) }
         }
         return replaced
+    }
+
+    /// A rebuild can have written anything into its copy, as can a write after it; so there it takes values of which none is
+    /// left in any row.
+    private func replaced(
+        _ present: [KnownColumn], _ left: [Int64: LeftValues], in table: TrackedTable
+    ) throws -> [KnownColumn] {
+        try present.filter { column in
+            guard let left = left[column.id], !left.isAnyThere, left.gone.count >= Self.few else { return false }
+            return try !isAny(of: left.gone, in: column, of: table)
+        }
     }
 
     /// What rows have of the values that their records say, but for defaults.

@@ -4,9 +4,9 @@ import LogSyncSQLite
 /// Columns that are what they are called here by their names and places alone.
 ///
 /// Nothing tells more of a table whose columns came to be called otherwise before any row was recorded: a rebuild may have given
-/// a column's name to a new one. Nor does it of a column that came to a table: it may have had another name in a release that
-/// this store has skipped. What another peer has found the columns of precisely this schema to be counts for them whenever it
-/// comes (``LateRenames``).
+/// a column's name to a new one, as it may where columns came and no row is left with what was recorded of that one. Nor does it
+/// of a column that came to a table: it may have had another name in a release that this store has skipped. What another peer
+/// has found the columns of precisely this schema to be counts for them whenever it comes (``LateRenames``).
 struct UnprovenColumns {
     private let facts: StoreFacts
 
