@@ -22,7 +22,7 @@ extension SchemaReconciliation {
             } else {
                 let left = try leftValues(of: present, in: table, except: writtenRecords(of: table))
                 found = try replaced(present, left, in: table)
-                // The name of one of which nothing is left may have gone to another of those that came.
+                // The name of a column of which nothing is left may have gone to a new one.
                 if !own.added.isEmpty {
                     for (id, values) in left where !values.isAnyThere { try unproven.note(Int(id), of: table) }
                 }
