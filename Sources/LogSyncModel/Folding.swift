@@ -26,3 +26,20 @@ extension StringProtocol {
         self < other || self == other && utf8.lexicographicallyPrecedes(other.utf8)
     }
 }
+
+extension String {
+    /// ``StringProtocol/folded``, in one pass over the bytes: most names are ASCII and many of them lower case.
+    package var folded: String {
+        var name = self
+        let (hasCapitals, isASCII) = name.withUTF8 { bytes in
+            var (hasCapitals, all) = (false, UInt8(0))
+            for byte in bytes {
+                hasCapitals = hasCapitals || 0x41...0x5A ~= byte
+                all |= byte
+            }
+            return (hasCapitals, all < 0x80)
+        }
+        guard isASCII else { return precomposedStringWithCanonicalMapping.asciiFolded }
+        return hasCapitals ? asciiFolded : name
+    }
+}

@@ -19,6 +19,8 @@ final class BatchUpdateRecorder {
     /// How many keys were listed for the history.
     private var listed = 0
     private let references: ParentIdentityCache
+    /// Whether a change of a row is recorded with all its columns.
+    private let recordsWholeRows: Bool
     /// Places in the order in which rows are logged, by entry.
     private var ranks: [Int32] = []
 
@@ -46,6 +48,7 @@ final class BatchUpdateRecorder {
         store = simple.store
         clock = try BatchClockUpdater(simple.table, simple.store)
         references = ParentIdentityCache(simple.table, recorder)
+        recordsWholeRows = store.policies.recordsWholeRows(table.name)
     }
 
     func write() throws {
@@ -91,7 +94,7 @@ final class BatchUpdateRecorder {
             // A digest of a column can meet another's by chance, of the row hardly: then everything is recorded.
             return table.digest(ofRow: digests) == UInt64(bitPattern: select.integer(Self.digest)) ? 0 : all
         }
-        return store.policies.recordsWholeRows(table.name) ? all : changed
+        return recordsWholeRows ? all : changed
     }
 
     // MARK: One row
