@@ -66,6 +66,17 @@ struct WorkNotesTests {
         #expect(stores.map { pause(next, $0, at: 40) } == [44, 10, 12])
     }
 
+    @Test("comes back within half a minute where it was a hundred stores, as of a daemon that is killed twice in a row")
+    func many() throws {
+        let stores = (0..<100).map { "\(world.root)/\($0).db" }
+        for seconds: Int64 in [0, 5] {
+            for store in stores { notes(seconds, process: try dead()).note(store, isAtWork: true) }
+            _ = notes(seconds).takeUp(stores)
+        }
+        let times = Set(notes(5).takeUp(stores).values.map { $0.until.milliseconds - 1_700_000_005_000 })
+        #expect(times.count == 100 && times.min() == 10_000 && times.max().map { $0 < 40_000 } == true)
+    }
+
     @Test("is nothing where it had done, where it still runs, or where the machine was started anew")
     func nothing() throws {
         let gone = notes(process: try dead())

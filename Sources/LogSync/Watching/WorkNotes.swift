@@ -13,8 +13,8 @@ import LogSyncModel
 /// 2. A daemon that starts finds the files of processes that are no more. Each of these stores has one end more to its
 ///    account. One end may be anybody's doing, such as a daemon that was killed; with the second in a row the store is
 ///    left alone for ten seconds, four times as long with each further end, six hours at the most. Where there are
-///    several, most were worked on by chance: they come back two seconds apart, those with the fewest ends first, and the
-///    next end says which it is.
+///    several, most were worked on by chance: they come back two seconds apart, and where they are many all within half a
+///    minute, those with the fewest ends first, and the next end says which it is.
 /// 3. A store that has been worked on without an end, until it is ready, has nothing to its account any more: what ended
 ///    the daemon would have met it again.
 ///
@@ -28,6 +28,8 @@ package struct WorkNotes: Sendable {
     private static let firstPause: Int64 = 10_000
     private static let lastPause: Int64 = 6 * 3_600_000
     private static let distance: Int64 = 2000
+    /// Within which time all of them come back.
+    private static let span: Int64 = 30_000
 
     package init(stateDirectory: String, clock: any WallClock = SystemClock()) {
         self.init(stateDirectory: stateDirectory, clock: clock, process: Self.line(of: getpid()))
@@ -69,9 +71,10 @@ package struct WorkNotes: Sendable {
         for store in stores where hasEnded(on: store) {
             ended.append((store, (account(of: store)?.ends ?? 0) + 1))
         }
+        let distance = min(Self.distance, Self.span / Int64(max(ended.count, 1)))
         var waiting: Int64 = 0
         for (store, ends) in ended.sorted(by: { ($0.ends, $0.store) < ($1.ends, $1.store) }) {
-            let until = ends == 1 ? now : now + Self.pause(after: ends) + waiting * Self.distance
+            let until = ends == 1 ? now : now + Self.pause(after: ends) + waiting * distance
             if ends > 1 { waiting += 1 }
             save(
                 StoreStatus.SetBack(
