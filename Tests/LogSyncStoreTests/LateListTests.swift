@@ -174,6 +174,29 @@ struct LateListTests {
         }
     }
 
+    @Test("are filled by their migration there, which is no write over what others have written to them")
+    func filled() throws {
+        let folder = try TestFolder()
+        let a = try TestPeer(
+            folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY, n INT); INSERT INTO t VALUES('r1', 1), ('r2', 2)")
+        let b = try TestPeer(folder, "b", cloning: a)
+        for change in [
+            "ALTER TABLE t ADD x TEXT; UPDATE t SET x = 'filled'", "ALTER TABLE t RENAME x TO y",
+            "UPDATE t SET y = 'edited' WHERE k = 'r1'",
+        ] {
+            try a.write(change)
+            try a.record()
+        }
+        try b.awaitAnotherMillisecond()
+        try b.write("ALTER TABLE t ADD y TEXT; UPDATE t SET y = 'filled'")
+        try b.record()
+        try agree(a, b)
+        try agree(a, b)
+        for peer in [a, b] {
+            #expect(try peer.strings("SELECT k, y FROM t ORDER BY k") == ["r1|edited", "r2|filled"], "\(peer.name)")
+        }
+    }
+
     /// What was `x` is `x1` in the second release; the third has another `x`.
     private static let added = [
         "ALTER TABLE t ADD x TEXT;", "ALTER TABLE t RENAME x TO x1;", "ALTER TABLE t ADD x TEXT;",
