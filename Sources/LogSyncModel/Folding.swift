@@ -5,10 +5,7 @@ extension StringProtocol {
     ///
     /// To SQLite "é" and "e" with an accent after it are two names. To Swift they are equal, and to programs and file systems,
     /// too; so here they are one, whatever compares them, and of two columns of one table that are so called one is replicated.
-    package var folded: String {
-        guard utf8.contains(where: { $0 >= 0x80 }) else { return asciiFolded }
-        return precomposedStringWithCanonicalMapping.asciiFolded
-    }
+    package var folded: String { String(self).folded }
 
     /// A name as SQLite compares names: the letters A to Z in lower case, and nothing else changed.
     ///
@@ -28,7 +25,7 @@ extension StringProtocol {
 }
 
 extension String {
-    /// ``StringProtocol/folded``, in one pass over the bytes: most names are ASCII and many of them lower case.
+    /// As of any ``StringProtocol``, in one pass over the bytes: most names are ASCII and many of them lower case.
     package var folded: String {
         var name = self
         let (hasCapitals, isASCII) = name.withUTF8 { bytes in

@@ -65,6 +65,7 @@ struct FolderTarget {
         }
     }
 
+    /// What may not be looked at counts as none.
     static func isDirectory(_ path: String, _ fileSystem: any FileSystem) -> Bool {
         (try? fileSystem.status(path, followingLinks: true))?.isDirectory ?? false
     }

@@ -13,8 +13,8 @@ import LogSyncModel
 /// 2. A daemon that starts finds the files of processes that are no more. Each of these stores has one end more to its
 ///    account. One end may be anybody's doing, such as a daemon that was killed; with the second in a row the store is
 ///    left alone for ten seconds, four times as long with each further end, six hours at the most. Where there are
-///    several, most were worked on by chance: they come back two seconds apart, and where they are many all within half a
-///    minute, those with the fewest ends first, and the next end says which it is.
+///    several, most were worked on by chance: they come back two seconds apart, or less where that would come to more than
+///    half a minute, those with the fewest ends first, and the next end says which it is.
 /// 3. A store that has been worked on without an end, until it is ready, has nothing to its account any more: what ended
 ///    the daemon would have met it again.
 ///
@@ -28,7 +28,7 @@ package struct WorkNotes: Sendable {
     private static let firstPause: Int64 = 10_000
     private static let lastPause: Int64 = 6 * 3_600_000
     private static let distance: Int64 = 2000
-    /// Within which time all of them come back.
+    /// What these distances come to at the most.
     private static let span: Int64 = 30_000
 
     package init(stateDirectory: String, clock: any WallClock = SystemClock()) {
