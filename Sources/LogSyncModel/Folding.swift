@@ -25,7 +25,7 @@ extension StringProtocol {
 }
 
 extension String {
-    /// As of any ``StringProtocol``, in one pass over the bytes: most names are ASCII and many of them lower case.
+    /// As of any `StringProtocol`, in one pass over the bytes: most names are ASCII and many of them lower case.
     package var folded: String {
         var name = self
         let (hasCapitals, isASCII) = name.withUTF8 { bytes in
