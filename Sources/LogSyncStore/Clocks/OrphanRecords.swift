@@ -36,13 +36,23 @@ struct OrphanRecords {
     }
 
     /// Records whose rows are gone, with the digests of their keys. Another row may stand under the number by now.
-    func all(unidentifiedOnly: Bool = false) throws -> [(digest: Int32, row: Int64)] {
+    ///
+    /// - Parameter candidates: the records that may be such; nil for any.
+    func all(
+        among candidates: [Int64]? = nil, unidentifiedOnly: Bool = false
+    ) throws -> [(digest: Int32, row: Int64)] {
+        let condition = "c.identity IS NULL\(unidentifiedOnly ? " AND c.uniques IS NULL" : "")"
+        guard let candidates else { return try records(where: condition) }
+        return try candidates.flatMap { try records(where: "\(condition) AND c.row = ?", .integer($0)) }
+    }
+
+    private func records(where condition: String, _ arguments: Value...) throws -> [(digest: Int32, row: Int64)] {
         let reader = TableReader(table: table, store: store)
         let statement = try Statement(
             """
-            SELECT u.digest, c.row FROM \(table.clock) AS c JOIN \(table.unique) AS u ON u.row = c.row
-            WHERE c.identity IS NULL\(unidentifiedOnly ? " AND c.uniques IS NULL" : "")
+            SELECT u.digest, c.row FROM \(table.clock) AS c JOIN \(table.unique) AS u ON u.row = c.row WHERE \(condition)
             """, on: connection)
+        for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
         var orphans: [(digest: Int32, row: Int64)] = []
         while try statement.step() {
             let digest = Int32(truncatingIfNeeded: statement.integer(0))

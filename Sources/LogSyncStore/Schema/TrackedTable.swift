@@ -186,6 +186,8 @@ final class TrackedTable {
     }
     /// Whether keys and identities may differ in a table whose rows are captured by their keys.
     var mapsKeys: Bool { keepsIdentities && kind == .natural && capturesKey }
+    /// Whether rows may get other places without any change of them: by VACUUM, or as a program's repair numbers them.
+    var hasMovableRows: Bool { hasRowid && schema.integerKey == nil && kind == .natural }
     /// Whether the records of this table are found through the digest of their natural key.
     var findsByKeyDigest: Bool { !storesIdentity && schema.integerKey == nil }
     var hasUniqueDigests: Bool { findsByKeyDigest || !uniqueSlots.isEmpty }

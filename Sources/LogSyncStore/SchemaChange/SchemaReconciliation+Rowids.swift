@@ -13,7 +13,7 @@ extension SchemaReconciliation {
     func matchRowids(
         _ table: TrackedTable, isCaptured: Bool = true
     ) throws -> (isInDoubt: Bool, areRowsOthers: Bool)? {
-        guard table.hasRowid, table.schema.integerKey == nil, table.kind == .natural else { return nil }
+        guard table.hasMovableRows else { return nil }
         let clock = ClockTable(table: table, connection: connection)
         let reader = TableReader(table: table, store: store)
         let shownRows = ShownRows(store)
@@ -27,16 +27,8 @@ extension SchemaReconciliation {
                 unidentified.append(OrderedMatch.Side(number: rowid, digests: digests))
                 return
             }
-            if table.storesIdentity {
-                guard let row = try FoldedKeys(store: store, table: table).row(of: identity), row != rowid else {
-                    return
-                }
-                moves.append((row, rowid, try clock.record(at: row)?.uniques ?? []))
-            } else {
-                let digest = table.keyDigest(identity)
-                let rows = try clock.rows(withUnique: digest)
-                guard let row = rows.first, !rows.contains(rowid) else { return }
-                moves.append((row, rowid, [digest]))
+            if let former = try formerPlace(of: identity, at: rowid, in: table) {
+                moves.append((former.row, rowid, former.uniques))
             }
         }
         let unidentifiedRecords = try unidentifiedRecords(of: table)
@@ -69,6 +61,34 @@ extension SchemaReconciliation {
                 """)
         }
         return (isInTheWay || !writes.isEmpty, areOthers)
+    }
+
+    /// Where the record of a row is that goes by its key, and the digests of its unique keys; nil where it is at the row's own
+    /// place, or there is none.
+    private func formerPlace(
+        of identity: RowIdentity, at rowid: Int64, in table: TrackedTable
+    ) throws -> (row: Int64, uniques: [Int32])? {
+        let clock = ClockTable(table: table, connection: connection)
+        if table.storesIdentity {
+            let row = try FoldedKeys(store: store, table: table).row(of: identity)
+            guard let row, row != rowid else { return nil }
+            return (row, try clock.record(at: row)?.uniques ?? [])
+        }
+        let digest = table.keyDigest(identity)
+        let rows = try clock.rows(withUnique: digest)
+        guard let row = rows.first, !rows.contains(rowid) else { return nil }
+        return (row, [digest])
+    }
+
+    /// Whether each of these rows has its record at its own place, or has none; false also where a row has no key.
+    func areInPlace(_ rows: [Int64], of table: TrackedTable) throws -> Bool {
+        let reader = TableReader(table: table, store: store)
+        let shownRows = ShownRows(store)
+        return try rows.allSatisfy { rowid in
+            guard let row = try reader.row(at: rowid) else { return true }
+            let identity = try reader.naturalIdentity { try shownRows.knownValue(row.values[$0], $0, in: table) }
+            return try identity.map { try formerPlace(of: $0, at: rowid, in: table) == nil } ?? false
+        }
     }
 
     /// Takes rows for new that were given the records of others only because of their places, where a program has dropped the

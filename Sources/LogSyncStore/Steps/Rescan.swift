@@ -9,13 +9,23 @@ struct Rescan {
 
     /// Puts triggers back and brings clock records to where their rows are now.
     ///
+    /// - Parameter compared: what was found of tables before this. Those of which it says no longer which records are their
+    ///   rows' leave it; of the others nothing else is read, however many rows they have.
     /// - Returns: what the recording after it needs to know.
-    func matchRecords() throws -> SchemaFindings {
+    func matchRecords(_ compared: inout [Int64: Portion]) throws -> SchemaFindings {
         let reconciliation = SchemaReconciliation(store: store)
-        if try SchemaReconciliation.isNeeded(store) { return try reconciliation.reconcile() }
+        if try SchemaReconciliation.isNeeded(store) {
+            compared = [:]
+            return try reconciliation.reconcile()
+        }
         var findings = SchemaFindings()
         for table in store.catalog.tables {
-            if try !Capture.isInstalled(table, on: connection) { try Capture.install(table, on: connection) }
+            let isCaptured = try Capture.isInstalled(table, on: connection)
+            if !isCaptured { try Capture.install(table, on: connection) }
+            if let found = compared[table.id] {
+                if try isCaptured && reconciliation.areInPlace(found.differing, of: table) { continue }
+                compared[table.id] = nil
+            }
             if try reconciliation.matchRowids(table)?.isInDoubt ?? false { findings.orphanScans.insert(table.id) }
         }
         try store.acceptSchemaVersion()
@@ -48,7 +58,7 @@ struct Rescan {
         var last: Int64?
         /// The rows that have no record, or another than they are.
         var differing: [Int64] = []
-        /// The records whose rows are gone, where their places alone say so.
+        /// The records whose rows are gone, and may be more, where a comparison finds them.
         var orphans: [Int64] = []
         var isLast = false
     }
@@ -56,12 +66,16 @@ struct Rescan {
     /// How many rows are compared on one state of the store: programs write between two of them, whatever the journal.
     private static let portion: Int64 = 20_000
 
-    /// The tables whose rows can be compared portion by portion.
-    var comparable: [Int64] { store.catalog.tables.filter(\.hasRowid).map(\.id) }
+    /// The tables whose rows can be compared portion by portion, whether or not their records are brought to their rows first.
+    func comparable(beforeMatching isEarly: Bool) -> [Int64] {
+        store.catalog.tables.filter { $0.hasRowid && (!isEarly || $0.hasMovableRows && findsOrphans($0)) }.map(\.id)
+    }
 
-    /// Whether a record's row is gone where no row has its place.
+    /// Whether a comparison finds the records whose rows may be gone: a row that agrees with the record at its place has that
+    /// record's key. It has not where its key holds an integer that means another row by now, nor where it is no key that
+    /// tells rows apart.
     private func findsOrphans(_ table: TrackedTable) -> Bool {
-        table.hasRowid && (table.kind != .natural || table.schema.integerKey != nil)
+        table.hasRowid && (!table.hasMovableRows || !table.key.isEmpty && !table.keyHasReference)
     }
 
     /// Compares the next rows of a table with their records by the digests of both.
@@ -94,7 +108,10 @@ struct Rescan {
             next.last = row
         }
         next.isLast = count < Self.portion
-        if findsOrphans(table) { next.orphans = try orphans(of: table, above: former.last, to: next) }
+        if findsOrphans(table) {
+            next.orphans = try orphans(of: table, above: former.last, to: next)
+            if table.hasMovableRows { next.orphans += next.differing }
+        }
         return next
     }
 
@@ -114,10 +131,13 @@ struct Rescan {
     // MARK: Rows whose keys are not kept
 
     /// The records without a row of which only a digest says which row it was.
-    func unidentified() throws -> [UnidentifiedRows] {
+    ///
+    /// - Parameter compared: what was found of tables; of one that is not among them every record is looked at.
+    func unidentified(_ compared: [Int64: Portion]) throws -> [UnidentifiedRows] {
         var found: [UnidentifiedRows] = []
         for table in store.catalog.tables where table.findsByKeyDigest {
-            let digests = try OrphanRecords(table: table, store: store).all(unidentifiedOnly: true).map(\.digest)
+            let digests = try OrphanRecords(table: table, store: store)
+                .all(among: compared[table.id]?.orphans, unidentifiedOnly: true).map(\.digest)
             if !digests.isEmpty { found.append(UnidentifiedRows(table: table.name, digests: Set(digests))) }
         }
         return found

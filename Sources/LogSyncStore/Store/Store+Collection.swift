@@ -96,8 +96,8 @@ extension Store {
     private static let releasedAtOnce = 64
     private static let blocksAtOnce = 16
 
-    /// Removes the blocks of transactions that the outbox has let go, now or before a process died: little at a time, because
-    /// a block may hold a megabyte, and writers wait meanwhile.
+    /// Removes the blocks of transactions that the outbox has let go, now or before a process died: few at a time, because
+    /// a block may hold a megabyte, which SQLite may overwrite with zeros, and writers wait meanwhile.
     private func dropReleasedBlocks() throws {
         var released = try database.read { store in
             try store.connection.rows(
@@ -107,17 +107,18 @@ extension Store {
                 """)
         }
         while !released.isEmpty {
-            try database.write { store in
-                let end = ContinuousClock.now + .seconds(store.configuration.lockBudget)
-                repeat {
-                    guard let dot = released.last else { break }
+            // What a power cut undoes of this is done again.
+            try database.write(isDurable: false, isNews: false) { store in
+                var left = Self.blocksAtOnce
+                while left > 0, let dot = released.last {
                     try store.connection.run(
                         """
                         DELETE FROM logsync_outbox_block WHERE rowid IN
-                            (SELECT rowid FROM logsync_outbox_block WHERE peer = ? AND sequence = ? LIMIT \(Self.blocksAtOnce))
-                        """, dot[0], dot[1])
-                    if store.connection.changes < Self.blocksAtOnce { released.removeLast() }
-                } while ContinuousClock.now < end
+                            (SELECT rowid FROM logsync_outbox_block WHERE peer = ? AND sequence = ? LIMIT ?)
+                        """, dot[0], dot[1], .integer(Int64(left)))
+                    if store.connection.changes < left { released.removeLast() }
+                    left -= store.connection.changes
+                }
             }
         }
     }

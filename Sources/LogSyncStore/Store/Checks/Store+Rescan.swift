@@ -11,6 +11,8 @@ package struct PreparedRescan: Sendable {
     package var unidentified: [UnidentifiedRows]
     /// What the recording of what is found needs to know.
     var findings: SchemaFindings
+    /// What was found already, by table.
+    var compared: [Int64: Rescan.Portion]
 }
 
 /// Finding what was changed behind the triggers' back: by a repair, a restored file, a program that had turned them
@@ -22,18 +24,21 @@ extension Store {
     ///
     /// Logs may identify rows that the store does not, see ``rescan(_:naming:)``.
     package func prepareRescan() throws -> PreparedRescan {
-        try database.write { store in
+        // While programs go on writing: most stores are sound, and nothing is left to do under the lock then.
+        var compared = try comparedRows { $0.comparable(beforeMatching: true) }
+        return try database.write { store in
             let capturedAgain = try store.catalog.tables.filter {
                 try !Capture.isInstalled($0, on: store.connection)
             }.map(\.schema.name)
             // Where the triggers are there, what they noted is a transaction of its own.
+            if try RecordStep.isSchemaOpen(store) { compared = [:] }
             let pending =
                 try SchemaReconciliation.isNeeded(store) ? nil : RecordStep(store).run()
             let rescan = Rescan(store: store)
-            let findings = try rescan.matchRecords()
+            let findings = try rescan.matchRecords(&compared)
             return PreparedRescan(
-                pending: pending, capturedAgain: capturedAgain, unidentified: try rescan.unidentified(),
-                findings: findings)
+                pending: pending, capturedAgain: capturedAgain, unidentified: try rescan.unidentified(compared),
+                findings: findings, compared: compared)
         }
     }
 
@@ -46,20 +51,23 @@ extension Store {
     package func rescan(_ prepared: PreparedRescan, naming names: [String: Set<RowIdentity>]) throws -> (
         found: RecordedTransaction?, unidentified: [String: Int]
     ) {
-        var compared = try comparedRows()
+        let known = prepared.compared
+        var compared = try comparedRows { rescan in
+            rescan.comparable(beforeMatching: false).filter { known[$0] == nil }
+        }
+        compared.merge(known) { $1 }
         return try database.write { store in
             let rescan = Rescan(store: store)
             var findings = prepared.findings
             // What renumbers rows moves the schema's version, and what was compared has other numbers or columns then.
             if try SchemaReconciliation.isNeeded(store) {
-                compared = [:]
-                findings.formUnion(try rescan.matchRecords())
+                findings.formUnion(try rescan.matchRecords(&compared))
             }
             try rescan.noteDeletions(names)
             findings.formUnion(try rescan.note(compared))
             let found = try RecordStep(store, findings: findings).run()
             var left: [String: Int] = [:]
-            for rows in try rescan.unidentified() {
+            for rows in try rescan.unidentified(compared) {
                 left[store.catalog[rows.table]?.schema.name ?? rows.table] = rows.digests.count
             }
             return (found, left)
@@ -70,12 +78,18 @@ extension Store {
 extension Store {
     /// The rows that have no record, or another than they are, by table: found while programs go on writing. What they write
     /// meanwhile is captured, and what is found is compared again when it is recorded.
-    private func comparedRows() throws -> [Int64: Rescan.Portion] {
+    ///
+    /// - Returns: nothing where the schema has to be looked at first.
+    private func comparedRows(_ tables: (Rescan) -> [Int64]) throws -> [Int64: Rescan.Portion] {
         var found: [Int64: Rescan.Portion] = [:]
-        for table in try database.read({ Rescan(store: $0).comparable }) {
+        for table in try database.read({ tables(Rescan(store: $0)) }) {
             var portion = Rescan.Portion(table: table)
             while !portion.isLast {
-                portion = try database.read { [portion] in try Rescan(store: $0).compare(after: portion) }
+                let next = try database.read { [portion] store in
+                    try SchemaReconciliation.isNeeded(store) ? nil : Rescan(store: store).compare(after: portion)
+                }
+                guard let next else { return [:] }
+                portion = next
                 found[table, default: Rescan.Portion(table: table)].differing += portion.differing
                 found[table]?.orphans += portion.orphans
             }

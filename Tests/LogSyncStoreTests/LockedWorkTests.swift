@@ -1,0 +1,119 @@
+import GRDBSQLite
+import LogSyncModel
+import LogSyncSQLite
+import Testing
+
+@testable import LogSyncStore
+
+/// How much SQLite does while no program can write: in instructions of its virtual machine, which are the same on every machine,
+/// and in what one transaction takes away.
+@Suite("Programs wait for a part of the work at a time")
+struct LockedWorkTests {
+    private let folder: TestFolder
+
+    init() throws { folder = try TestFolder() }
+
+    /// What a store's connection does, asked of SQLite.
+    private final class Meter {
+        let handle: OpaquePointer
+        /// Instructions, within write transactions and without.
+        private(set) var (locked, free) = (0, 0)
+        /// Rows that the transaction at hand has deleted, and the most that one has.
+        private var deleted = 0
+        private(set) var mostDeleted = 0
+
+        init(_ store: Store) throws { handle = try store.database.withConnection(\.handle) }
+
+        func run(_ body: () throws -> Void) rethrows {
+            let context = Unmanaged.passUnretained(self).toOpaque()
+            sqlite3_progress_handler(
+                handle, 1,
+                {
+                    if let object = $0 { Unmanaged<Meter>.fromOpaque(object).takeUnretainedValue().step() }
+                    return 0
+                }, context)
+            sqlite3_update_hook(
+                handle,
+                { object, operation, _, _, _ in
+                    guard operation == SQLITE_DELETE, let object else { return }
+                    Unmanaged<Meter>.fromOpaque(object).takeUnretainedValue().deleted += 1
+                }, context)
+            sqlite3_commit_hook(
+                handle,
+                {
+                    if let object = $0 { Unmanaged<Meter>.fromOpaque(object).takeUnretainedValue().commit() }
+                    return 0
+                }, context)
+            defer {
+                sqlite3_progress_handler(handle, 0, nil, nil)
+                sqlite3_update_hook(handle, nil, nil)
+                sqlite3_commit_hook(handle, nil, nil)
+            }
+            try body()
+        }
+
+        private func step() {
+            if sqlite3_txn_state(handle, "main") == SQLITE_TXN_WRITE { locked += 1 } else { free += 1 }
+        }
+
+        private func commit() {
+            mostDeleted = max(mostDeleted, deleted)
+            deleted = 0
+        }
+    }
+
+    @Test(
+        "A rescan that finds little does little under the lock, however many rows there are and by whatever key they go",
+        arguments: [
+            "k TEXT PRIMARY KEY NOT NULL, x", "k TEXT COLLATE NOCASE PRIMARY KEY NOT NULL, x",
+            "k TEXT NOT NULL, l INT NOT NULL, x, PRIMARY KEY(l, k)", "k TEXT PRIMARY KEY NOT NULL, x, l UNIQUE",
+            "k INTEGER PRIMARY KEY, x",
+        ], ["", "UPDATE t SET x = 'new' WHERE x = 7", "DELETE FROM t WHERE x = 7"])
+    func rescan(columns: String, change: String) throws {
+        func measured(_ name: String, rows: Int) throws -> Meter {
+            let isNumber = columns.hasPrefix("k INTEGER")
+            let hasOther = columns.contains("l ")
+            let peer = try TestPeer(
+                folder, name,
+                sql: """
+                    CREATE TABLE t(\(columns));
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+                    INSERT INTO t(k, x\(hasOther ? ", l" : "")) SELECT \(isNumber ? "i" : "'key ' || i"), i\(hasOther ? ", -i" : "")
+                    FROM n;
+                    """)
+            try peer.app.setTriggersEnabled(false)
+            try peer.write(change)
+            let meter = try Meter(peer.store)
+            try meter.run {
+                let (found, _) = try peer.store.rescan(peer.store.prepareRescan(), naming: [:])
+                #expect((found == nil) == change.isEmpty)
+            }
+            #expect(try peer.store.audit().problems == [])
+            return meter
+        }
+        let few = try measured("few", rows: 100)
+        let many = try measured("many", rows: 2_000)
+        #expect(many.free > 10 * few.free, "all rows were compared")
+        #expect(Double(many.locked) < 1.5 * Double(few.locked), "\(few.locked) grew to \(many.locked)")
+    }
+
+    @Test("What a snapshot stands for leaves the outbox few blocks at a time, of which each may be a megabyte")
+    func outbox() throws {
+        let peer = try TestPeer(folder, "a", sql: "CREATE TABLE t(k TEXT PRIMARY KEY NOT NULL, v BLOB)", seed: 1)
+        for part in 1...3 {
+            try peer.write(
+                """
+                WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+                INSERT INTO t SELECT '\(part) ' || i, randomblob(200000) FROM n
+                """)
+            try peer.record()
+        }
+        try peer.store.markPublished(try peer.store.outbox(unpublishedOnly: true).map(\.dot))
+        let blocks = "SELECT count(*) FROM logsync_outbox_block"
+        #expect(try #require(Int(peer.strings(blocks)[0])) > 32)
+        let meter = try Meter(peer.store)
+        try meter.run { _ = try peer.store.releaseOutbox(coveredBy: peer.vector()) }
+        #expect(try peer.strings(blocks) == ["0"])
+        #expect(meter.mostDeleted == 16)
+    }
+}
