@@ -4,6 +4,9 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 
+# What is called most is optimized in builds for tests, too (Package.swift); alike in all, or each would build it anew.
+export LOGSYNC_OPTIMIZED = 1
+
 # How many seeds of the simulator `make test` runs, on the debug build; in how many small scenarios a process dies, and
 # at how many places of each; and in how many somebody lies.
 TEST_SEEDS = 160

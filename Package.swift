@@ -8,6 +8,11 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
+// What the rest calls most is optimized also where it is built for tests, which take half of the time then. Make sets the
+// variable; a package with unsafe flags could not be depended on.
+let isOptimized = Context.environment["LOGSYNC_OPTIMIZED"] != nil
+let optimized = settings + (isOptimized ? [.unsafeFlags(["-O"], .when(configuration: .debug))] : [])
+
 let package = Package(
     name: "logsync",
     products: [
@@ -34,25 +39,25 @@ let package = Package(
         .systemLibrary(name: "CLogSyncFileSystem"),
         .systemLibrary(name: "CLogSyncInotifyTools", providers: [.apt(["libinotifytools0-dev"])]),
         .systemLibrary(name: "CLogSyncZstd", providers: [.apt(["libzstd-dev"])]),
-        .target(name: "LogSyncModel", swiftSettings: settings),
-        .target(name: "LogSyncState", dependencies: ["LogSyncModel"], swiftSettings: settings),
+        .target(name: "LogSyncModel", swiftSettings: optimized),
+        .target(name: "LogSyncState", dependencies: ["LogSyncModel"], swiftSettings: optimized),
         .target(
             name: "LogSyncSQLite",
             dependencies: [
                 "LogSyncModel", "CLogSyncSQLite", .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
-            swiftSettings: settings),
+            swiftSettings: optimized),
         .target(
             name: "LogSyncFormat",
             dependencies: ["LogSyncModel", "CLogSyncZstd", .product(name: "Crypto", package: "swift-crypto")],
-            swiftSettings: settings),
+            swiftSettings: optimized),
         .target(
             name: "LogSyncContainer",
             dependencies: [
                 "LogSyncModel", "LogSyncFormat", "CLogSyncFileSystem",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
-            swiftSettings: settings),
+            swiftSettings: optimized),
         .target(
             name: "InotifyEvents", dependencies: ["LogSyncContainer", "CLogSyncInotifyTools"], swiftSettings: settings),
         .target(
