@@ -149,6 +149,17 @@ import Testing
         #expect(try a.store.audit().problems == [])
     }
 
+    @Test func aRowThatHasTakenTheNumberOfOneThatIsGoneIsThere() throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema)
+        try forgetKeys(a)
+        try quietly(a, "DELETE FROM plain WHERE k = 'a'; UPDATE plain SET rowid = 1 WHERE k = 'b'")
+        let prepared = try a.store.prepareRescan()
+        #expect(prepared.unidentified.map(\.digests.count) == [1], "a is gone, b is not")
+        let found = try a.store.rescan(prepared, naming: try names(a)).found
+        #expect(found?.counts == ["plain": ChangeCounts(deleted: 1)])
+        #expect(try a.store.audit().problems == [])
+    }
+
     @Test func aColumnThatRecordsDoNotKnowIsCompared() throws {
         let a = try TestPeer(
             folder, "a", sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES(1, 1), (2, 2)")
