@@ -8,7 +8,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
 ]
 
-// What the rest calls most is optimized also where it is built for tests, which take half of the time then. Make sets the
+// What the rest calls most is optimized also where it is built for tests, which take three fifths of the time then. Make sets the
 // variable; a package with unsafe flags could not be depended on.
 let isOptimized = Context.environment["LOGSYNC_OPTIMIZED"] != nil
 let optimized = settings + (isOptimized ? [.unsafeFlags(["-O"], .when(configuration: .debug))] : [])

@@ -160,6 +160,20 @@ import Testing
         #expect(try a.store.audit().problems == [])
     }
 
+    @Test func rowsThatAnotherProcessHasFollowedToOtherNumbersAreComparedAgain() throws {
+        let a = try TestPeer(folder, "a", sql: Self.schema)
+        try quietly(a, "UPDATE plain SET x = 'new' WHERE k = 'd'")
+        let prepared = try a.store.prepareRescan()
+        // As VACUUM numbers rows anew, and moves the schema's version.
+        try quietly(a, "UPDATE plain SET rowid = rowid + 10; CREATE INDEX later ON plain(x)")
+        let other = try Store.open(a.path, configuration: a.configuration)
+        #expect(try other.record() == nil)
+        try other.close()
+        let found = try a.store.rescan(prepared, naming: [:]).found
+        #expect(found?.counts == ["plain": ChangeCounts(updated: 1)])
+        #expect(try a.store.audit().problems == [])
+    }
+
     @Test func aColumnThatRecordsDoNotKnowIsCompared() throws {
         let a = try TestPeer(
             folder, "a", sql: "CREATE TABLE t(id INTEGER PRIMARY KEY, x); INSERT INTO t VALUES(1, 1), (2, 2)")

@@ -48,10 +48,10 @@ struct OrphanRecords {
 
     private func records(where condition: String, _ arguments: Value...) throws -> [(digest: Int32, row: Int64)] {
         let reader = TableReader(table: table, store: store)
-        let statement = try Statement(
+        let statement = try connection.prepare(
             """
             SELECT u.digest, c.row FROM \(table.clock) AS c JOIN \(table.unique) AS u ON u.row = c.row WHERE \(condition)
-            """, on: connection)
+            """)
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: index + 1) }
         var orphans: [(digest: Int32, row: Int64)] = []
         while try statement.step() {

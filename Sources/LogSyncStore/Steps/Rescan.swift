@@ -14,10 +14,7 @@ struct Rescan {
     /// - Returns: what the recording after it needs to know.
     func matchRecords(_ compared: inout [Int64: Portion]) throws -> SchemaFindings {
         let reconciliation = SchemaReconciliation(store: store)
-        if try SchemaReconciliation.isNeeded(store) {
-            compared = [:]
-            return try reconciliation.reconcile()
-        }
+        if try SchemaReconciliation.isNeeded(store) { return try reconciliation.reconcile() }
         var findings = SchemaFindings()
         for table in store.catalog.tables {
             let isCaptured = try Capture.isInstalled(table, on: connection)

@@ -11,8 +11,9 @@ package struct PreparedRescan: Sendable {
     package var unidentified: [UnidentifiedRows]
     /// What the recording of what is found needs to know.
     var findings: SchemaFindings
-    /// What was found already, by table.
+    /// What was found already, by table, and of which version of the schema: with another one, rows may have other numbers.
     var compared: [Int64: Rescan.Portion]
+    var schemaVersion: Int64
 }
 
 /// Finding what was changed behind the triggers' back: by a repair, a restored file, a program that had turned them
@@ -25,20 +26,22 @@ extension Store {
     /// Logs may identify rows that the store does not, see ``rescan(_:naming:)``.
     package func prepareRescan() throws -> PreparedRescan {
         // While programs go on writing: most stores are sound, and nothing is left to do under the lock then.
+        let schemaVersion = try database.read(\.schemaVersion)
         var compared = try comparedRows { $0.comparable(beforeMatching: true) }
         return try database.write { store in
+            // Another process may have followed the schema meanwhile.
+            if try store.schemaVersion != schemaVersion || RecordStep.isSchemaOpen(store) { compared = [:] }
             let capturedAgain = try store.catalog.tables.filter {
                 try !Capture.isInstalled($0, on: store.connection)
             }.map(\.schema.name)
             // Where the triggers are there, what they noted is a transaction of its own.
-            if try RecordStep.isSchemaOpen(store) { compared = [:] }
             let pending =
                 try SchemaReconciliation.isNeeded(store) ? nil : RecordStep(store).run()
             let rescan = Rescan(store: store)
             let findings = try rescan.matchRecords(&compared)
             return PreparedRescan(
                 pending: pending, capturedAgain: capturedAgain, unidentified: try rescan.unidentified(compared),
-                findings: findings, compared: compared)
+                findings: findings, compared: compared, schemaVersion: store.schemaVersion)
         }
     }
 
@@ -59,8 +62,10 @@ extension Store {
         return try database.write { store in
             let rescan = Rescan(store: store)
             var findings = prepared.findings
-            // What renumbers rows moves the schema's version, and what was compared has other numbers or columns then.
-            if try SchemaReconciliation.isNeeded(store) {
+            // What renumbers rows moves the schema's version, and what was compared has other numbers or columns then, also
+            // where another process has followed.
+            if try store.schemaVersion != prepared.schemaVersion || SchemaReconciliation.isNeeded(store) {
+                compared = [:]
                 findings.formUnion(try rescan.matchRecords(&compared))
             }
             try rescan.noteDeletions(names)
