@@ -8,7 +8,7 @@ final class TransactionWriter {
     let store: OpenStore
     let header: TransactionHeader
     let stamp: Stamp
-    private var encoder: TransactionEncoder
+    private let encoder: BackgroundEncoder
     private let chainBefore: ChainHash
     private let entry: OutboxEntry
     private var groups: [GroupKey: Collected] = [:]
@@ -64,7 +64,7 @@ final class TransactionWriter {
         chainBefore = own?.chain ?? .zero
         let entry = OutboxEntry(connection, peer: store.own, sequence: Int64(sequence))
         self.entry = entry
-        encoder = try TransactionEncoder(header: header, previous: chainBefore) { try entry.append($0) }
+        encoder = try BackgroundEncoder(header: header, previous: chainBefore) { try entry.append($0) }
     }
 
     func append(
@@ -101,7 +101,11 @@ final class TransactionWriter {
         if groups[key]?.size ?? 0 > 1 << 19 { try flush(key) }
     }
 
-    /// Encodes a whole group at once.
+    /// About how many bytes of values a group should have at most that ``append(_:)`` is given: it is encoded while the next
+    /// one is put together.
+    static let portion = 4 << 20
+
+    /// Adds a whole group.
     func append(_ group: RowGroup) throws {
         store.noteTime(group.latestTime)
         try encoder.append(group)

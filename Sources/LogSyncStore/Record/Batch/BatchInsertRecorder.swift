@@ -117,31 +117,32 @@ struct BatchInsertRecorder {
         // Rows may refer to each other.
         try writeRecords()
         guard !portion.times.isEmpty else { return }
-        var group = RowGroup(table: table.name, kind: .insert)
-        var rows: [Int] = []
-        rows.reserveCapacity(portion.times.count)
-        group.identities.reserveCapacity(portion.times.count)
-        group.times.reserveCapacity(portion.times.count)
-        let keys = simple.keys.bytes
-        let isLocal = table.localInteger != nil
-        for index in simple.inserts where portion.entries.contains(index) {
-            let row = Int(portion.rows[index - portion.entries.lowerBound])
-            rows.append(row)
-            let entry = simple.entries[index]
-            group.identities.append(RowIdentity(unchecked: keys[simple.range(entry)]))
-            group.times.append(portion.times[row])
-            if isLocal { group.integers.append(entry.rowid) }
-        }
-        for (position, column) in table.columns.enumerated() {
-            group.columns.append(
-                RowGroup.Column(
-                    name: column.name, referencedTable: column.reference,
-                    values: try portion.cells.values(of: position, rows) {
-                        try references.logged(.integer($0), at: position)
-                    }))
-        }
+        let entries = simple.inserts.filter(portion.entries.contains)
+        let rows = entries.map { Int(portion.rows[$0 - portion.entries.lowerBound]) }
         note(portion, rows)
-        try transaction.append(group)
+        // Each is encoded while the next is put together.
+        let count = max(1, rows.count * TransactionWriter.portion / max(1, portion.cells.size))
+        for start in stride(from: 0, to: rows.count, by: count) {
+            let places = start..<min(start + count, rows.count)
+            try transaction.append(group(of: portion, entries[places], Array(rows[places])))
+        }
+    }
+
+    /// - Parameter rows: the entries' places in the portion.
+    private func group(of portion: Portion, _ entries: ArraySlice<Int>, _ rows: [Int]) throws -> RowGroup {
+        let keys = simple.keys.bytes
+        var group = RowGroup(table: table.name, kind: .insert)
+        group.identities = entries.map { RowIdentity(unchecked: keys[simple.range(simple.entries[$0])]) }
+        group.times = rows.map { portion.times[$0] }
+        if table.localInteger != nil { group.integers = entries.map { simple.entries[$0].rowid } }
+        group.columns = try table.columns.enumerated().map { position, column in
+            RowGroup.Column(
+                name: column.name, referencedTable: column.reference,
+                values: try portion.cells.values(of: position, rows) {
+                    try references.logged(.integer($0), at: position)
+                })
+        }
+        return group
     }
 
     private func note(_ portion: Portion, _ rows: [Int]) {

@@ -56,11 +56,12 @@ final class BatchUpdateRecorder {
         for (rank, index) in simple.updates.enumerated() { ranks[index] = Int32(rank) }
         var digests = [UInt64](repeating: 0, count: table.columns.count)
         var record = [UInt32](repeating: 0, count: table.columnCount)
+        let portion = min(TransactionWriter.portion, store.configuration.recordingMemory)
         let order = simple.updates.sorted { simple.entries[$0].rowid < simple.entries[$1].rowid }
         try simple.forEachRecord(order, table.selectSimpleUpdate) { index, select in
             let changed = changes(select, &digests, &record)
             if changed != 0 { try write(changed, index, select, digests: record, digest: table.digest(ofRow: digests)) }
-            if size > store.configuration.recordingMemory { try log() }
+            if size > portion { try log() }
         }
         try log()
     }
