@@ -21,6 +21,8 @@ MIGRATION_DEATHS ?= 200
 TEST_WORLDS = 6
 # How many of those in which columns come again under their names; they are the ones from seed 2000 on.
 TEST_LIVES = 4
+# And of those in which a column is mostly dropped and added again in one go.
+TEST_REBORN = 6
 MIGRATION_WORLDS ?= 100
 JOBS ?= $(shell nproc)
 
@@ -104,6 +106,7 @@ test: deps
 	"$$($(SWIFT) build --show-bin-path)/Simulation" --migrations --deaths $(TEST_MIGRATIONS) --jobs $(JOBS) || failed="$$failed Migrations"; \
 	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_WORLDS) --jobs $(JOBS) || failed="$$failed Worlds"; \
 	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_LIVES) --from 5040 --jobs $(JOBS) || failed="$$failed Lives"; \
+	Tests/Migrations/wander "$$($(SWIFT) build --show-bin-path)/logsync" --seeds $(TEST_REBORN) --from 1000003 --jobs $(JOBS) || failed="$$failed Reborn"; \
 	if test -n "$$failed"; then echo "Failed:$$failed" >&2; exit 1; fi
 
 # Much data: a clone of gigabytes within little memory, a hundred thousand transactions collected and joined. Takes a while

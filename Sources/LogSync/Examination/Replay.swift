@@ -19,6 +19,8 @@ struct Replay {
     private var compared: [VerifyReport.Comparison] = []
     private(set) var agreesWithStore: Bool?
     private var findings: [Finding] = []
+    /// The store's tables that were not compared, because programs' changes waited to be recorded.
+    private(set) var unrecorded: [String] = []
     /// The states that were reached, and whether they were what was said of them.
     private var reached: [(stop: Stop, isEqual: Bool)] = []
 
@@ -72,6 +74,7 @@ struct Replay {
         comparing compared: Compared?, isolation: isolated (any Actor)? = #isolation,
         _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> [Finding] {
+        unrecorded = compared?.state.unrecorded ?? []
         for stop in stops(compared) {
             guard stop.vector.includes(try replica.store.vector()) else { continue }
             plan.limit = stop.vector
@@ -150,6 +153,21 @@ struct Replay {
         content.digest = try replica.store.digest()
         content.compared = compared
         return content
+    }
+
+    /// Writes the state that was reached, with all its values, into a file that is not there yet.
+    ///
+    /// - Throws: `ioError`, `cannotCreate`, `noPermission` where that cannot be.
+    func snapshot(at path: String) throws -> some ByteSource {
+        let files = PosixFileSystem()
+        do {
+            let file = try files.create(path, permissions: FilePermissions(mode: 0o600))
+            _ = try replica.store.writeSnapshot { try file.write($0) }
+            try file.close()
+            return try FileSource(files.open(path))
+        } catch let error as FileSystemError {
+            throw error.explained(kept: "nothing was changed")
+        }
     }
 
     /// In an order in which one can follow the other, as far as that goes.
@@ -349,8 +367,8 @@ struct Replay {
                     (
                         "\(rows): values of \(columns) went when the table or column was dropped here, and came back empty; "
                             + "or they were changed behind the triggers' back",
-                        "run logsync rescan on the store; where it finds nothing, logsync clone makes a store beside it that "
-                            + "has the values"
+                        "run logsync rescan on the store; where it finds nothing, logsync verify --refill gives the values "
+                            + "back"
                     )
                 } else {
                     (

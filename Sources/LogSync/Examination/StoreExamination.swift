@@ -363,8 +363,8 @@ struct StoreExamination {
                 + "until a peer that has all values takes a snapshot",
             help:
                 "update the program of \(peers); or run logsync snapshot on a store that has all values, or logsync peers "
-                + "retire STORE PEER where one is no more. Where the column is back, logsync clone makes a store beside this "
-                + "one that has its values")
+                + "retire STORE PEER where one is no more. Where the column is back, logsync verify \(path) --refill gives "
+                + "its values back")
     }
 
     private func held(_ item: HeldItem) -> Finding {

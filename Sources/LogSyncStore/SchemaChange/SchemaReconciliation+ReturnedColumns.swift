@@ -6,19 +6,21 @@ import LogSyncState
 extension SchemaReconciliation {
     /// Notes columns in place of which others of their names have come: a program has dropped the one and added the other
     /// since the last look. The one goes on as the other, as where a look has come in between.
-    func noteReplacedColumns(_ changes: inout [Int64: ColumnChanges]) throws {
+    ///
+    /// - Parameter places: where columns stood at the last look, by the ids of table and column.
+    func noteReplacedColumns(_ changes: inout [Int64: ColumnChanges], from places: [Int64: [Int64: Int]]) throws {
         for table in store.catalog.tables where try !isSingleStatement(on: table) {
             guard let own = changes[table.id] else { continue }
             let new = Set(own.added + own.decided)
             let known = Dictionary(
                 try columns(of: table).filter { !new.contains(Int($0.id)) }.map { ($0.name.folded, $0) }
             ) { first, _ in first }
-            let present = try table.schema.columns.compactMap { known[$0.name.folded] }
-                .filter { try !isKey($0, of: table) }
+            let columns = table.schema.columns.compactMap { known[$0.name.folded] }
+            let present = try columns.filter { try !isKey($0, of: table) }
             let (forgotten, unproven) = (ForgottenColumns(store), UnprovenColumns(connection))
             let found: [KnownColumn]
             if try Capture.isInstalled(table, on: connection) {
-                found = try replacedInPlace(present, in: table)
+                found = try replacedInPlace(present, among: columns.map(\.id), places[table.id] ?? [:], in: table)
             } else {
                 let left = try leftValues(of: present, in: table, except: writtenRecords(of: table))
                 found = try replaced(present, left, in: table)
@@ -35,17 +37,45 @@ extension SchemaReconciliation {
         }
     }
 
+    /// Where columns stand, by the ids of table and column.
+    func columnPlaces() throws -> [Int64: [Int64: Int]] {
+        try connection.rows("SELECT table_id, id, ordinal FROM logsync_column WHERE NOT dropped")
+            .reduce(into: [:]) { $0[$1[0].asInteger, default: [:]][$1[1].asInteger] = Int($1[2].asInteger) }
+    }
+
     /// Where the triggers are there, ALTER TABLE has done it: new columns come after all others, and a row that has not been
-    /// written since then holds what its record says, or the column is another one.
-    private func replacedInPlace(_ present: [KnownColumn], in table: TrackedTable) throws -> [KnownColumn] {
+    /// written since then holds what its record says, or the column is another one. Where all rows have been written, a column
+    /// of which none holds that has been replaced if it has come to stand behind others: ALTER TABLE moves no column.
+    ///
+    /// - Parameters:
+    ///   - columns: all known ones, in their order.
+    ///   - places: where these stood.
+    private func replacedInPlace(
+        _ present: [KnownColumn], among columns: [Int64], _ places: [Int64: Int], in table: TrackedTable
+    ) throws -> [KnownColumn] {
         let written = try writtenRecords(of: table)
         var replaced: [KnownColumn] = []
         for column in present.reversed() {
-            guard let left = try leftValues(of: [column], in: table, except: written)[column.id], !left.isAnyThere
+            guard var left = try leftValues(of: [column], in: table, except: written)[column.id], !left.isAnyThere
             else { break }
+            if left.gone.isEmpty, Self.isBehind(column.id, columns, places, except: replaced.map(\.id)) {
+                left = try leftValues(of: [column], in: table, except: [])[column.id] ?? left
+                guard !left.isAnyThere else { break }
+            }
             if !left.gone.isEmpty { replaced.append(column) }
         }
         return replaced
+    }
+
+    /// Whether a column has come to stand behind at least two others, which have kept their order: two columns alone may have
+    /// exchanged their names.
+    private static func isBehind(
+        _ column: Int64, _ columns: [Int64], _ places: [Int64: Int], except replaced: [Int64]
+    ) -> Bool {
+        guard let former = places[column] else { return false }
+        let others = columns.filter { $0 != column && !replaced.contains($0) }.compactMap { places[$0] }
+        guard zip(others, others.dropFirst()).allSatisfy(<) else { return false }
+        return columns.prefix { $0 != column }.compactMap { places[$0] }.count { $0 > former } >= 2
     }
 
     /// A rebuild can have written anything into its copy, as can a write after it; so there it takes values of which none is

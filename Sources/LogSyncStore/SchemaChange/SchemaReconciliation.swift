@@ -29,9 +29,10 @@ struct SchemaReconciliation {
         let kinds = try reconcileKinds()
         if !kinds.isEmpty { try store.reloadCatalog() }
         try LaterKeys(connection).noteTakenColumns(in: store.catalog)
+        let places = try columnPlaces()
         var columns = try reconcileColumns(kinds)
         try store.reloadCatalog()
-        try noteReplacedColumns(&columns)
+        try noteReplacedColumns(&columns, from: places)
         if try holdReferences(&columns) { try store.reloadCatalog() }
         var keys = try reconcileKeys(kinds)
         for column in columns.flatMap({ table, changes in changes.renamedLate.map { (table, $0) } }) {
@@ -302,29 +303,33 @@ struct SchemaReconciliation {
     private func adoptHiddenRows() throws {
         guard store.hasHidden else { return }
         let hidden = HiddenRows(store)
-        let identities = IdentityMap(store: store)
-        let shownRows = ShownRows(store)
         let dropped = DroppedRows(store)
         for table in store.catalog.tables {
             let isLeft = try dropped.isWaiting(table.name)
             let rows = try hidden.rows(.unknownTable, of: table.name).filter { row in
                 // Its program is about to put it there.
                 if isLeft, try dropped.row(row.identity, in: table.name) != nil { return false }
-                return row.clock.cellsByName.values.allSatisfy { $0.versions.allSatisfy { $0.value != nil } }
+                return row.clock.cellsByName.lostColumns.isEmpty
             }
-            for var row in rows.sorted(by: { ($0.integer ?? 0) < ($1.integer ?? 0) }) {
-                if !table.key.isEmpty {
-                    row = try KeyNames(store).complete(
-                        row, KeyNames(store).names(of: table.name) ?? table.orderedKeyNames)
-                }
-                row.state = row.clock.inserts.isEmpty ? .dead : .parked
-                try hidden.put(row)
-                guard row.state == .parked, table.localInteger != nil,
-                    try identities.integer(of: row.identity, in: table) == nil
-                else { continue }
-                let integer = try shownRows.integers.next(hint: row.integer, for: row.identity, in: table)
-                try identities.reserve(integer, for: row.identity, in: table)
-            }
+            for row in rows.sorted(by: { ($0.integer ?? 0) < ($1.integer ?? 0) }) { _ = try adopt(row, in: table) }
         }
+    }
+
+    /// - Parameter hidden: a row whose table was not here, with all its values.
+    /// - Returns: the row as it is kept from now on.
+    func adopt(_ hidden: HiddenRows.Row, in table: TrackedTable) throws -> HiddenRows.Row {
+        var row = hidden
+        if !table.key.isEmpty {
+            row = try KeyNames(store).complete(row, KeyNames(store).names(of: table.name) ?? table.orderedKeyNames)
+        }
+        row.state = row.clock.inserts.isEmpty ? .dead : .parked
+        try HiddenRows(store).put(row)
+        let identities = IdentityMap(store: store)
+        guard row.state == .parked, table.localInteger != nil,
+            try identities.integer(of: row.identity, in: table) == nil
+        else { return row }
+        let integer = try IntegerAllocator(store).next(hint: row.integer, for: row.identity, in: table)
+        try identities.reserve(integer, for: row.identity, in: table)
+        return row
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import LogSyncContainer
+import LogSyncFormat
 import LogSyncModel
 import LogSyncStore
 
@@ -12,16 +13,23 @@ extension Replicator {
     ///
     /// - Parameters:
     ///   - path: a store; or a container, or a content folder.
+    ///   - refill: whether columns that have come back in the store without their values get first what the replay has of
+    ///     them, where nobody has written since. The store is changed, then.
     ///   - progress: is told after each step of the replay.
     /// - Throws: `noStore`, `notReplicated`, `invalidStore`; `containerUnavailable` where there is nothing to read;
     ///   `noPermission` where it may not be read; `ioError` or `cannotCreate` where the scratch database cannot be
     ///   written. What is wrong with the folder is a finding.
     public static func verify(
-        _ path: String, configuration: SyncConfiguration,
+        _ path: String, configuration: SyncConfiguration, refill: Bool = false,
         progress: @escaping @Sendable (SyncProgress) -> Void = { _ in }
     ) async throws -> VerifyReport {
         let finder = Founder(configuration: configuration, container: path, content: "")
         if await finder.isDirectory(path) {
+            guard !refill else {
+                throw LogSyncError(
+                    .usage, "\(path) is a folder; columns of a store are refilled, so nothing was done",
+                    help: "Name the store that lacks their values")
+            }
             let (path, target) = await finder.target()
             var report = VerifyReport(path: path)
             if let failure = target.failure {
@@ -32,7 +40,7 @@ extension Replicator {
                 let founder = Founder(
                     configuration: configuration, container: folder.container, content: folder.name.description)
                 do {
-                    try await founder.verify(nil, &report, progress)
+                    try await founder.verify(nil, refill: false, &report, progress)
                 } catch let error as LogSyncError where target.folders.count > 1 && foldersOwn.contains(error.code) {
                     // What is wrong with one content keeps nobody from knowing of the others.
                     report.findings.append(FolderExamination.unavailable(error, at: folder.path))
@@ -51,7 +59,7 @@ extension Replicator {
         let place = try StorePlace(path)
         let (container, content) = try registered(place, configuration)
         let founder = Founder(configuration: configuration, container: container, content: content)
-        try await founder.verify(place.path, &report, progress)
+        try await founder.verify(place.path, refill: refill, &report, progress)
         return report
     }
 
@@ -76,7 +84,7 @@ extension Founder {
     }
 
     fileprivate func verify(
-        _ store: String?, _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
+        _ store: String?, refill: Bool, _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {
         let folder = ContentFolder(
             container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
@@ -103,6 +111,9 @@ extension Founder {
             return scan
         }
         do {
+            if let compared, refill {
+                report.refilled = try await self.refill(compared, folder, scan, stateDirectory, progress)
+            }
             try await replay(folder, scan, compared, stateDirectory, &report, progress)
         } catch let error as LogSyncError where [.containerUnavailable, .invalidStore].contains(error.code) {
             // Settings or schemas have not arrived, are in files that are damaged, or are none.
@@ -121,6 +132,39 @@ extension Founder {
         let scratch = try ScratchFolder("verify", kept: "nothing was verified")
         defer { scratch.remove() }
 
+        let (ended, findings) = try await replay(folder, scan, compared, stateDirectory, in: scratch, progress)
+        defer { closeQuietly(ended.replica.store) }
+        report.findings += findings.filter { new in
+            !report.findings.contains { $0 == new || $0.place == new.place && $0.severity == .damage }
+        }
+        report.store = ended.agreesWithStore
+        report.notCompared = ended.unrecorded
+        report.contents.append(try ended.content())
+    }
+
+    /// Gives the columns that have come back in a store what the replay has of them.
+    private func refill(
+        _ store: ReplicatedStore, _ folder: ContentFolder, _ scan: ContainerScan, _ stateDirectory: StateDirectory,
+        _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws -> [VerifyReport.Refill] {
+        guard try !store.store.returnedColumns().isEmpty else { return [] }
+        let scratch = try ScratchFolder("refill", kept: "nothing was changed")
+        defer { scratch.remove() }
+        let (ended, _) = try await replay(folder, scan, store, stateDirectory, in: scratch, progress)
+        defer { closeQuietly(ended.replica.store) }
+        // It is this process's own, so it may come to any size.
+        let snapshot = try SnapshotReader(
+            ended.snapshot(at: scratch.path + "/snapshot"), maximumExpansion: .max)
+        return try store.store.refill(from: snapshot).map {
+            VerifyReport.Refill(column: $0.column.description, cells: $0.cells, isWhole: $0.isWhole)
+        }
+    }
+
+    /// Replays a history into a scratch database, which is the caller's to close.
+    private func replay(
+        _ folder: ContentFolder, _ scan: ContainerScan, _ compared: ReplicatedStore?,
+        _ stateDirectory: StateDirectory, in scratch: ScratchFolder, _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws -> (Replay, [Finding]) {
         let path = scratch.path + "/replay.db"
         let made = try Store.createForReplay(
             // A store shows what its own schema makes of the history, whatever other peers have by now.
@@ -134,13 +178,12 @@ extension Founder {
         // finds when it lists the folder anew.
         let state: Replay.Compared? = if let compared { try await Replay.Compared(compared) } else { nil }
         var replay = try Replay(path, scan, configuration: configuration, stateDirectory: stateDirectory)
-        defer { closeQuietly(replay.replica.store) }
-        let found = try await replay.run(comparing: state, progress)
-        report.findings += found.filter { new in
-            !report.findings.contains { $0 == new || $0.place == new.place && $0.severity == .damage }
+        do {
+            let findings = try await replay.run(comparing: state, progress)
+            return (replay, findings)
+        } catch {
+            closeQuietly(replay.replica.store)
+            throw error
         }
-        report.store = replay.agreesWithStore
-        report.notCompared = state?.state.unrecorded ?? []
-        report.contents.append(try replay.content())
     }
 }

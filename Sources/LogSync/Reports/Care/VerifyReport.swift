@@ -1,6 +1,6 @@
 public import LogSyncModel
 
-/// What ``Replicator/verify(_:configuration:progress:)`` read and compared.
+/// What ``Replicator/verify(_:configuration:refill:progress:)`` read and compared.
 public struct VerifyReport: Sendable, Encodable {
     public struct Content: Sendable, Encodable {
         public var content: String
@@ -21,6 +21,21 @@ public struct VerifyReport: Sendable, Encodable {
         public var equal: Bool
     }
 
+    /// A column that has come back here without its values, and what has been given to it.
+    public struct Refill: Hashable, Sendable, Encodable {
+        /// TABLE.COLUMN.
+        public var column: String
+        /// How many cells have got their values.
+        public var cells: Int
+        /// Whether no value of it is lost any more.
+        public var isWhole: Bool
+
+        private enum CodingKeys: String, CodingKey {
+            case column, cells
+            case isWhole = "whole"
+        }
+    }
+
     public let format = 1
     public var path: String
     public var contents: [Content] = []
@@ -28,6 +43,8 @@ public struct VerifyReport: Sendable, Encodable {
     public var store: Bool?
     /// The store's tables that were not compared, because programs' changes waited to be recorded.
     public var notCompared: [String] = []
+    /// The columns that were to be refilled; nil where that was not asked for.
+    public var refilled: [Refill]?
     public var findings: [Finding] = []
 
     public var outcome: Outcome { Outcome(findings: findings) }
@@ -37,7 +54,7 @@ public struct VerifyReport: Sendable, Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, path, contents, store, notCompared, findings
+        case format, path, contents, store, notCompared, refilled, findings
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -47,6 +64,7 @@ public struct VerifyReport: Sendable, Encodable {
         try document.encode(contents, forKey: .contents)
         try document.encode(store, forKey: .store)
         try document.encode(notCompared, forKey: .notCompared)
+        try document.encodeIfPresent(refilled, forKey: .refilled)
         try document.encode(findings, forKey: .findings)
     }
 }
