@@ -38,7 +38,9 @@ final class ColumnRefill {
 
     /// Decides which rows are shown, and tells those who listen. Call it when all rows of the transaction have been given.
     func settle() throws {
-        try ShownRowsPass(store, shownRows: shownRows).run(undecided, formerRows: formerRows, notes: notes)
+        let touched = Set(columns.keys.compactMap { store.catalog[$0]?.id })
+        try ShownRowsPass(store, shownRows: shownRows)
+            .run(undecided, formerRows: formerRows, touching: touched, notes: notes)
         store.noteSettled(notes)
     }
 
