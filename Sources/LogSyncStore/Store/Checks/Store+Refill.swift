@@ -34,12 +34,12 @@ extension Store {
         let (vector, schemaVersion) = try database.read { ($0.peers.vector, $0.schemaVersion) }
         while let rows = try reader.next() {
             guard tables.contains(rows.table.folded) else { continue }
-            var portion: [RowState] = []
+            var group: [RowState] = []
             try terms.forEachRow(of: rows) { index, row in
-                portion.append(row)
-                guard portion.count == Self.refilledAtOnce || index == rows.count - 1 else { return }
-                counts.merge(try refill(portion, given), uniquingKeysWith: +)
-                portion = []
+                group.append(row)
+                guard group.count == Self.rowsInMemory || index == rows.count - 1 else { return }
+                try refill(group, given, &counts)
+                group = []
             }
         }
         let isAll = try database.write { store in
@@ -62,15 +62,25 @@ extension Store {
         }
     }
 
-    private static let refilledAtOnce = 256
+    private static let rowsInMemory = 256
 
-    private func refill(_ rows: [RowState], _ columns: [ColumnName]) throws -> [[String]: Int] {
-        try database.write { store in
-            _ = try RecordStep(store).run()
-            let refill = ColumnRefill(store, columns)
-            for row in rows { try refill.refill(row) }
-            try refill.settle()
-            return refill.counts
+    private func refill(_ rows: [RowState], _ columns: [ColumnName], _ counts: inout [[String]: Int]) throws {
+        var rest = rows[...]
+        while !rest.isEmpty {
+            let (done, found) = try database.write { [rest] store in
+                let deadline = ContinuousClock.now + .seconds(store.configuration.lockBudget)
+                _ = try RecordStep(store).run()
+                let refill = ColumnRefill(store, columns)
+                var done = 0
+                for row in rest where done == 0 || ContinuousClock.now < deadline {
+                    try refill.refill(row)
+                    done += 1
+                }
+                try refill.settle()
+                return (done, refill.counts)
+            }
+            rest = rest.dropFirst(done)
+            counts.merge(found, uniquingKeysWith: +)
         }
     }
 }
