@@ -173,6 +173,24 @@ struct RefillTests {
         #expect(try a.strings("SELECT coalesce(x, '') || n FROM t ORDER BY k") == ["20", "20"])
     }
 
+    @Test("in a copy of a store is refilled as another peer's")
+    func copied() async throws {
+        let (world, a, b) = try await pair()
+        let peer = try await b.peer()
+        try b.checkpoint()
+        let copy = world.root + "/copy.db"
+        try FileManager.default.copyItem(atPath: b.path, toPath: copy)
+        try b.execute("INSERT INTO t(k) VALUES('b')", at: copy)
+        let report = try await Replicator.verify(copy, configuration: b.configuration, refill: true)
+        #expect(report.refilled?.map(\.cells) == [3, 3])
+        #expect(try await b.peer(copy) != peer)
+        try b.execute("INSERT INTO t(k) VALUES('a')")
+        try await b.sync(copy)
+        try await settle(a, b)
+        #expect(try a.strings("SELECT k FROM t ORDER BY k") == ["a", "b", "four", "one", "two"])
+        #expect(try await a.status().held.isEmpty)
+    }
+
     @Test("is a store's: a folder has none")
     func folder() async throws {
         let world = try World()

@@ -158,13 +158,11 @@ struct Replay {
     /// Writes the state that was reached, with all its values, into a file that is not there yet.
     ///
     /// - Throws: `ioError`, `cannotCreate`, `noPermission` where that cannot be.
-    func snapshot(at path: String) throws -> some ByteSource {
-        let files = PosixFileSystem()
+    func writeSnapshot(_ path: String) throws {
         do {
-            let file = try files.create(path, permissions: FilePermissions(mode: 0o600))
+            let file = try PosixFileSystem().create(path, permissions: FilePermissions(mode: 0o600))
             _ = try replica.store.writeSnapshot { try file.write($0) }
             try file.close()
-            return try FileSource(files.open(path))
         } catch let error as FileSystemError {
             throw error.explained(kept: "nothing was changed")
         }

@@ -1,6 +1,5 @@
 import Foundation
 import LogSyncContainer
-import LogSyncFormat
 import LogSyncModel
 import LogSyncStore
 
@@ -40,7 +39,7 @@ extension Replicator {
                 let founder = Founder(
                     configuration: configuration, container: folder.container, content: folder.name.description)
                 do {
-                    try await founder.verify(nil, refill: false, &report, progress)
+                    try await founder.verify(nil, &report, progress)
                 } catch let error as LogSyncError where target.folders.count > 1 && foldersOwn.contains(error.code) {
                     // What is wrong with one content keeps nobody from knowing of the others.
                     report.findings.append(FolderExamination.unavailable(error, at: folder.path))
@@ -59,7 +58,8 @@ extension Replicator {
         let place = try StorePlace(path)
         let (container, content) = try registered(place, configuration)
         let founder = Founder(configuration: configuration, container: container, content: content)
-        try await founder.verify(place.path, refill: refill, &report, progress)
+        if refill { report.refilled = try await founder.refill(place.path, progress) }
+        try await founder.verify(place.path, &report, progress)
         return report
     }
 
@@ -84,7 +84,7 @@ extension Founder {
     }
 
     fileprivate func verify(
-        _ store: String?, refill: Bool, _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
+        _ store: String?, _ report: inout VerifyReport, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws {
         let folder = ContentFolder(
             container: container, name: try ContentName(checking: content), fileSystem: configuration.fileSystem)
@@ -111,9 +111,6 @@ extension Founder {
             return scan
         }
         do {
-            if let compared, refill {
-                report.refilled = try await self.refill(compared, folder, scan, stateDirectory, progress)
-            }
             try await replay(folder, scan, compared, stateDirectory, &report, progress)
         } catch let error as LogSyncError where [.containerUnavailable, .invalidStore].contains(error.code) {
             // Settings or schemas have not arrived, are in files that are damaged, or are none.
@@ -142,26 +139,8 @@ extension Founder {
         report.contents.append(try ended.content())
     }
 
-    /// Gives the columns that have come back in a store what the replay has of them.
-    private func refill(
-        _ store: ReplicatedStore, _ folder: ContentFolder, _ scan: ContainerScan, _ stateDirectory: StateDirectory,
-        _ progress: @Sendable (SyncProgress) -> Void
-    ) async throws -> [VerifyReport.Refill] {
-        guard try !store.store.returnedColumns().isEmpty else { return [] }
-        let scratch = try ScratchFolder("refill", kept: "nothing was changed")
-        defer { scratch.remove() }
-        let (ended, _) = try await replay(folder, scan, store, stateDirectory, in: scratch, progress)
-        defer { closeQuietly(ended.replica.store) }
-        // It is this process's own, so it may come to any size.
-        let snapshot = try SnapshotReader(
-            ended.snapshot(at: scratch.path + "/snapshot"), maximumExpansion: .max)
-        return try store.store.refill(from: snapshot).map {
-            VerifyReport.Refill(column: $0.column.description, cells: $0.cells, isWhole: $0.isWhole)
-        }
-    }
-
     /// Replays a history into a scratch database, which is the caller's to close.
-    private func replay(
+    func replay(
         _ folder: ContentFolder, _ scan: ContainerScan, _ compared: ReplicatedStore?,
         _ stateDirectory: StateDirectory, in scratch: ScratchFolder, _ progress: @Sendable (SyncProgress) -> Void
     ) async throws -> (Replay, [Finding]) {

@@ -1,0 +1,66 @@
+import LogSyncContainer
+import LogSyncFormat
+import LogSyncModel
+import LogSyncStore
+
+extension Founder {
+    /// Gives columns that have come back in a store without their values what a replay of the folder has of them.
+    ///
+    /// - Parameter path: the store's, as its state file has it.
+    func refill(
+        _ path: String, _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws -> [VerifyReport.Refill] {
+        let scratch = try ScratchFolder("refill", kept: "nothing was changed")
+        defer { scratch.remove() }
+        let snapshot = scratch.path + "/snapshot"
+        guard try await replay(path, into: snapshot, scratch, progress) else { return [] }
+        let replicator = try await Replicator.open(store: path, configuration: configuration)
+        do {
+            let refilled = try await replicator.refill(from: snapshot)
+            await replicator.close()
+            return refilled
+        } catch {
+            await replicator.close()
+            throw error
+        }
+    }
+
+    /// - Returns: false where the store lacks nothing, and no snapshot was made.
+    private func replay(
+        _ path: String, into snapshot: String, _ scratch: ScratchFolder,
+        _ progress: @Sendable (SyncProgress) -> Void
+    ) async throws -> Bool {
+        let stateDirectory = StateDirectory(configuration.stateDirectory)
+        try stateDirectory.create()
+        let store = try ReplicatedStore(
+            path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: "refill")
+        defer { closeQuietly(store.store) }
+        guard try !store.store.returnedColumns().isEmpty else { return false }
+        let scan = try ContainerScanner(content: store.content).scan(full: true)
+        let (replay, _) = try await replay(store.content, scan, store, stateDirectory, in: scratch, progress)
+        defer { closeQuietly(replay.replica.store) }
+        try replay.writeSnapshot(snapshot)
+        return true
+    }
+}
+
+extension Replicator {
+    /// Each frame is a step of its own: other processes have their turn in between.
+    ///
+    /// - Parameter path: a snapshot that a store with the same schema has taken.
+    fileprivate func refill(from path: String) async throws -> [VerifyReport.Refill] {
+        let source: FileSource
+        do {
+            source = try FileSource(PosixFileSystem().open(path))
+        } catch {
+            throw error.explained(kept: "nothing was changed")
+        }
+        // It is this process's own, so it may come to any size.
+        let snapshot = try SnapshotReader(source, maximumExpansion: .max)
+        let refill = try await settledStep { try Refill(of: $0.store, from: snapshot) }
+        while try await settledStep({ try refill.next(in: $0.store) }) { try Task.checkCancellation() }
+        return try await settledStep { try refill.finish(in: $0.store) }.map {
+            VerifyReport.Refill(column: $0.column.description, cells: $0.cells, isWhole: $0.isWhole)
+        }
+    }
+}
