@@ -56,18 +56,11 @@ final class ColumnRefill {
         }
         let names = Set(agreeing.map { table.columns[$0].name.folded })
         var full = ours
+        let remembered =
+            try record.isReplaced ? [] : agreeing.filter { try isRemembered($0, in: ours, lostBy: row, of: table) }
+        for place in remembered { count(table.columns[place].name, of: table.name) }
         let isTaken = take(theirs, into: &full, where: { names.contains($0) && $1 != $2 })
-        // A record may have kept a value that its row has lost.
-        let isKept = try agreeing.contains { place in
-            let column = table.columns[place]
-            guard isWanted(column.name, of: table.name), let cell = full.state.cellsByName[column.name],
-                let value = store.shown(cell, table.name, column.name),
-                try value != shownRows.identityValue(row.values[place], place, in: table)
-            else { return false }
-            if ours.state.cellsByName[column.name] == cell { count(column.name, of: table.name) }
-            return true
-        }
-        guard isTaken || isKept else { return }
+        guard isTaken || !remembered.isEmpty else { return }
         let former = FormerRow(table: table, integer: position, values: row.values)
         notes.note(table.name, .update, table.primaryKey(of: row, at: position))
         if try shownRows.updateUncontested(full, from: record, row, at: position, in: table) {
@@ -78,6 +71,17 @@ final class ColumnRefill {
         }
     }
 
+    /// Whether a record remembers a value that its row has lost: the row shows what the column begins with.
+    private func isRemembered(
+        _ place: Int, in ours: RowState, lostBy row: TableReader.Row, of table: TrackedTable
+    ) throws -> Bool {
+        let name = table.columns[place].name
+        guard isWanted(name, of: table.name), row.values[place] == store.defaultValue(of: table, place),
+            let value = ours.state.cellsByName[name].flatMap({ store.shown($0, table.name, name) })
+        else { return false }
+        return try value != shownRows.identityValue(row.values[place], place, in: table)
+    }
+
     private func refillHidden(_ theirs: RowState, in table: TrackedTable) throws {
         let hidden = HiddenRows(store)
         guard var kept = try hidden.row(table.name, theirs.identity) else { return }
@@ -85,7 +89,7 @@ final class ColumnRefill {
         guard take(theirs, into: &full, where: { _, own, _ in own == nil }) else { return }
         kept.clock = full.state
         if kept.state == .unknownTable {
-            // Its program has had the time to put it back.
+            // The program is not waited for, which may put it back itself.
             let dropped = DroppedRows(store)
             if try dropped.drop(of: table.name) != nil { try dropped.forget(kept.identity, of: table.name) }
             if full.state.cellsByName.lostColumns.isEmpty {
