@@ -18,6 +18,8 @@ struct Replay {
     private var transactions = 0
     private var compared: [VerifyReport.Comparison] = []
     private(set) var agreesWithStore: Bool?
+    /// Whether it has passed through the very state that the store was in, whatever that shows.
+    private(set) var hadStateOfStore = false
     private var findings: [Finding] = []
     /// The store's tables that were not compared, because programs' changes waited to be recorded.
     private(set) var unrecorded: [String] = []
@@ -310,6 +312,7 @@ struct Replay {
         reached.append((stop, isEqual))
         guard stop.isStore, let compared else { return }
         agreesWithStore = isEqual
+        hadStateOfStore = isEqual
         if isEqual { try compareRows(with: compared) }
     }
 

@@ -13,10 +13,10 @@ extension Founder {
         let scratch = try ScratchFolder("refill", kept: "nothing was changed")
         defer { scratch.remove() }
         let snapshot = scratch.path + "/snapshot"
-        guard try await replay(path, into: snapshot, scratch, progress) else { return [] }
+        guard let columns = try await replay(path, into: snapshot, scratch, progress) else { return [] }
         let replicator = try await Replicator.open(store: path, configuration: configuration)
         do {
-            let refilled = try await replicator.refill(from: snapshot)
+            let refilled = try await replicator.refill(columns, from: snapshot)
             await replicator.close()
             return refilled
         } catch {
@@ -25,22 +25,24 @@ extension Founder {
         }
     }
 
-    /// - Returns: false where the store lacks nothing, and no snapshot was made.
+    /// - Returns: what the store lacks; nil where that is nothing, and no snapshot was made.
     private func replay(
         _ path: String, into snapshot: String, _ scratch: ScratchFolder,
         _ progress: @Sendable (SyncProgress) -> Void
-    ) async throws -> Bool {
+    ) async throws -> ReturnedColumns? {
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         try stateDirectory.create()
         let store = try ReplicatedStore(
             path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: "refill")
         defer { closeQuietly(store.store) }
-        guard try !store.store.returnedColumns().isEmpty else { return false }
+        var columns = try store.store.returnedColumns()
+        guard !columns.names.isEmpty else { return nil }
         let scan = try ContainerScanner(content: store.content).scan(full: true)
         let (replay, _) = try await replay(store.content, scan, store, stateDirectory, in: scratch, progress)
         defer { closeQuietly(replay.replica.store) }
         try replay.writeSnapshot(snapshot)
-        return true
+        columns.isAllThere = replay.hadStateOfStore
+        return columns
     }
 }
 
@@ -48,7 +50,7 @@ extension Replicator {
     /// Each frame is a step of its own: other processes have their turn in between.
     ///
     /// - Parameter path: a snapshot that a store with the same schema has taken.
-    fileprivate func refill(from path: String) async throws -> [VerifyReport.Refill] {
+    fileprivate func refill(_ columns: ReturnedColumns, from path: String) async throws -> [VerifyReport.Refill] {
         let source: FileSource
         do {
             source = try FileSource(PosixFileSystem().open(path))
@@ -57,7 +59,7 @@ extension Replicator {
         }
         // It is this process's own, so it may come to any size.
         let snapshot = try SnapshotReader(source, maximumExpansion: .max)
-        let refill = try await settledStep { try Refill(of: $0.store, from: snapshot) }
+        let refill = try await settledStep { try Refill(columns, of: $0.store, from: snapshot) }
         while try await settledStep({ try refill.next(in: $0.store) }) { try Task.checkCancellation() }
         return try await settledStep { try refill.finish(in: $0.store) }.map {
             VerifyReport.Refill(column: $0.column.description, cells: $0.cells, isWhole: $0.isWhole)

@@ -3,13 +3,22 @@ package import LogSyncModel
 import LogSyncSQLite
 import LogSyncState
 
+/// The columns that are here again (Documentation/merging.md, schemas) and of which values may be lost, as one look has found
+/// them.
+package struct ReturnedColumns: Sendable {
+    package var names: [ColumnName]
+    /// Whether what they are to be given has all that the store had then, as equal digests say.
+    package var isAllThere = false
+    fileprivate var schemaVersion: Int64
+}
+
 extension Store {
-    /// The columns that are here again (Documentation/merging.md, schemas) and of which values may be lost.
-    package func returnedColumns() throws -> [ColumnName] {
+    package func returnedColumns() throws -> ReturnedColumns {
         try database.read { store in
-            try ForgottenColumns(store).all().filter { name in
+            let names = try ForgottenColumns(store).all().filter { name in
                 store.catalog[name.table]?.positions[name.column.folded] != nil
-            }.sorted()
+            }
+            return ReturnedColumns(names: names.sorted(), schemaVersion: store.schemaVersion)
         }
     }
 }
@@ -18,27 +27,24 @@ extension Store {
 /// short write transactions. What is pending is recorded first.
 package final class Refill {
     private let reader: SnapshotReader
-    private let columns: [ColumnName]
+    private let columns: ReturnedColumns
     /// Those of which the snapshot has all values.
     private let given: [ColumnName]
     private let tables: Set<String>
     private let terms: SnapshotTerms
-    private let vector: VersionVector
-    private let schemaVersion: Int64
     private var counts: [[String]: Int] = [:]
 
     private static let rowsInMemory = 256
 
     /// - Parameter reader: of a snapshot that a store with this one's schema has taken, with all values in it.
-    package init(of store: Store, from reader: SnapshotReader) throws {
+    package init(_ columns: ReturnedColumns, of store: Store, from reader: SnapshotReader) throws {
         let manifest = reader.manifest
         self.reader = reader
-        columns = try store.returnedColumns()
-        given = columns.filter { !manifest.lost.contains($0) }
+        self.columns = columns
+        given = columns.names.filter { !manifest.lost.contains($0) }
         tables = Set(given.map(\.table.folded))
         // Peers that are new here get their numbers.
         terms = try store.database.write { try SnapshotTerms(manifest, $0) }
-        (vector, schemaVersion) = try store.database.read { ($0.peers.vector, $0.schemaVersion) }
     }
 
     /// Refills the rows of the next frame; false where that was the last.
@@ -77,13 +83,12 @@ package final class Refill {
         }
     }
 
-    /// - Returns: how many cells of each column have got a value, and whether nothing of it is lost any more: that takes a
-    ///   snapshot of all the transactions that the store had.
+    /// - Returns: how many cells of each column have got a value, and whether nothing of it is lost any more.
     package func finish(in store: Store) throws -> [(column: ColumnName, cells: Int, isWhole: Bool)] {
         let isAll = try store.database.write { [self] store in
             // What has gone once more since then is lost once more.
             guard
-                try reader.manifest.vector.includes(vector) && store.schemaVersion == schemaVersion
+                try columns.isAllThere && store.schemaVersion == columns.schemaVersion
                     && !SchemaReconciliation.isNeeded(store)
             else { return false }
             try ForgottenColumns(store).remove(given)
@@ -92,7 +97,7 @@ package final class Refill {
             }
             return true
         }
-        return columns.map { column in
+        return columns.names.map { column in
             (column, counts[[column.table.folded, column.column.folded]] ?? 0, isAll && given.contains(column))
         }
     }
