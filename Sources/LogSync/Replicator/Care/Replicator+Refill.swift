@@ -32,8 +32,11 @@ extension Founder {
     ) async throws -> ReturnedColumns? {
         let stateDirectory = StateDirectory(configuration.stateDirectory)
         try stateDirectory.create()
+        // The replay needs memory, too.
+        var reading = configuration
+        reading.pageCache = 4 << 20
         let store = try ReplicatedStore(
-            path: path, configuration: configuration, stateDirectory: stateDirectory, nonce: "refill")
+            path: path, configuration: reading, stateDirectory: stateDirectory, nonce: "refill")
         defer { closeQuietly(store.store) }
         var columns = try store.store.returnedColumns()
         guard !columns.names.isEmpty else { return nil }
