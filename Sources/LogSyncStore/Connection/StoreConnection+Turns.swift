@@ -31,9 +31,13 @@ extension StoreConnection {
 
     /// Takes the write lock, and leaves it to others before where this connection has just held it for long.
     ///
-    /// - Parameter attempts: how many times the time-out is waited for.
-    func begin(_ connection: Connection, attempts: Int = 1) throws -> ContinuousClock.Instant {
-        let rest = box.turns.rest
+    /// - Parameters:
+    ///   - attempts: how many times the time-out is waited for.
+    ///   - isBrief: whether it gives the lock back after a millisecond or so, see ``LockTurns``.
+    func begin(
+        _ connection: Connection, attempts: Int = 1, isBrief: Bool = false
+    ) throws -> ContinuousClock.Instant {
+        let rest = isBrief ? .zero : box.turns.rest()
         if rest > .zero { Thread.sleep(forTimeInterval: rest / .seconds(1)) }
         // A program that reads, and writes then, would fail, at once where this transaction is under way.
         configuration.awaitReaders(path)

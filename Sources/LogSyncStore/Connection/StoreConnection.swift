@@ -241,12 +241,14 @@ final class StoreConnection: Sendable {
     ///   - isDurable: as ``commit(_:isDurable:)`` takes it.
     ///   - isNews: false where nothing is written that anybody's ``OpenStore`` keeps in memory: programs that record go on
     ///     with theirs then.
+    ///   - isBrief: as ``begin(_:attempts:isBrief:)`` takes it.
     func write<Result>(
-        repeats: Bool = false, isDurable: Bool = true, isNews: Bool = true, _ body: (OpenStore) throws -> Result
+        repeats: Bool = false, isDurable: Bool = true, isNews: Bool = true, isBrief: Bool = false,
+        _ body: (OpenStore) throws -> Result
     ) throws -> Result {
         while true {
             do {
-                return try writeOnce(isDurable: isDurable, isNews: isNews) { store, start in
+                return try writeOnce(isDurable: isDurable, isNews: isNews, isBrief: isBrief) { store, start in
                     let result = try body(store)
                     let isShort = start.duration(to: .now) < .seconds(Self.repeatable)
                     if repeats, isShort, configuration.isRead(path) { throw Again() }
@@ -257,10 +259,10 @@ final class StoreConnection: Sendable {
     }
 
     private func writeOnce<Result>(
-        isDurable: Bool, isNews: Bool, _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
+        isDurable: Bool, isNews: Bool, isBrief: Bool, _ body: (OpenStore, ContinuousClock.Instant) throws -> Result
     ) throws -> Result {
         try withConnection { connection in
-            let start = try begin(connection)
+            let start = try begin(connection, isBrief: isBrief)
             defer { box.turns.noteEnd(of: start) }
             do {
                 try checkFiles(connection)
@@ -283,9 +285,9 @@ final class StoreConnection: Sendable {
         }
     }
 
-    /// Runs `body` in a write transaction of which nobody needs to know: what ``OpenStore`` keeps in memory is not touched.
+    /// Runs `body` in a brief write transaction of which nobody needs to know: what ``OpenStore`` keeps in memory is not touched.
     func writeAside<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-        try write(endsSession: false, body)
+        try write(endsSession: false, isBrief: true, body)
     }
 
     /// Runs `body` on one state of the store.
@@ -305,12 +307,14 @@ final class StoreConnection: Sendable {
 
     /// Runs `body` in a write transaction on a database that is not a store yet, or is to be none any more.
     func writeRaw<Result>(_ body: (Connection) throws -> Result) throws -> Result {
-        try write(endsSession: true, body)
+        try write(endsSession: true, isBrief: false, body)
     }
 
-    private func write<Result>(endsSession: Bool, _ body: (Connection) throws -> Result) throws -> Result {
+    private func write<Result>(
+        endsSession: Bool, isBrief: Bool, _ body: (Connection) throws -> Result
+    ) throws -> Result {
         try withConnection { connection in
-            let start = try begin(connection)
+            let start = try begin(connection, isBrief: isBrief)
             defer { box.turns.noteEnd(of: start) }
             do {
                 try checkFiles(connection)

@@ -86,10 +86,14 @@ extension Store {
         }
     }
 
+    /// As many transactions are marked within a millisecond.
+    private static let briefly = 100
+
     package func markPublished(_ dots: [Dot]) throws {
         guard !dots.isEmpty else { return }
         // What a power cut undoes of this is published again, as the same bytes.
-        try database.write(repeats: true, isDurable: false, isNews: false) { store in
+        let isBrief = dots.count <= Self.briefly
+        try database.write(repeats: true, isDurable: false, isNews: false, isBrief: isBrief) { store in
             var peers: Set<Int64> = []
             for dot in dots {
                 guard let peer = store.peers[dot.peer]?.number else { continue }
